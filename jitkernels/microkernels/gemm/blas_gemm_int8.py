@@ -46,36 +46,8 @@ def int8_nest(
     `gemm` takes (extents, a, b, c, zero), where `zero` points to an integer, and b and c are matrices that begin at
     their data; it returns a status. flips: the library reads A as uint8, that is int8 values plus 128.
     """
-    trans_b, by_rows = attr.trans_b, not parallel or attr.m >= attr.n
-    zero_sum = np.int32(0)
-
-    @inlined()
-    def multiply(operands: Operands, extents: GemmExtents, zero: Any, begin: int, end: int) -> Any:
-        m, n, k = extents.m, extents.n, extents.k
-        for i in range(ZERO):
-            zero[i] = np.uint8(0)
-        token = enter()
-        b_stride = max(k if trans_b else n, 1)
-        rows, columns = end - begin, n
-        from_b, from_c = 0, begin * n
-        if not by_rows:
-            rows, columns = m, end - begin
-            from_b, from_c = begin * k if trans_b else begin, begin
-        b, c = MatrixPart(offset(operands.b, from_b), 0, b_stride), MatrixPart(offset(operands.c, from_c), 0, n)
-        status = gemm(GemmExtents(rows, columns, k), operands.a, b, c, zero)
-        leave(token)
-        return status
-
-    @inlined()
-    def is_empty(c: Any, m: int, n: int, k: int, begin: int, end: int) -> bool:
-        """Return whether m, n, k or the range is empty; the sums of an empty k are written as zeros."""
-        if m == 0 or n == 0:
-            return True
-        if k == 0:
-            for i in range(begin if by_rows else 0, end if by_rows else m):
-                for j in range(0 if by_rows else begin, n if by_rows else end):
-                    c[i * n + j] = zero_sum
-        return k == 0
+    by_rows = not parallel or attr.m >= attr.n
+    multiply, is_empty = _multiply(gemm, enter, leave, by_rows=by_rows, trans_b=attr.trans_b), _is_empty(by_rows)
 
     def body(operands: Operands, extents: GemmExtents, workspace: Any, begin: int, end: int) -> Any:
         m, k = extents.m, extents.k
@@ -107,3 +79,44 @@ def int8_nest(
         workspace_dtype="uint8",
         names=signature.names,
     )
+
+
+def _multiply(gemm: Any, enter: Any, leave: Any, *, by_rows: bool, trans_b: bool) -> Any:
+    """Make ``(operands, extents, zero, begin, end)``: one call of the library for a range of rows or columns of c."""
+
+    @inlined()
+    def multiply(operands: Operands, extents: GemmExtents, zero: Any, begin: int, end: int) -> Any:
+        m, n, k = extents.m, extents.n, extents.k
+        for i in range(ZERO):
+            zero[i] = np.uint8(0)
+        token = enter()
+        b_stride = max(k if trans_b else n, 1)
+        rows, columns = end - begin, n
+        from_b, from_c = 0, begin * n
+        if not by_rows:
+            rows, columns = m, end - begin
+            from_b, from_c = begin * k if trans_b else begin, begin
+        b, c = MatrixPart(offset(operands.b, from_b), 0, b_stride), MatrixPart(offset(operands.c, from_c), 0, n)
+        status = gemm(GemmExtents(rows, columns, k), operands.a, b, c, zero)
+        leave(token)
+        return status
+
+    return multiply
+
+
+def _is_empty(by_rows: bool) -> Any:
+    """Make ``(c, m, n, k, begin, end)``: whether m, n, k or the range of rows or columns is empty."""
+    zero_sum = np.int32(0)
+
+    @inlined()
+    def is_empty(c: Any, m: int, n: int, k: int, begin: int, end: int) -> bool:
+        """Return whether there is nothing to multiply; the sums of an empty k are written as zeros."""
+        if m == 0 or n == 0:
+            return True
+        if k == 0:
+            for i in range(begin if by_rows else 0, end if by_rows else m):
+                for j in range(0 if by_rows else begin, n if by_rows else end):
+                    c[i * n + j] = zero_sum
+        return k == 0
+
+    return is_empty

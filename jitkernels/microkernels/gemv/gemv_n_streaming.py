@@ -25,7 +25,8 @@ def gemv_n_body(dtype: str, scale: float, target: Target) -> Callable[..., None]
     number: Any = dtypes.named(dtype).numpy.type
     keeps, beta = scale != 0, number(scale)
     lanes = target.lanes(dtype)
-    sums, step = _sums(dtype, lanes), CHAINS * lanes
+    sums: Any = _sums(dtype, lanes)
+    step = CHAINS * lanes
 
     @inlined("reassoc", "contract")
     def product(a: Any, x: Any, begin: int, end: int) -> Any:
@@ -50,42 +51,14 @@ def gemv_n_body(dtype: str, scale: float, target: Target) -> Callable[..., None]
     return body
 
 
-def _sums(dtype: str, lanes: int) -> Any:
+def _sums(dtype: str, lanes: int) -> IRFunction:
     """Make ``(a, x, sums, n, whole)``: products of ROWS rows of n and x, over the first `whole` elements."""
     element = dtypes.named(dtype)
     number, size = element.llvm, element.size
     vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}"
     symbol, step = f"gemv_{ROWS}rows_{dtype}_{lanes}", CHAINS * lanes
-    both = [(r, c) for r in range(ROWS) for c in range(CHAINS)]
     rows = "".join(
         f"  %by{r} = mul nsw i64 %n, {r}\n  %row{r} = getelementptr {number}, ptr %a, i64 %by{r}\n" for r in range(ROWS)
-    )
-    carried = "".join(
-        f"  %s{r}.{c} = phi {vector} [ zeroinitializer, %start ], [ %t{r}.{c}, %loop ]\n" for r, c in both
-    )
-    prefetches = "".join(
-        f"  %line{at} = getelementptr i8, ptr %next, i64 {at}\n"
-        f"  call void @llvm.prefetch.p0(ptr %line{at}, i32 0, i32 2, i32 1)\n"
-        for at in range(0, ROWS * step * size, CACHE_LINE_BYTES)
-    )
-    factors = "".join(
-        f"  %x{c}.at = getelementptr {number}, ptr %x, i64 %i{c}\n  %x{c} = load {vector}, ptr %x{c}.at, align {size}\n"
-        for c in range(CHAINS)
-    )
-    indices = "".join(f"  %i{c} = add nuw nsw i64 %i, {c * lanes}\n" for c in range(CHAINS))
-    products = "".join(
-        f"  %a{r}.{c}.at = getelementptr {number}, ptr %row{r}, i64 %i{c}\n"
-        f"  %a{r}.{c} = load {vector}, ptr %a{r}.{c}.at, align {size}\n"
-        f"  %t{r}.{c} = call {vector} @llvm.fmuladd.{kind}({vector} %a{r}.{c}, {vector} %x{c}, {vector} %s{r}.{c})\n"
-        for r, c in both
-    )
-    ended = "".join(f"  %u{r}.{c} = phi {vector} [ zeroinitializer, %start ], [ %t{r}.{c}, %loop ]\n" for r, c in both)
-    results = "".join(
-        f"  %both{r} = fadd {vector} %u{r}.0, %u{r}.1\n"
-        f"  %sum{r} = call reassoc {number} @llvm.vector.reduce.fadd.{kind}({number} 0.0, {vector} %both{r})\n"
-        f"  %to{r} = getelementptr {number}, ptr %sums, i64 {r}\n"
-        f"  store {number} %sum{r}, ptr %to{r}, align {size}\n"
-        for r in range(ROWS)
     )
     text = f"""declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare {vector} @llvm.fmuladd.{kind}({vector}, {vector}, {vector})
@@ -98,17 +71,69 @@ start:
   br i1 %some, label %loop, label %done
 loop:
   %i = phi i64 [ 0, %start ], [ %further, %loop ]
-{carried}  %taken = mul nsw i64 %i, {ROWS * size}
+{_accumulators("s", vector)}  %taken = mul nsw i64 %i, {ROWS * size}
   %place = add nsw i64 %behind, %taken
   %next = getelementptr i8, ptr %a, i64 %place
-{prefetches}{indices}{factors}{products}  %further = add nuw nsw i64 %i, {step}
+{_prefetches(step * size)}{_multiply_add(dtype, lanes)}  %further = add nuw nsw i64 %i, {step}
   %more = icmp slt i64 %further, %whole
   br i1 %more, label %loop, label %done, !llvm.loop !0
 done:
-{ended}{results}  ret void
+{_accumulators("u", vector)}{_store_sums(dtype, lanes)}  ret void
 }}
 !0 = distinct !{{!0, !1}}
 !1 = !{{!"llvm.loop.unroll.disable"}}
 """
     pointer = f"{dtype}*"
     return IRFunction(symbol, "void", (pointer, pointer, pointer, "int64", "int64"), text)
+
+
+def _accumulators(name: str, vector: str) -> str:
+    """Write the phis of the sums of each row and chain, of the loop or behind it: ``%name{row}.{chain}``."""
+    return "".join(
+        f"  %{name}{r}.{c} = phi {vector} [ zeroinitializer, %start ], [ %t{r}.{c}, %loop ]\n"
+        for r in range(ROWS)
+        for c in range(CHAINS)
+    )
+
+
+def _prefetches(row_bytes: int) -> str:
+    """Write the prefetches of what one iteration reads of all rows, `row_bytes` of each, from `%next` on."""
+    return "".join(
+        f"  %line{at} = getelementptr i8, ptr %next, i64 {at}\n"
+        f"  call void @llvm.prefetch.p0(ptr %line{at}, i32 0, i32 2, i32 1)\n"
+        for at in range(0, ROWS * row_bytes, CACHE_LINE_BYTES)
+    )
+
+
+def _multiply_add(dtype: str, lanes: int) -> str:
+    """Write the products of the vectors at `%i` of each row and of x, added to the accumulators."""
+    element = dtypes.named(dtype)
+    number, size = element.llvm, element.size
+    vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}"
+    indices = "".join(f"  %i{c} = add nuw nsw i64 %i, {c * lanes}\n" for c in range(CHAINS))
+    factors = "".join(
+        f"  %x{c}.at = getelementptr {number}, ptr %x, i64 %i{c}\n  %x{c} = load {vector}, ptr %x{c}.at, align {size}\n"
+        for c in range(CHAINS)
+    )
+    products = "".join(
+        f"  %a{r}.{c}.at = getelementptr {number}, ptr %row{r}, i64 %i{c}\n"
+        f"  %a{r}.{c} = load {vector}, ptr %a{r}.{c}.at, align {size}\n"
+        f"  %t{r}.{c} = call {vector} @llvm.fmuladd.{kind}({vector} %a{r}.{c}, {vector} %x{c}, {vector} %s{r}.{c})\n"
+        for r in range(ROWS)
+        for c in range(CHAINS)
+    )
+    return indices + factors + products
+
+
+def _store_sums(dtype: str, lanes: int) -> str:
+    """Write the reduction of the accumulators of each row, and the store of its sum."""
+    element = dtypes.named(dtype)
+    number, size = element.llvm, element.size
+    vector, kind = f"<{lanes} x {number}>", f"v{lanes}f{8 * size}"
+    return "".join(
+        f"  %both{r} = fadd {vector} %u{r}.0, %u{r}.1\n"
+        f"  %sum{r} = call reassoc {number} @llvm.vector.reduce.fadd.{kind}({number} 0.0, {vector} %both{r})\n"
+        f"  %to{r} = getelementptr {number}, ptr %sums, i64 {r}\n"
+        f"  store {number} %sum{r}, ptr %to{r}, align {size}\n"
+        for r in range(ROWS)
+    )
