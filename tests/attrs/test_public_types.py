@@ -71,6 +71,7 @@ got: tuple[Array, Array] = both(a, 0, out=(a, a))
 one: float = jk.jit(into)(a, out=a)
 partial(plus, a)(a, out=a)
 Model().forward(a)
+compiled: str = str(plus.explain())
 text: str = str(plus.explain(a, a)) + plus.graph(a, a)._repr_svg_()
 compiles: int = plus.stats().compiles
 plus.release()
@@ -104,7 +105,7 @@ WRONG = {
     "plus(x, 1.0, out=[1.0])": 'No overload variant of "__call__" of "JitFunction" matches argument types',
     "b: str = plus(x, 1.0)": "Incompatible types in assignment",
     "c: str = plus(x, 1.0, out=x)": "Incompatible types in assignment",
-    "plus.explain(x)": 'Missing positional argument "b" in call to "explain"',
+    "plus.explain(x)": 'No overload variant of "explain" of "JitFunction" matches argument type',
 }
 
 

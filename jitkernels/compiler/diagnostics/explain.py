@@ -97,7 +97,9 @@ def numbers(specializations: Sequence[Specialization], hits: int, entries: Seque
 class FunctionExplanation:
     """The result of `explain`. `reason`: why NumPy runs all of it; "" where compiled code runs.
 
-    `entry_reason`: why each such call enters through Python; "" where the compiled entry takes it.
+    `entry_reason`: why each such call enters through Python; "" where the compiled entry takes it. `specializations`:
+    without arguments, the explanations of all that was compiled so far, whose kernels and bytes are those of this one
+    together; None where a call was given.
     """
 
     title: str
@@ -109,12 +111,18 @@ class FunctionExplanation:
     bytes_after: int
     bytes_between: int = 0
     entry_reason: str = ""
+    specializations: "tuple[FunctionExplanation, ...] | None" = None
 
     @property
     def kernels(self) -> int:
         return sum(group.kind != "NumPy" for group in self.groups)
 
     def __str__(self) -> str:
+        if self.specializations is not None:
+            lines = [line for part in self.specializations for line in str(part).splitlines()]
+            count = len(self.specializations) or "no"
+            head = f"{self.title}: {count} specialization{'' if count == 1 else 's'} compiled so far"
+            return "\n".join([head, *(f"  {line}" for line in (*lines, *self.notes))])
         if self.reason:
             return f"{self.title}: falls back to NumPy: {self.reason}"
         inner_parts = (part for group in self.groups for part in group.inner)
@@ -172,6 +180,29 @@ def explanation(
         moved(groups),
         between,
         entry_reason,
+    )
+
+
+def explanation_of_all(function: Any) -> FunctionExplanation:
+    """The explanation of all that a compiled function was compiled to so far, and how to ask about a call."""
+    name, names = function.__name__, function._signature.names
+    parts = tuple(
+        explanation(name, specialization, argument_names(structure, names), specialization.entry_reason)
+        for (structure, _), candidates in list(function._specializations.items())
+        for specialization in candidates
+    )
+    fallbacks = [f"{_counted(count, 'call')} fell back to NumPy: {why}" for why, count in function._fallbacks.items()]
+    hint = f"explain({', '.join(names)}) with the arguments of a call explains that call, and compiles it"
+    return FunctionExplanation(
+        name,
+        tuple(group for part in parts for group in part.groups),
+        {key: value for part in parts for key, value in part.names.items()},
+        (*fallbacks, hint),
+        "",
+        sum(part.bytes_before for part in parts),
+        sum(part.bytes_after for part in parts),
+        max((part.bytes_between for part in parts), default=0),
+        specializations=parts,
     )
 
 
