@@ -38,7 +38,7 @@ def example(row: type[KernelAttr]) -> tuple[KernelAttr, dict[str, Any]]:
                 return attr, given
         except JitKernelsError:
             pass
-    raise AssertionError(f"no ci case of {row.__name__} can be asked for by an everyday call")
+    raise AssertionError(f"no ci case of {row.__name__} can be requested by an everyday call")
 
 
 def function_of(row: type[KernelAttr]) -> Any:

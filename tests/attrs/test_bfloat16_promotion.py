@@ -54,7 +54,7 @@ def example(row: type[KernelAttr]) -> dict[str, Any]:
         with contextlib.suppress(JitKernelsError):
             if row.call(**given).attr.fields().get("dtype", "float32") == "float32":
                 return given
-    raise AssertionError(f"no ci case of {row.__name__} can be asked for by an everyday call")
+    raise AssertionError(f"no ci case of {row.__name__} can be requested by an everyday call")
 
 
 def as_tuple(results: object) -> tuple[np.ndarray, ...]:

@@ -102,7 +102,7 @@ def test_writing_before_refusing_is_caught(toy: Any) -> None:
 
 
 def test_a_check_that_looks_at_nothing_fails(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where something should have been asked, refused, shared or tried at all."""
+    """Each check fails where it has no element to compare, nothing to reject and no memory to share."""
     attr = toy.ToyAttr(n=3)
     right = functools.partial(toy.refer, attr)
     assert testing.check_special_values(attr, right)

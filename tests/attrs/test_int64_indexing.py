@@ -32,7 +32,7 @@ from jitkernels.tools import testing
 
 MOST_INT32 = 1 << 31
 OFFSET, STRIDE = "offset", "stride"
-"""Fields by which rows say what results hang on beside what is in a part: its place, and the remainder of that."""
+"""Fields by which rows declare what results depend on beside the values of a part: its position and remainder."""
 MOST_STEPS = 1 << 18
 """Of a part that is computed."""
 FEW = {

@@ -81,14 +81,16 @@ class Periodic:
             return
         wanted = iter(zip(self.truth.expected, self.truth.distances, strict=True))
         shapes = [array.shape for array in self.of(self.truth.arrays, None)]
-        told: list[Any] = []
+        references: list[Any] = []
         for parameter, before, shape in zip(self.truth.signature.arrays, self.truth.arrays, shapes, strict=True):
             if parameter.output:
-                told.append([np.broadcast_to(one, parameter.shape).reshape(shape) for one in next(wanted)])
+                references.append([np.broadcast_to(one, parameter.shape).reshape(shape) for one in next(wanted)])
             else:
-                told.append([before.reshape(shape)])
+                references.append([before.reshape(shape)])
         for start in range(0, self.extent, self.period):
-            for parameter, got, right in zip(self.truth.signature.arrays, self.of(after, start), told, strict=True):
+            for parameter, got, right in zip(
+                self.truth.signature.arrays, self.of(after, start), references, strict=True
+            ):
                 cut = [one[tuple(slice(0, extent) for extent in got.shape)] for one in right]
                 if parameter.output:
                     off = error_bounds.beyond(parameter.numbers(got), *cut)

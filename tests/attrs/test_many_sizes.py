@@ -170,7 +170,7 @@ def test_few_texts_and_no_launchers_for_many_classes(name: str, fresh: Path, mon
     jk.vexp(BIG[:8])  # so that the launcher is there, which is an object of its own
     KernelFuncs.cache().clear()
     made = counted(monkeypatch, LoopNest.__dict__["text"], "func")
-    asked = counted(monkeypatch, loader, "address_of")
+    requested = counted(monkeypatch, loader, "address_of")
     monkeypatch.setattr(compiled_code, "_known", {})
 
     def every_class() -> int:
@@ -182,11 +182,11 @@ def test_few_texts_and_no_launchers_for_many_classes(name: str, fresh: Path, mon
     classes = every_class()
     assert classes >= 16
     distinct = {kernel.symbol for kernel in KernelFuncs.cache()._classes.values()}
-    assert len(made) <= len(asked) == len(distinct) < classes
+    assert len(made) <= len(requested) == len(distinct) < classes
     assert all(kernel._callable is None for kernel in KernelFuncs.cache()._classes.values())
     KernelFuncs.cache().clear()
     assert every_class() == classes
-    assert len(made) <= len(asked) == len(distinct)
+    assert len(made) <= len(requested) == len(distinct)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -323,13 +323,13 @@ def test_class_keys_contain_the_largest_extents(row: Row) -> None:
     for attr in of_many_sizes(row):
         key = dispatch.key(attr.fields())
         dispatch.words[OperatorTable.MISSED] = key
-        told, fields = dispatch.take_missed()
+        missed, fields = dispatch.take_missed()
         floats = {name for name, field in row.known_fields().items() if field.kind == "float"}
         wanted = attr.tuning_class().fields()
-        assert told == key
+        assert missed == key
         assert fields == {name: value for name, value in wanted.items() if name not in floats}
         assert dispatch.key(row(**fields).fields()) == key
-        assert dispatch.take_missed() == (0, {}), "it is told once"
+        assert dispatch.take_missed() == (0, {}), "a miss is reported once"
         exact = [dispatch.key(attr.fields(), exact=True)] if dispatch.may_be_exact else []
         for other in (*exact, CONVERTING | key):
             dispatch.words[OperatorTable.MISSED] = other

@@ -195,7 +195,7 @@ def test_jit_of_a_function_of_numba() -> None:
     assert compiled.__name__ == "steps"
 
 
-def test_a_function_that_numba_compiled_anew_is_traced_anew() -> None:
+def test_a_function_that_numba_recompiled_is_retraced() -> None:
     """What a name refers to is looked at in each call."""
     scope: dict[str, Any] = {"jk": jk, "inner": numba.njit(lambda x: x + 1)}
     exec("@jk.jit\ndef outer(x):\n    return inner(x) * 2", scope)

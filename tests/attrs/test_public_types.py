@@ -110,7 +110,7 @@ WRONG = {
 
 
 def _where_mypy_looks() -> dict[str, str]:
-    """The folder of the package, unless it is installed, where mypy looks by itself and refuses to be told."""
+    """The folder of the package, unless it is installed, where mypy looks by itself and rejects it as MYPYPATH."""
     place = Path(jk.__file__).parents[1]
     return {} if place.name == "site-packages" else {"MYPYPATH": str(place)}
 

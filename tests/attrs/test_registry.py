@@ -203,7 +203,7 @@ def test_order_of_planted(toy: Any) -> None:
 
 
 def test_reason_is_kept(toy: Any) -> None:
-    """An implementation that cannot be used is no candidate, and says why when asked for by name."""
+    """An implementation that cannot be used is no candidate, and says why when it is selected by name."""
     attr = toy.ToyAttr(n=3)
     implements(toy.ToyAttr, name="never", can_be_used=lambda attr: "the moon is full")(toy.right)
     implements(toy.ToyAttr, name="mute", can_be_used=lambda attr: False)(toy.right)

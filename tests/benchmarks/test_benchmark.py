@@ -244,9 +244,9 @@ def test_no_figures_are_measured_for_a_file_that_cannot_be(
     with pytest.raises(SystemExit) as ended:
         main(["bench", "vmul", "--seconds", "1e-4", "--json", str(tmp_path / place)])
     assert ended.value.code == 2
-    told = capsys.readouterr()
-    assert "--json: expected a file" in told.err
-    assert not told.out
+    captured = capsys.readouterr()
+    assert "--json: expected a file" in captured.err
+    assert not captured.out
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,7 +150,7 @@ def halved_plus(x: Any) -> Any:
     return halved(x) + 0.25, x[0] * 2
 
 
-def test_functions_are_bound_anew() -> None:
+def test_functions_are_rebound() -> None:
     """Constants, whether their own or global, become numbers of a kind, and so do those of what they call."""
 
     class Doubles:
@@ -219,15 +219,15 @@ def test_a_process_for_each_number_of_threads(monkeypatch: pytest.MonkeyPatch) -
     for line in lines:
         assert line.group == "larger, float32, 1 thread"
         assert {"numpy", *compilers.compilers()} <= set(line.timings)
-    asked = []
+    runs = []
 
     def run(module: str, function: str, *arguments: Any, **limits: str) -> list[Any]:
-        asked.append((arguments[:2], limits["OMP_NUM_THREADS"]))
+        runs.append((arguments[:2], limits["OMP_NUM_THREADS"]))
         return []
 
     monkeypatch.setattr(expressions, "run", run)
     assert list(expressions.expressions(dataclasses.replace(QUICK, threads=2, tag="full"))) == []
-    assert asked == [((name, threads), str(threads)) for name in PROGRAMS for threads in (1, 2)]
+    assert runs == [((name, threads), str(threads)) for name in PROGRAMS for threads in (1, 2)]
 
 
 @pytest.mark.usefixtures("with_jit")
@@ -333,15 +333,15 @@ def _verdict(group: str, case: str, seconds: dict[str, float], figure: str, valu
 
 
 def test_programs_are_selected_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    runs: list[str] = []
 
     def run(module: str, function: str, name: str, *arguments: Any, **settings: str) -> list[Any]:
-        asked.append(name)
+        runs.append(name)
         return []
 
     monkeypatch.setattr(expressions, "run", run)
     command.run(["expressions", "softmax", "linear"], command.Options(threads=1, seconds=1.0))
-    assert asked == ["softmax", "linear"]
+    assert runs == ["softmax", "linear"]
     with pytest.raises(UnknownNameError, match=r"expressions: expected parts among .*softmax.*, got 'vmul'"):
         command._select_benchmark(["expressions", "vmul"])
     assert command._select_benchmark(["launch", "vmul"])[1] == ["vmul"]

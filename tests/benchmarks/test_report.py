@@ -181,6 +181,6 @@ def test_a_library_that_is_missing_is_named(library: str, tmp_path: Path, monkey
 
 
 def test_checking_imports_nothing_that_may_be_missing() -> None:
-    """So that whoever has no plotting library can be told."""
+    """The error then names the missing plotting library."""
     code = "import sys; sys.modules['matplotlib'] = None; from jitkernels.benchmarks import report; print(report.NAME)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == f"{report.NAME}\n"

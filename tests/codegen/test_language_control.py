@@ -164,7 +164,7 @@ def whole_vectors(out: Any, a: Any, b: Any) -> Any:
 
 
 @apart()
-def seldom(out: Any, a: Any) -> Any:
+def cold_step(out: Any, a: Any) -> Any:
     for i in range(a, a + 3):
         out[i & 15] += i
     return a + 1, a * 2
@@ -173,7 +173,7 @@ def seldom(out: Any, a: Any) -> Any:
 def out_of_line(out: Any, a: Any, b: Any) -> Any:
     if a == b:
         return 7
-    one, two = seldom(out, a)
+    one, two = cold_step(out, a)
     return one + 10 * two
 
 
@@ -267,7 +267,7 @@ def copied(x: Any, y: Any, n: int) -> None:
 
 
 def test_optimized_ir() -> None:
-    """What seldom runs stays a function; it is known how often a loop runs; a copy of a few elements is no call."""
+    """Cold functions stay outlined; trip counts are known; copies of a few elements are no calls."""
     program = KernelModule("made")
     program.export("entry", out_of_line, ("int64*", "int64", "int64"), ())
     program.export("row_of", row_of, ("float32* restrict", "int64", "int64"), ())
@@ -275,7 +275,7 @@ def test_optimized_ir() -> None:
     module = parsed("made", program.text)
     llvm_backend.optimize(module, llvm_backend.target_machine(64))
     kept = str(module)
-    assert "seldom" in kept
+    assert "cold_step" in kept
     assert "smax" not in kept
     assert "@llvm.memcpy" not in kept
     assert "@llvm.memmove" not in kept

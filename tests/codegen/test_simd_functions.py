@@ -238,10 +238,10 @@ def test_what_is_no_function_of_numbers_is_refused(tmp_path: Path) -> None:
 
 
 def test_one_text_for_all_modules() -> None:
-    """Names come from content, and each function and declaration stands once, whatever was asked in which order."""
+    """Names come from content, each function and declaration stands once, in any order of requests."""
     one, other = Library(), Library()
-    for library, asked in ((one, (1, 8)), (other, (8, 1))):
-        for lanes in asked:
+    for library, widths in ((one, (1, 8)), (other, (8, 1))):
+        for lanes in widths:
             for _ in range(2):
                 library.called(tanh.tanh_float32, ["float32"], lanes)
                 library.called(sigmoid.sigmoid_float32, ["float32"], lanes)

@@ -167,7 +167,7 @@ for row in all_rows():
         if name in ("gen", "mix") and one.reason_against(attr) is None:
             for variant in one.variants(attr)[:2]:
                 source = one.source(attr, variant)
-                assert getattr(source, "identity", True), "its text is made before a pack can be asked"
+                assert getattr(source, "identity", True), "its text is made before an archive can be searched"
                 found[f"{{attr}} {{name}} {{variant}}"] = symbol_of(source)
 print(json.dumps(found))
 """
@@ -199,7 +199,7 @@ def test_writers_write_of_nothing_else() -> None:
 
 
 def test_text_that_is_written_later() -> None:
-    """It is told apart by who writes it and of what, is right when it is asked for, and is no key of anybody else's."""
+    """Lazy text is identified by its writer and that writer's argument, is right when it is read, and shares no key."""
     tiles = [Tile("one", "float32", 8, rows, 2, beta, a_by_column=False) for rows in (2, 4) for beta in (0.0, -0.0)]
     panels = [(copy_panel, 8), (copy_panel, 16), (transpose_panel, 8)]
     made = [written_by(Tile.text, tile) for tile in tiles]

@@ -291,7 +291,7 @@ def test_sources_know_how_to_build_themselves() -> None:
     @dataclasses.dataclass(frozen=True)
     class Wrapped:
         name: str = "wrapped"
-        text: str = "a kind of source that nobody has heard of"
+        text: str = "an unknown kind of source"
         externals: tuple[External, ...] = ()
         suffix: str = ".o"
         has_range: bool = False

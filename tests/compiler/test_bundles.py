@@ -37,7 +37,7 @@ def attention(q: Any, k: Any, v: Any) -> Any:
 
 
 def far(x: Any) -> Any:
-    """Sines of huge numbers are code of its own, which seldom runs."""
+    """Sines of huge numbers are outlined cold code."""
     return np.sin(x * 1e30) + np.log1p(abs(x)), (x > 0).sum(), x.astype("f2")
 
 

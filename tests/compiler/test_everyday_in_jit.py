@@ -69,10 +69,10 @@ def test_by_itself_its_kernel_is_called(row: Row) -> None:
     arrays, options = apart(given)
     called = function_with(row, options)
     compiled = jk.jit(lambda given: called(**given))
-    told = str(compiled.explain(arrays))
-    assert "falls back to NumPy" not in told
+    explanation = str(compiled.explain(arrays))
+    assert "falls back to NumPy" not in explanation
     if not has_own_code(row) and min_results(row) == 1:
-        assert f"jk.{row.kernel_type.name.lower()}" in told or "gather" in told
+        assert f"jk.{row.kernel_type.name.lower()}" in explanation or "gather" in explanation
     assert_right(row, compiled(arrays), given, dtype)
 
 
@@ -86,8 +86,8 @@ def test_options_of_every_value() -> None:
         _, given = example(row, "float32")
         arrays, options = apart(given)
         for name, values in choices.items():
-            asked = [{**options, name: value} for value in values]
-            functions = [function_with(row, one) for one in asked]
+            choices_of_one = [{**options, name: value} for value in values]
+            functions = [function_with(row, one) for one in choices_of_one]
             compiled = jk.jit(lambda given, functions=tuple(functions): [one(**given) for one in functions])
             try:
                 expected = [one(**arrays) for one in functions]

@@ -26,7 +26,7 @@ def pairs(*arrays: Any) -> Any:
     return tuple(one * other for one, other in zip(arrays[::2], arrays[1::2], strict=True))
 
 
-def turned(*arrays: Any) -> Any:
+def transposed(*arrays: Any) -> Any:
     return sum((one + other).T * one for one, other in zip(arrays[::2], arrays[1::2], strict=True))
 
 
@@ -34,7 +34,7 @@ def rows(*arrays: Any) -> Any:
     return np.stack([one.sum(axis=1) + sum(arrays[:3]).max(axis=1) for one in arrays]) / total(*arrays)[0, 0]
 
 
-@pytest.mark.parametrize("function", [total, pairs, turned, rows])
+@pytest.mark.parametrize("function", [total, pairs, transposed, rows])
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 7, 40])
 def test_nests_read_so_many_arrays(function: Any, most: int) -> None:
     """Or as many as one operation has operands, which is two here."""
@@ -47,7 +47,7 @@ def test_nests_read_so_many_arrays(function: Any, most: int) -> None:
     groups = explained.groups
     read = [sum(bool(node.shape) for node in group.reads) for group in groups]
     assert max(read) <= max(most, 2)
-    assert max(read) == min(most, 20) or most in (1, 40) or function in (pairs, turned, rows)
+    assert max(read) == min(most, 20) or most in (1, 40) or function in (pairs, transposed, rows)
     whole = jk.jit(function, max_inputs=100).explain(*arrays).kernels
     assert len(groups) > whole if most < 20 else len(groups) == whole
     assert len(groups) <= whole + 80 // max(most - 1, 1)

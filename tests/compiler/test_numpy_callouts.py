@@ -89,10 +89,10 @@ def test_calls_in_loops(case: tuple[Any, tuple[Any, ...]]) -> None:
         for one, other in pairs:
             assert type(one) is type(other)
             np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-14)  # of elements that cancel
-    told = compiled.explain(*arguments)
-    assert not told.reason
-    assert "loop" in str(told)
-    assert "0 calls of NumPy" not in str(told)
+    explanation = compiled.explain(*arguments)
+    assert not explanation.reason
+    assert "loop" in str(explanation)
+    assert "0 calls of NumPy" not in str(explanation)
 
 
 def raised_by(function: Any, *arguments: Any) -> str:
@@ -147,7 +147,7 @@ def test_warnings_are_given_once_and_where_numpy_gives_them() -> None:
     def reduced(x: Any) -> Any:
         return np.logaddexp2.reduce(x * 1e300 * 1e10) + np.spacing(x).sum()
 
-    def told(function: Any, x: Any) -> list[tuple[str, int]]:
+    def warned(function: Any, x: Any) -> list[tuple[str, int]]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             function(x)
@@ -155,23 +155,23 @@ def test_warnings_are_given_once_and_where_numpy_gives_them() -> None:
 
     compiled = jk.jit(reduced)
     x = np.array([1.0, 2.0])
-    assert told(compiled, x) == told(reduced, x)
-    assert told(compiled, x * 0) == told(reduced, x * 0)
-    assert told(compiled, x) == told(reduced, x)
+    assert warned(compiled, x) == warned(reduced, x)
+    assert warned(compiled, x * 0) == warned(reduced, x * 0)
+    assert warned(compiled, x) == warned(reduced, x)
 
 
 def test_each_thread_gets_its_own_errors() -> None:
-    """One that NumPy told of nothing hears of nothing, whatever it tells others of meanwhile."""
-    heard: list[int] = []
+    """A thread without errors of its own takes no flags of the errors of others."""
+    flags: list[int] = []
 
     def other() -> None:
         python_callback._record("overflow", 2)
-        heard.extend((python_callback._take_flags(), python_callback._take_flags()))
+        flags.extend((python_callback._take_flags(), python_callback._take_flags()))
 
     thread = threading.Thread(target=other)
     thread.start()
     thread.join()
-    assert heard[0] > 0 == heard[1]
+    assert flags[0] > 0 == flags[1]
     assert python_callback._take_flags() == 0
 
 

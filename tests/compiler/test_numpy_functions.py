@@ -170,7 +170,7 @@ def _stepped(f: Any, y: Any, n: Any) -> Any:
     return y
 
 
-def test_functions_made_anew_for_each_call_are_reached_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_recreated_for_each_call_need_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """By their code: with what is in their cells now, whose functions may be others too."""
     compiled = jk.jit(_stepped)
     for k in (1.0, 2.0):

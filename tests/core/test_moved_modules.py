@@ -18,7 +18,7 @@ def test_new_places_exist() -> None:
         assert found is None or isinstance(found.loader, moved_modules._Moved), old
 
 
-@pytest.mark.parametrize("old", ["graph", "graph.emit.coming_lines", "frontends.jit", "choosing", "cli", "maths.exp"])
+@pytest.mark.parametrize("old", ["graph", "graph.emit.alike", "frontends.jit", "choosing", "cli", "maths.exp"])
 def test_an_old_path_names_the_new_one(old: str) -> None:
     package = old.partition(".")[0]
     with pytest.raises(
@@ -35,7 +35,7 @@ def test_what_never_was_is_not_found() -> None:
 
 @pytest.mark.parametrize("old", sorted(moved_modules.PLUGIN_INTERFACE))
 def test_plugins_go_on_working(old: str) -> None:
-    """What the recipes told plug-ins to import is the module in its new place."""
+    """An old path that the recipes gave to plug-ins is the module at its new path."""
     new = moved_modules.new_path(old)
     code = f"""
 import importlib, warnings

@@ -173,7 +173,7 @@ WRONG_WHATEVER_IS_BUILT = (
 def test_wrong_values_are_reported_whatever_is_built_already(private_cache: Path) -> None:
     """Neither a crash nor LLVM's own words, and the same with a warm cache as with a cold one."""
 
-    def told(name: str, value: str) -> str:
+    def report(name: str, value: str) -> str:
         code = f"""
 import os
 os.environ[{name!r}] = {value!r}
@@ -187,9 +187,9 @@ except UnknownNameError as error:
         return python(code, private_cache)
 
     said = ["True\n"] * len(WRONG_WHATEVER_IS_BUILT)
-    assert [told(*one) for one in WRONG_WHATEVER_IS_BUILT] == said
+    assert [report(*one) for one in WRONG_WHATEVER_IS_BUILT] == said
     assert python("import jitkernels as jk\njk.vexp([1.0])", private_cache) == ""
-    assert [told(*one) for one in WRONG_WHATEVER_IS_BUILT] == said
+    assert [report(*one) for one in WRONG_WHATEVER_IS_BUILT] == said
 
 
 def test_numbers_of_every_type_without_instructions_for_float16(private_cache: Path) -> None:

@@ -107,7 +107,7 @@ def test_cached_hashes_save_reading(package: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'{"a": {}}', b"[" * 100_000])
 def test_invalid_cache_entries(package: Path, content: bytes) -> None:
-    """Whatever lies there, states are found and noted anew."""
+    """Whatever the file holds, states are computed and stored again."""
     before = state()
     place = (cache_dirs.cache_root() or package) / source_hash.FILE
     place.write_bytes(content)

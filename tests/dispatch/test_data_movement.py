@@ -96,19 +96,19 @@ def test_gaps_between_elements_are_not_touched(gap: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("shape", [(9, 33), (312, 320), (700, 8), (8, 700), (3, 2000), (2, 40, 24)])
 def test_squares_of_transposed_arrays(shape: tuple[int, ...]) -> None:
-    """Blocks of elementwise functions are so many rows that matrices can be turned in squares."""
+    """Blocks of elementwise functions have enough rows to transpose matrices in square tiles."""
     x, y = np.random.default_rng(0).normal(size=(2, *shape))
     for dtype in ("float32", "float64"):
         one, other = x.astype(dtype), y.astype(dtype)
-        expected, turned = one - other, np.asfortranarray(other)
-        assert np.array_equal(compiled(jk.vsub, one, turned), expected)
+        expected, transposed = one - other, np.asfortranarray(other)
+        assert np.array_equal(compiled(jk.vsub, one, transposed), expected)
         assert np.array_equal(compiled(jk.vsub, np.asfortranarray(one), other), expected)
         for beside in (other[:1], other[..., :1], np.asfortranarray(other[..., :1])):
             assert np.array_equal(compiled(jk.vsub, np.asfortranarray(one), beside), one - beside)
-        out = np.full_like(turned, 7)
+        out = np.full_like(transposed, 7)
         compiled(jk.vsub, one, other, out=out)
         assert np.array_equal(out, expected)
-        compiled(jk.vsub, one, turned, out=out[..., ::-1])
+        compiled(jk.vsub, one, transposed, out=out[..., ::-1])
         assert np.array_equal(out[..., ::-1], expected)
 
 
@@ -127,14 +127,14 @@ def test_axes_in_any_order(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int16"])
 @pytest.mark.parametrize("h", [1, 7, 8, 9, 15, 16, 17, 40, 600])
 def test_rows_of_several_dimensions_in_any_order(h: int, dtype: str) -> None:
-    """Blocks are so many rows that what lies across them is turned in squares."""
+    """Blocks have enough rows to transpose operands of another order in square tiles."""
     scales = numbers(16, "float32", 1)
     for w in (1, 9, 300):
         x = numbers(h * w * 16, dtype).reshape(h, w, 16)
         expected = x * scales
         for order in itertools.permutations(range(3)):
-            turned = np.ascontiguousarray(x.transpose(order)).transpose(np.argsort(order))
-            assert np.array_equal(compiled(jk.nchw16c_mul_nc, turned, scales), expected)
+            transposed = np.ascontiguousarray(x.transpose(order)).transpose(np.argsort(order))
+            assert np.array_equal(compiled(jk.nchw16c_mul_nc, transposed, scales), expected)
             out = np.full_like(expected.transpose(order), 7).transpose(np.argsort(order))
             assert np.array_equal(compiled(jk.nchw16c_mul_nc, x, scales, out=out), expected)
 

@@ -30,7 +30,7 @@ def example(row: Row, dtype: str = "float32", seed: int = 0) -> tuple[KernelAttr
         given = testing.named(attr, seed)
         if _asks_for(row, given, attr):
             return attr, given
-    raise AssertionError(f"no ci case of {row.__name__} can be asked for by an everyday call")
+    raise AssertionError(f"no ci case of {row.__name__} can be requested by an everyday call")
 
 
 def _asks_for(row: Row, given: Keywords, attr: KernelAttr) -> bool:
@@ -123,7 +123,7 @@ def read_only(value: AnyArray) -> AnyArray:
 
 
 class Giving:
-    """What gives an array when it is asked for one; only Python asks."""
+    """Provides an array through `__array__`, which only Python calls."""
 
     def __init__(self, array: AnyArray) -> None:
         self.array = array
@@ -151,7 +151,7 @@ SAME_VALUES: dict[str, Callable[[AnyArray], Any]] = {
 
 @pytest.mark.parametrize("row", cases.every_row())
 def test_plain_calls(row: Row) -> None:
-    """Of every row; what follows is asked of one row of each form."""
+    """Of every row; later tests take one row of each form."""
     _check_calls(row, ["plain"])
 
 
@@ -274,8 +274,8 @@ def test_elementwise_shapes_and_broadcasts(row: Row) -> None:
     cube = arrays_only(given, lambda value: value[:24].reshape(2, 3, 4))
     for _ in range(2):
         assert as_tuple(function_of(row)(**cube))[0].tobytes() == base.tobytes()
-    turned = arrays_only(cube, lambda value: value.transpose(2, 0, 1))
-    result = as_tuple(function_of(row)(**turned))[0]
+    transposed = arrays_only(cube, lambda value: value.transpose(2, 0, 1))
+    result = as_tuple(function_of(row)(**transposed))[0]
     assert np.array_equal(result, base.reshape(2, 3, 4).transpose(2, 0, 1))
     if len(attr.signature().inputs) == 2:
         first, second = (value[:6] for value in given.values())

@@ -222,14 +222,14 @@ def apart(table: AnyArray, side: Literal["start", "end"], gap: int) -> tuple[tes
     return guard, np.lib.stride_tricks.as_strided(guard.array, table.shape, strides)
 
 
-def turned(table: AnyArray, side: Literal["start", "end"], gap: int) -> tuple[testing.Guarded, AnyArray]:
+def transposed(table: AnyArray, side: Literal["start", "end"], gap: int) -> tuple[testing.Guarded, AnyArray]:
     """The same, its columns so many elements apart."""
     guard, view = apart(table.T, side, gap)
     return guard, view.T
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, "float16"])
-@pytest.mark.parametrize("lay", [apart, turned])
+@pytest.mark.parametrize("lay", [apart, transposed])
 def test_matrices_of_every_shape_by_rows_and_squares(lay: Any, dtype: str) -> None:
     """As inputs and as results, at either end of a page: nothing beside a row is read or written."""
     for rows, columns in itertools.product((1, 2, 4, 7, 8, 9, 16, 17, 24, 33), repeat=2):

@@ -78,7 +78,7 @@ def test_errors_of_options_are_short(row: Row) -> None:
 
 @pytest.mark.parametrize("kind", [str, float])
 def test_an_option_of_a_derived_type_is_what_it_is(kind: type) -> None:
-    """Whatever it answers when it is asked."""
+    """Whatever its own methods return."""
     strange = type("Strange", (Unspeakable, kind), {"__hash__": kind.__hash__})
     x = numbers(6, "float32").reshape(2, 3)
     if kind is str:

@@ -187,11 +187,11 @@ def test_where_all_give_the_same_bits_any_nest_will_do() -> None:
             assert (fused_casts.nest_of(kernel, ["int8", "bool"]) is None) == (name not in ("gen", "numba"))
 
 
-@pytest.mark.parametrize("patience", [0.0, 1e9])
+@pytest.mark.parametrize("threshold", [0.0, 1e9])
 @pytest.mark.parametrize("other", ["bool", "float32", "float64"])
-def test_any_byte_but_0_is_true(other: str, patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_byte_but_0_is_true(other: str, threshold: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays of bool that were never written as such hold other bytes than 0 and 1."""
-    monkeypatch.setattr(operators, "CAST_NEST_SECONDS", patience)
+    monkeypatch.setattr(operators, "CAST_NEST_SECONDS", threshold)
     KernelFuncs.cache().clear()
     for n in (5, 200):
         x = np.arange(n, dtype=np.uint8).view(bool)

@@ -35,11 +35,11 @@ def test_correct_candidates_are_not_checked_again() -> None:
     attr = jk.VMulAttr(n=8)
     known = Candidate("known", {}, lambda: jk.get_refer(attr))
     wrong = Candidate("wrong", {}, lambda: lambda x, y, z: np.add(x, y, out=z))
-    asked: list[None] = []
+    references: list[None] = []
     earlier = Record((Measured("known", {}, 2e-3),))
     for field in ([known], [known, wrong]):
-        found = contest(attr, field, lambda *arrays: asked.append(jk.get_refer(attr)(*arrays)), earlier=earlier)
-        assert (found.pick.implementation, len(asked)) == ("known", len(field) - 1)
+        found = contest(attr, field, lambda *arrays: references.append(jk.get_refer(attr)(*arrays)), earlier=earlier)
+        assert (found.pick.implementation, len(references)) == ("known", len(field) - 1)
     assert "the reference gives" in (found.candidates[1].error or "")
 
 

@@ -21,11 +21,11 @@ def computed(p: Any, q: Any) -> None:
     p[3::19] = q[3::19] * q[3::19] + q[:-3:19] * 3
 
 
-def turned(p: Any, q: Any) -> None:
+def transposed(p: Any, q: Any) -> None:
     p.reshape(-1, 20)[:, 3:9] = (q * q + q).reshape(20, -1).T[:, 3:9]
 
 
-@pytest.mark.parametrize("function", [filled, computed, turned])
+@pytest.mark.parametrize("function", [filled, computed, transposed])
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float16", "int32"])
 def test_strided_bytes(function: Callable[[Any, Any], None], dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []

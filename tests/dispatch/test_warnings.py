@@ -72,7 +72,7 @@ def warned(function: Callable[..., Any], *args: Any) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("form", ["plain", "assigned", "out"])
 @pytest.mark.parametrize("name", UFUNCS)
 def test_every_function_warns_as_numpys(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fp_warnings, "FUTILE_RERUNS", 10**6)  # or else many alarms in vain hide a later one
+    monkeypatch.setattr(fp_warnings, "FUTILE_RERUNS", 10**6)  # or else many spurious flags hide a later warning
     ufunc, failures = UFUNCS[name], Failures()
     function, overwrites = forms(ufunc)[form]
     for dtype in ("float32", "float64"):

@@ -99,7 +99,7 @@ def test_keys_that_threads_share(flags: dict[str, Any], threads: int, restored: 
 @pytest.mark.parametrize("form", [testing.rejected_arguments.strided, np.asfortranarray], ids=["strided", "Fortran"])
 @pytest.mark.parametrize("heads", [1, HEADS])
 def test_masks_of_batches_that_pass_through_buffers(heads: int, form: Any) -> None:
-    """Each batch entry has its own mask, however many entries are brought together at a time."""
+    """Each batch entry has its own mask, however many entries are gathered at a time."""
     generator = np.random.default_rng(4)
     q, k, v = (generator.standard_normal((1, 7, heads, rows, 64)) for rows in (QUERIES, KEYS, KEYS))
     mask = generator.standard_normal((1, 7, heads, QUERIES, KEYS))

@@ -40,9 +40,9 @@ def test_every_algorithm_gives_the_product(trans_a: bool, trans_b: bool) -> None
         assert np.all(np.abs(c - right) <= 8 * (k + 4) * np.finfo(dtype).eps), attr
 
 
-@pytest.mark.parametrize(("turned", "vectors"), [(False, 64), (True, 64), (False, 32)])
+@pytest.mark.parametrize(("transposed", "vectors"), [(False, 64), (True, 64), (False, 32)])
 def test_sums_of_few_columns_where_registers_are_few(
-    turned: bool, vectors: int, monkeypatch: pytest.MonkeyPatch
+    transposed: bool, vectors: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tiles of other machines, in instructions of this one."""
     own = cpu_target.target()
@@ -51,11 +51,11 @@ def test_sums_of_few_columns_where_registers_are_few(
     narrow = type(own)(**{**vars(own), "registers": 16, "vector_bytes": vectors})
     monkeypatch.setattr(cpu_target, "target", lambda: narrow)
     for m, n, k in SHAPES[:20]:
-        attr = MatMulAttr(m=m, n=n, k=k, trans_b=turned)
-        a, b = array(m, k).astype("f4"), array(*((n, k) if turned else (k, n)), seed=1).astype("f4")
+        attr = MatMulAttr(m=m, n=n, k=k, trans_b=transposed)
+        a, b = array(m, k).astype("f4"), array(*((n, k) if transposed else (k, n)), seed=1).astype("f4")
         c = np.empty((m, n), "f4")
         Kernel(attr, implementation(MatMulAttr, "gen"), {"algorithm": "any"}).callable(a, b, c)
-        np.testing.assert_allclose(c, a @ (b.T if turned else b), rtol=1e-3, atol=1e-3 * (k + 1) ** 0.5)
+        np.testing.assert_allclose(c, a @ (b.T if transposed else b), rtol=1e-3, atol=1e-3 * (k + 1) ** 0.5)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -91,17 +91,17 @@ def test_one_code_serves_sizes_that_are_computed_in_other_ways() -> None:
 
 
 def test_matmul_selection_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+    selected: list[Any] = []
 
     def counted(attr: Any, **how: Any) -> Any:
-        asked.append(attr)
+        selected.append(attr)
         return choose(attr, **how)
 
     choose = select.choose_for_class
     monkeypatch.setattr(select, "choose_for_class", counted)
     compiled = jk.jit(lambda x, w, b: np.tanh(x @ w + b))
     compiled(array(30, 40), array(40, 20), array(20))
-    assert len(asked) == 1
+    assert len(selected) == 1
 
 
 def test_products_are_kernels_whatever_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,11 +132,11 @@ def test_rows_of_a_symmetric_product_are_not_handed_on() -> None:
     assert jk.jit(lambda x, y: np.tanh(x.T @ y)).explain(x, y).kernels == 1
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_epilogue_rows_with_several_threads(turned: bool, restored: int) -> None:
-    layer = jk.jit(lambda x, w, b: np.maximum(x @ (w.T if turned else w) + b, 0) * 2)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_epilogue_rows_with_several_threads(transposed: bool, restored: int) -> None:
+    layer = jk.jit(lambda x, w, b: np.maximum(x @ (w.T if transposed else w) + b, 0) * 2)
     for m, n, k in ((64, 100, 151), (129, 257, 66), (333, 40, 70)):
-        x, w, b = array(m, k), array(*((n, k) if turned else (k, n)), seed=1), array(n, seed=2)
+        x, w, b = array(m, k), array(*((n, k) if transposed else (k, n)), seed=1), array(n, seed=2)
         found = []
         for threads in (1, 2, 3):
             jk.set_num_threads(threads)

@@ -173,7 +173,7 @@ def test_gathered_rows(n: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("shape", [(1, 1024, 1040), (1, 1040, 1003), (1, 1003, 1040), (5, 528, 272)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_turned_matrices(shape: tuple[int, int, int], dtype: str) -> None:
+def test_transposed_matrices(shape: tuple[int, int, int], dtype: str) -> None:
     """Wherever they begin; where rows of the result are no whole lines, nothing streams."""
     attr = jk.TransposeAttr(batch=shape[0], rows=shape[1], n=shape[2], dtype=dtype)
     gen, (x, y) = implementation(jk.TransposeAttr, "gen"), attr.signature().sample()

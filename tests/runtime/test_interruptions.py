@@ -114,7 +114,7 @@ print(jk.vmul(x, x).sum(), len(once))
 
 
 def test_implementations_are_found_again_after_an_interrupt() -> None:
-    """Also where a signal handler asked for them meanwhile."""
+    """Also where a signal handler looked them up meanwhile."""
     code = """
 import builtins
 import jitkernels as jk

@@ -120,13 +120,13 @@ warnings.simplefilter("ignore")
 from packed_function import between
 x = np.linspace(0.0, 3.0, 70_000)
 found = []
-def calls(turned):
+def calls(is_reversed):
     def product():
         return np.array_equal(jk.vmul(x, x), x * x)
     def function():
         return np.allclose(between(x, 2.0), between.__wrapped__(x, 2.0))
     works = [product, function]
-    found.extend(work() for work in (works[::-1] if turned else works))
+    found.extend(work() for work in (works[::-1] if is_reversed else works))
 threads = [threading.Thread(target=calls, args=(number % 2,)) for number in range(4)]
 for thread in threads:
     thread.start()
@@ -153,12 +153,12 @@ def test_threads_and_forks_at_first_calls(made: Path, tmp_path: Path) -> None:
 def test_without_code_numpy_serves_and_says_so_once(made: Path, tmp_path: Path) -> None:
     """Kernels that are in no pack, and everything where there is none."""
     code = "m = np.ones((2, 3))\nfor _ in range(2):\n    assert np.allclose(jk.softmax(m), 1 / 3)\n"
-    heard = without(code, made, private(tmp_path))
-    assert heard.count("logged: ") == heard.count("softmax falls back to NumPy") == 1
+    output = without(code, made, private(tmp_path))
+    assert output.count("logged: ") == output.count("softmax falls back to NumPy") == 1
     (tmp_path / "other").mkdir(mode=0o700)
-    heard = python(WITHOUT + code + COMPILED_NOWHERE, tmp_path / "other")
-    assert heard.count("falls back to NumPy: neither") == 1
-    assert heard.endswith("3.0\n")
+    output = python(WITHOUT + code + COMPILED_NOWHERE, tmp_path / "other")
+    assert output.count("falls back to NumPy: neither") == 1
+    assert output.endswith("3.0\n")
 
 
 COMPILED_NOWHERE = """
@@ -187,8 +187,8 @@ def test_every_everyday_function_runs_from_an_archive(tmp_path: Path) -> None:
     calls = python(make.format(f"json.loads({given!r})"), JITKERNELS_TUNE="replay").splitlines()[-1]
     text = WITHOUT + EVERY_CALL.replace("ARRAYS", str(arrays)).replace("'CALLS'", repr(calls))
     cache = private(tmp_path)
-    heard = python(text, cache, JITKERNELS_PACK=str(pack), JITKERNELS_TUNE="replay")
-    assert heard == f"{len(names)} True []\n"
+    output = python(text, cache, JITKERNELS_PACK=str(pack), JITKERNELS_TUNE="replay")
+    assert output == f"{len(names)} True []\n"
     assert not [path for path in cache.rglob("*") if path.suffix in (".o", ".so")]
 
 
@@ -221,7 +221,7 @@ def changed(made: Path, place: Path, **wanted: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "reason"),
     [
         ({"cpu": "knl"}, "it is for cpu knl, this is"),
         ({"features": "avx1024"}, "it is for another CPU: it needs avx1024 and is without"),
@@ -232,12 +232,12 @@ def changed(made: Path, place: Path, **wanted: str) -> Path:
         ({"system": "plan9"}, "it is for system plan9, this is"),
     ],
 )
-def test_foreign_archives_are_ignored(made: Path, tmp_path: Path, wanted: dict[str, str], told: str) -> None:
+def test_foreign_archives_are_ignored(made: Path, tmp_path: Path, wanted: dict[str, str], reason: str) -> None:
     other = changed(made, tmp_path / "other.pack", **wanted)
-    heard = python(f"{LOGGED}print(len(packs.opened()), len(packs.opened()))", JITKERNELS_PACK=str(other))
-    lines = heard.splitlines()
+    output = python(f"{LOGGED}print(len(packs.opened()), len(packs.opened()))", JITKERNELS_PACK=str(other))
+    lines = output.splitlines()
     assert lines[-1] == "0 0"
-    assert lines[0].startswith(f"logged: JITKERNELS_PACK: leaving out the pack {other}: {told}")
+    assert lines[0].startswith(f"logged: JITKERNELS_PACK: leaving out the pack {other}: {reason}")
     assert len(lines) == 2
 
 
@@ -267,8 +267,8 @@ def test_damaged_archives_are_ignored(made: Path, tmp_path: Path) -> None:
         place.write_bytes(other)
         with pytest.raises((ValueError, OSError)):
             kernel_archive.KernelArchive(place)
-    heard = python(f"{LOGGED}print(packs.opened(), packs.opened())", JITKERNELS_PACK=str(place))
-    assert heard.count("logged: JITKERNELS_PACK: leaving out the pack") == 1
+    output = python(f"{LOGGED}print(packs.opened(), packs.opened())", JITKERNELS_PACK=str(place))
+    assert output.count("logged: JITKERNELS_PACK: leaving out the pack") == 1
 
 
 def test_damaged_code_is_not_loaded(made: Path, tmp_path: Path) -> None:
@@ -279,9 +279,9 @@ def test_damaged_code_is_not_loaded(made: Path, tmp_path: Path) -> None:
     place.write_bytes(content)
     shutil.copy(made.parent / "packed_function.py", tmp_path)
     code = "x = np.ones(5)\nassert (jk.vmul(x, x) == 1).all()\nprint(jk.KernelFuncs.cache().at(jk.VMulAttr(n=8)))\n"
-    heard = without(code, place, private(tmp_path))
-    assert heard.count("is damaged: some of its code is left out") == 1
-    assert "by gen" not in heard  # a C compiler may be there still
+    output = without(code, place, private(tmp_path))
+    assert output.count("is damaged: some of its code is left out") == 1
+    assert "by gen" not in output  # a C compiler may be there still
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="there are no rights of this kind here")
@@ -310,8 +310,8 @@ def test_measurements_are_used(tmp_path: Path) -> None:
     )
     from jitkernels.core import cpu_target
 
-    told = python(tune % cpu_target.target().widths[0], cache, JITKERNELS_TUNE="replay")
-    assert "1 measurements" in told
+    output = python(tune % cpu_target.target().widths[0], cache, JITKERNELS_TUNE="replay")
+    assert "1 measurements" in output
     ask = (
         "for n in (1000, 3000):\n"
         "    kernel = jk.KernelFuncs.cache().at(jk.VMulAttr(n=n)).__self__\n"

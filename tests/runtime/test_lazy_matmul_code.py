@@ -46,20 +46,20 @@ from jitkernels.runtime.loading import loader as load
 names = []
 built = load.built
 load.built = lambda source, **options: names.append(source.name) or built(source, **options)
-f = jk.jit(lambda x, w: np.exp(x @ w{turned}))
+f = jk.jit(lambda x, w: np.exp(x @ w{transposed}))
 for m in {rows}:
     x, w = np.ones((m, 40)), np.ones({shape})
-    np.testing.assert_allclose(f(x, w), np.exp(x @ w{turned}))
+    np.testing.assert_allclose(f(x, w), np.exp(x @ w{transposed}))
     print(*sorted(name for name in names if name.startswith("matmul")))
     names.clear()
 print(f.stats().compiles)
 """
 
 
-@pytest.mark.parametrize(("turned", "shape"), [("", (40, 50)), (".T", (50, 40))])
-def test_a_call_builds_what_it_needs(turned: str, shape: tuple[int, int], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("transposed", "shape"), [("", (40, 50)), (".T", (50, 40))])
+def test_a_call_builds_what_it_needs(transposed: str, shape: tuple[int, int], tmp_path: Path) -> None:
     """One part for small sizes, another for large ones when they come, which takes no other trace."""
-    given = FIRST_CALL.format(turned=turned, shape=shape, rows=(32, 48, 5000, 30, 4000))
+    given = FIRST_CALL.format(transposed=transposed, shape=shape, rows=(32, 48, 5000, 30, 4000))
     first, *others, compiles = python(given, tmp_path).splitlines()
     assert first.split() == ["matmul_any_size_followed", "matmul_compact"]
     assert others == ["", "matmul_packed_followed", "", ""]
@@ -78,18 +78,18 @@ print(found.implementation.name, found.variant["algorithm"], *(name for name in 
     assert python(given, tmp_path, JITKERNELS_TUNE="off") == "gen any\n"
 
 
-@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_all_sizes_in_any_order(turned: tuple[bool, bool], threads: int, restored: int) -> None:
+def test_all_sizes_in_any_order(transposed: tuple[bool, bool], threads: int, restored: int) -> None:
     jk.set_num_threads(threads)
 
     def written(x: Any, w: Any, y: Any) -> Any:
         y += 1
-        return (x.T if turned[0] else x) @ (w.T if turned[1] else w) * 2, y
+        return (x.T if transposed[0] else x) @ (w.T if transposed[1] else w) * 2, y
 
     function = jk.jit(written)
     for m, n, k in (*SIZES, *SIZES):
-        x, w = array(*((k, m) if turned[0] else (m, k))), array(*((n, k) if turned[1] else (k, n)))
+        x, w = array(*((k, m) if transposed[0] else (m, k))), array(*((n, k) if transposed[1] else (k, n)))
         y, z = array(5), array(5)
         for one, other in zip(function(x, w, y), written(x, w, z), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9)
@@ -132,15 +132,15 @@ def test_numpy_computes_where_a_part_cannot_be_built(monkeypatch: pytest.MonkeyP
 
 
 def test_archives_contain_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are brought with what calls them."""
-    brought = []
-    monkeypatch.setattr(lazy_link.LazyKernel, "bring", lambda self: brought.append(self))
+    """Lazy parts are loaded with their callers."""
+    loaded = []
+    monkeypatch.setattr(lazy_link.LazyKernel, "bring", lambda self: loaded.append(self))
     one = lazy_link.LazyKernel(load_nest())
     assert one.link.address()
-    assert not brought
+    assert not loaded
     monkeypatch.setattr(loader, "watchers", [lambda *_: None])
     assert one.link.address()
-    assert brought == [one]
+    assert loaded == [one]
 
 
 def load_nest() -> Any:

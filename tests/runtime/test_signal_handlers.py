@@ -100,7 +100,7 @@ def test_handlers_end_traces() -> None:
 
     with pytest.raises(LateError), alarmed(99):
         jk.jit(names["slow"])(np.ones(3), wait)
-    assert waits == 1  # the plain function is not asked again
+    assert waits == 1  # the plain function is not called again
 
 
 def test_handlers_end_compilers(monkeypatch: pytest.MonkeyPatch) -> None:

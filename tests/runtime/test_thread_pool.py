@@ -53,7 +53,7 @@ print(np.array_equal(jk.jit(lambda x: x * x + x)(x), x * x + x), state().value =
 
 
 def test_a_caller_waits_for_running_parts() -> None:
-    """It sleeps where that takes long, and is told; a helper that was slow once helps the next caller."""
+    """It sleeps where that takes long, and is woken; a helper that was slow once helps the next caller."""
     code = """
 one_helper()
 for _ in range(3):
@@ -137,7 +137,7 @@ for mode in (upward, 0, upward, 0):
 
 
 def test_as_many_threads_as_there_can_be() -> None:
-    """Every helper is asked by one caller, again and again, while others ask too."""
+    """One caller requests every helper again and again, while others request helpers too."""
     code = """
 jk.set_num_threads(1000)
 def call(team):

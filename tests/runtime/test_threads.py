@@ -87,7 +87,7 @@ def test_number_from_the_environment(text: str, expected: int | None) -> None:
 @needs_openmp
 @needs_proc
 def test_a_parallel_kernel_starts_threads() -> None:
-    """As many as it is told to, no more; and with one it starts none."""
+    """As many as the setting allows, no more; and with one it starts none."""
     code = (
         PARALLEL
         + """

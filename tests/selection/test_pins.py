@@ -302,7 +302,7 @@ def test_pinned_kernel_has_the_variant_that_measured_best(attr: Any, monkeypatch
 
 
 def test_pins_reach_values_of_everyday_functions(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
-    """A library of sums once computed a maximum because the environment asked for it."""
+    """A library of sums once computed a maximum because the environment pinned it."""
     table, ids = np.eye(4, dtype=np.float32), np.array([[0, 1, 2], [3, 3, 0]])
     expected = jk.emb_seq_pool(table, ids, pool="max")
     for text in ("openblas", "emb_seq_pool=openblas"):

@@ -180,11 +180,11 @@ def test_what_was_tuned_once_is_the_second_process_s_record(attr: Any, monkeypat
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     assert "not measured" in str(jk.explain(attr))
     assert chosen(attr).rule == "static", "a miss never measures"
-    told = jk.tune(attr)
+    tuned = jk.tune(attr)
     again = chosen(attr)
-    assert (again.rule, again.implementation, again.variant) == ("measured", told.winner, told.variant)
+    assert (again.rule, again.implementation, again.variant) == ("measured", tuned.winner, tuned.variant)
     explanation = jk.explain(attr)
-    assert explanation == told
+    assert explanation == tuned
     assert [line.implementation for line in explanation.lines] == ["gen", "theirs", "refer"]
     assert all(line.seconds is not None and line.reason is None for line in explanation.lines)
     assert str(explanation).count("us") >= 3

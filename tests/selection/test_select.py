@@ -148,7 +148,7 @@ def test_build_budget(attr: Any) -> None:
 
 
 def test_what_cannot_be_built(attr: Any, toy: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Asked for by name it is an error; as the static choice it is one log line, and the reference serves."""
+    """Selected by name it is an error; as the static choice it is one log line, and the reference serves."""
 
     def broken(attr: Any) -> Any:
         raise BuildError("no such instruction")
@@ -166,33 +166,33 @@ def test_what_cannot_be_built(attr: Any, toy: Any, caplog: pytest.LogCaptureFixt
 def test_clear_reaches_everyday_functions(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.arange(9.0)
     jk.vmul(x, x)
-    asked: list[Any] = []
+    lookups: list[Any] = []
     for name in ("at", "of_class"):
         look = getattr(KernelFuncs, name)
 
         def noticed(self: KernelFuncs, attr: jk.KernelAttr, look: Any = look) -> Any:
-            asked.append(attr)
+            lookups.append(attr)
             return look(self, attr)
 
         monkeypatch.setattr(KernelFuncs, name, noticed)
     jk.vmul(x, x)
-    assert not asked
+    assert not lookups
     KernelFuncs.cache().clear()
     jk.vmul(x, x)
-    assert asked
+    assert lookups
 
 
 @pytest.mark.parametrize("wrong", ["vmul", 3, jk.KernelType])
 def test_attr_that_is_none(wrong: Any) -> None:
-    """Neither where the dictionary is asked nor where pins are looked up first; `explain` knows names of kernels."""
+    """Neither where the dictionary is searched nor where pins are looked up first; `explain` knows names of kernels."""
     at = KernelFuncs.cache().at
-    asked: list[tuple[Any, str]] = [(at, "attr: expected an attr")]
-    asked += [(jk.explain, "explain: expected an attr")] if wrong != "vmul" else []
-    for ask, said in asked:
+    cases: list[tuple[Any, str]] = [(at, "attr: expected an attr")]
+    cases += [(jk.explain, "explain: expected an attr")] if wrong != "vmul" else []
+    for look_up, said in cases:
         with pytest.raises(TypeError, match=said):
-            ask(wrong)
+            look_up(wrong)
         with jk.use(implementation="refer"), pytest.raises(TypeError, match=said):
-            ask(wrong)
+            look_up(wrong)
 
 
 def test_kernels_and_everyday_functions_are_pickled(attr: Any) -> None:

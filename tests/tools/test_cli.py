@@ -49,8 +49,8 @@ def here(capfd: pytest.CaptureFixture[str], fresh: Path, monkeypatch: pytest.Mon
         monkeypatch.setenv("JITKERNELS_TUNE", "auto")
         with pytest.raises(SystemExit) as ended:
             main(arguments)
-        told = capfd.readouterr()
-        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), told.out, told.err)
+        captured = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), captured.out, captured.err)
 
     return run
 

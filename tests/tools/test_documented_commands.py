@@ -123,9 +123,9 @@ def test_commands_run(
         if "--export" in words:
             code_of(*tiny("tune"))
     code = code_of(*words)
-    told = capfd.readouterr().err
-    assert code in ((0, 1) if words[0] == "bench" else (0,)), told
-    assert "Traceback" not in told
+    errors = capfd.readouterr().err
+    assert code in ((0, 1) if words[0] == "bench" else (0,)), errors
+    assert "Traceback" not in errors
 
 
 @pytest.mark.full

@@ -73,7 +73,7 @@ def test_what_is_learned(examples: Callable[[str], Any]) -> None:
         losses, right = examples(name).run(**SMALL[name])
         assert losses[-1] < losses[0] / 3
         assert right > least
-    path, told, losses = examples("neural_ode").run(steps=300, count=60)
+    path, fitted, losses = examples("neural_ode").run(steps=300, count=60)
     assert losses[-1] < losses[0] / 5
-    assert path.shape == told.shape
+    assert path.shape == fitted.shape
     assert "logistic_regression" in sys.modules

@@ -68,6 +68,6 @@ def test_extras_are_named_where_they_are_made() -> None:
     extras = project["optional-dependencies"]
     section = (ROOT / "README.md").read_text(encoding="utf-8").split("## Extras")[1].split(". A missing library")[0]
     assert set(re.findall(r"`(\w+)`", section)) == set(extras)
-    for asked in extras["all"] + extras["test"]:
-        if asked.startswith("jitkernels["):
-            assert set(asked.removeprefix("jitkernels[").rstrip("]").split(",")) <= set(extras)
+    for requirement in extras["all"] + extras["test"]:
+        if requirement.startswith("jitkernels["):
+            assert set(requirement.removeprefix("jitkernels[").rstrip("]").split(",")) <= set(extras)

@@ -214,15 +214,15 @@ def test_no_account_for_what_is_not_measured(earned: Any) -> None:
 
 
 def test_tuning_at_once(earned: Any) -> None:
-    """`jk.tune` measures all, whatever is known; a kernel asked for again is the one that won."""
+    """`jk.tune` measures all, whatever is known; a second look-up gives the winner."""
     records.save(earned.tuning_class(), record("refer"), get_num_threads())
     before: Any = jk.get_default_best(earned)
     assert before.__self__.implementation == "refer"
-    told = jk.tune(earned)
-    assert told == jk.explain(earned)
-    assert all(line.seconds is not None for line in told.lines)
+    explanation = jk.tune(earned)
+    assert explanation == jk.explain(earned)
+    assert all(line.seconds is not None for line in explanation.lines)
     after: Any = jk.get_default_best(earned)
-    assert after.__self__.implementation == told.winner
+    assert after.__self__.implementation == explanation.winner
     with pytest.raises(TypeError, match="attr: expected an attr"):
         jk.tune(3)  # type: ignore[arg-type]
 
@@ -265,7 +265,7 @@ def noted(seen: list[int], again: int) -> Callable[[], int]:
     return settle
 
 
-def test_python_may_serve_calls_without_the_count_beginning_anew(fresh: Path) -> None:
+def test_calls_served_by_python_do_not_restart_the_count(fresh: Path) -> None:
     """Calls count once, for whoever waits for them, whatever else makes Python see one of them."""
     x = np.ones(8, np.float32)
     jk.vexp(x)

@@ -304,7 +304,7 @@ def many_rows(fresh: object) -> Iterator[list[type[KernelAttr]]]:
 def test_a_hit_meets_no_other_attr_with_a_hundred_rows(many_rows: list[type[KernelAttr]]) -> None:
     """Equal fields in a hundred rows make no two attrs meet, which would be compared one after the other.
 
-    How long a hit takes then is told by ``jitkernels bench at-hit``.
+    ``jitkernels bench at-hit`` reports how long a hit takes then.
     """
     cache = KernelFuncs.cache()
     attrs = [row(n=64) for row in many_rows]

@@ -27,28 +27,28 @@ class Clock:
 
 def test_guesses_are_corrected_by_what_each_kind_of_work_has_taken() -> None:
     clock = Clock()
-    told = Eta({"building": 100.0, "measuring": 100.0}, clock)
-    assert (told.remaining, told.share) == (200.0, 0.0)
+    progress = Eta({"building": 100.0, "measuring": 100.0}, clock)
+    assert (progress.remaining, progress.share) == (200.0, 0.0)
     shares = []
     for _ in range(50):
         clock.now += 4.0
-        told.done("building", 2.0)
-        shares.append(told.share)
-    assert told.remaining == 100.0  # of what was not begun nothing is known yet
+        progress.done("building", 2.0)
+        shares.append(progress.share)
+    assert progress.remaining == 100.0  # of what was not begun nothing is known yet
     for _ in range(10):
         clock.now += 1.0
-        told.done("measuring", 5.0)
-        shares.append(told.share)
-    assert told.remaining == pytest.approx(50.0 * 12 / 52)
+        progress.done("measuring", 5.0)
+        shares.append(progress.share)
+    assert progress.remaining == pytest.approx(50.0 * 12 / 52)
     for _ in range(10):
         clock.now += 1.0
-        told.done("measuring", 5.0)
-        shares.append(told.share)
-    assert told.remaining == 0.0
+        progress.done("measuring", 5.0)
+        shares.append(progress.share)
+    assert progress.remaining == 0.0
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    told.expect("measuring again", 30.0)
-    assert told.remaining == 30.0
+    progress.expect("measuring again", 30.0)
+    assert progress.remaining == 30.0
 
 
 def test_durations_are_readable() -> None:
@@ -60,11 +60,11 @@ def test_where_there_is_no_terminal_a_line_now_and_then_says_how_long_it_takes(
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(eta, "monotonic", clock)
-    told = Eta({"measuring": 100.0}, clock)
-    with shown(told) as say:
+    progress = Eta({"measuring": 100.0}, clock)
+    with shown(progress) as say:
         for number in range(1, 26):
             clock.now += 1.0
-            told.done("measuring", 1.0)
+            progress.done("measuring", 1.0)
             say(f"measuring {number}")
     assert capsys.readouterr().err.splitlines() == [
         "11%, about 89 s left: measuring 11",

@@ -56,10 +56,10 @@ def test_time_is_counted_where_enabled() -> None:
         assert one.bytes_per_second
         assert one.operations_per_second or one.kernel.startswith("NumPy")
         assert one.kernel in str(compiled.stats())
-    told = str(compiled.explain(x, w))
-    assert told.count("% of the time") == len(compiled.explain(x, w).groups) == 3
-    assert "GB/s" in told
-    assert "Gflop/s" in told
+    explanation = str(compiled.explain(x, w))
+    assert explanation.count("% of the time") == len(compiled.explain(x, w).groups) == 3
+    assert "GB/s" in explanation
+    assert "Gflop/s" in explanation
     compiled.release()
     assert compiled.stats().times == ()
     assert "% of" not in str(jk.jit(mixed).explain(x, w))
@@ -126,24 +126,24 @@ def test_a_loop_is_measured_in_its_place(replay: Path) -> None:
         "print(jk.jit(smoothed).explain(np.arange(300.0), 9))\n"
     )
     threads = str(jk.get_num_threads())  # picks are kept for a number of threads
-    told = python(text, replay, JITKERNELS_TUNE="replay", JITKERNELS_NUM_THREADS=threads)
-    assert "compiled with nests=1 x 16, measured" in told
+    output = python(text, replay, JITKERNELS_TUNE="replay", JITKERNELS_NUM_THREADS=threads)
+    assert "compiled with nests=1 x 16, measured" in output
 
 
 def test_what_no_kernel_is_by_itself_is_measured_in_its_place(replay: Path) -> None:
     compiled = jk.jit(lambda x, i: x[i] * 2)
-    (told,) = compiled.tune(np.arange(50.0), np.arange(40), seconds=0.1)
-    assert "PROGRAM" in str(told)
-    assert "measured" in str(told)
+    (explanation,) = compiled.tune(np.arange(50.0), np.arange(40), seconds=0.1)
+    assert "PROGRAM" in str(explanation)
+    assert "measured" in str(explanation)
 
 
 def test_wrong_variants_are_disqualified(replay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(autotune, "CONFIGS", ({}, {"fast_math": True}))
     compiled = jk.jit(lambda x: (x - x) + 1.0)
     with np.errstate(all="ignore"):
-        *_, told = compiled.tune(np.full(100, np.inf), seconds=0.1)
+        *_, program = compiled.tune(np.full(100, np.inf), seconds=0.1)
         assert np.isnan(compiled(np.full(100, np.inf))).all()
-    (wrong,) = [line for line in told.lines if "fast_math" in line.implementation]
+    (wrong,) = [line for line in program.lines if "fast_math" in line.implementation]
     assert "the reference gives" in str(wrong.error)
 
 
@@ -152,9 +152,9 @@ def test_calls_that_were_counted_are_measured(replay: Path) -> None:
     for n in (2000, 3000):
         for _ in range(5):
             compiled(np.ones(n))
-    told = compiled.tune(seconds=0.2)
-    assert any("n0=3000" in str(one) for one in told)
-    assert compiled.stats().compiles == 0, "it is made anew"
+    explanations = compiled.tune(seconds=0.2)
+    assert any("n0=3000" in str(one) for one in explanations)
+    assert compiled.stats().compiles == 0, "it is recompiled"
 
 
 def test_invalid_times(replay: Path) -> None:
@@ -190,7 +190,7 @@ def test_exact_sizes_compute_the_same(function: Any) -> None:
         np.testing.assert_allclose(one, other)
 
 
-def test_exact_sizes_are_made_anew_for_each() -> None:
+def test_each_exact_size_is_recompiled() -> None:
     compiled = jk.jit(scaled, exact_sizes=True)
     for n in (0, 1, 2, 7, 7, 300):
         assert np.array_equal(compiled(np.arange(float(n))), scaled(np.arange(float(n))))

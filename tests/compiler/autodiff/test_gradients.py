@@ -28,9 +28,9 @@ def test_steps_of_training_are_numpys() -> None:
     for one, other in zip(given, expected, strict=True):
         for found, right in zip(one, other, strict=True):
             agree(found, right, 1e-9)
-    told = compiled.explain(*given, np.float64(1), x, y)
-    assert "0 calls of NumPy" in str(told)
-    assert "copy" not in str(told)
+    explanation = compiled.explain(*given, np.float64(1), x, y)
+    assert "0 calls of NumPy" in str(explanation)
+    assert "copy" not in str(explanation)
 
 
 def test_a_wrong_rule_is_found(monkeypatch: Any) -> None:
@@ -222,7 +222,7 @@ def test_refused(function: Any, given: Any, words: Any) -> None:
 
 
 def test_wrong_options() -> None:
-    """Options are looked at when the derivative is asked for."""
+    """Options are checked when the derivative is requested."""
     with pytest.raises(jk.ArgumentTypeError, match="argnums"):
         jk.grad(np.sum, argnums="x")  # type: ignore[arg-type]
     with pytest.raises(jk.ArgumentTypeError, match="function"):

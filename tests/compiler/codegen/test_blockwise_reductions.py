@@ -140,7 +140,7 @@ def test_many_small_numbers_are_not_lost() -> None:
 LAYOUTS: dict[str, Callable[[], Any]] = {
     "columns": lambda: array(300, 400)[:, ::2],
     "rows": lambda: array(900, 130)[::2],
-    "turned": lambda: array(300, 400).T[:, 1:],
+    "transposed": lambda: array(300, 400).T[:, 1:],
     "few long rows": lambda: array(3, 50_000)[:, 1:],
     "many short rows": lambda: array(50_000, 5)[:, 1:],
     "three": lambda: array(40, 50, 60)[:, 1:, 2:],

@@ -103,8 +103,8 @@ def test_measured_variants_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = jk.jit(softmax)
     before = compiled(x)
     assert "measured" not in str(compiled.explain(x))
-    told, _ = compiled.tune(x, seconds=0.2)
-    assert "gen" in str(told)
+    explanation, _ = compiled.tune(x, seconds=0.2)
+    assert "gen" in str(explanation)
     assert "measured" in str(compiled.explain(x))
     assert "measured" in str(jk.jit(softmax).explain(x))
     np.testing.assert_allclose(compiled(x), before, rtol=1e-6)
@@ -121,8 +121,8 @@ def test_the_sizes_that_are_given_are_measured(private_cache: Any, monkeypatch: 
     compiled = jk.jit(lambda x: (x.max(axis=-1), x.argmax(axis=0), (x > 1).sum()))
     for shape in ((30, 1001), (40, 999), (30, 5)):
         x = np.random.default_rng(0).random(shape).astype("float32")
-        for told in compiled.tune(x, seconds=0.3):
-            assert f"n0={shape[0]}, n1={shape[1]})" in str(told)
+        for explanation in compiled.tune(x, seconds=0.3):
+            assert f"n0={shape[0]}, n1={shape[1]})" in str(explanation)
         assert compiled.explain(x).kernels
         for found, expected in zip(compiled(x), compiled.__wrapped__(x), strict=True):
             assert np.array_equal(found, expected)

@@ -65,7 +65,7 @@ SHAPES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "outer": (lambda a, i, j: a[i[:, None], j] + 1, (array(9, 30), numbers(9, 4), numbers(30, 50))),
     "apart": (lambda a, i, j: a[i, :, j] + 1, (array(9, 4, 30), numbers(9, 50), numbers(30, 50))),
     "matrix of numbers": (lambda a, i: a[i] + 1, (array(40), numbers(40, 6, 7))),
-    "turned": (lambda a, i: a.T[i] + 1, (array(9, 30), numbers(30, 40))),
+    "transposed": (lambda a, i: a.T[i] + 1, (array(9, 30), numbers(30, 40))),
     "every second": (lambda a, i: a[1::2][i] + 1, (array(60), numbers(29, 40))),
     "reversed": (lambda a, i: a[::-1][i[::-2]] + 1, (array(60), numbers(60, 41))),
     "a number and numbers": (lambda a, i: a[2, i] + 1, (array(4, 30), numbers(30, 20))),
@@ -98,8 +98,10 @@ SHAPES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 def test_forms_of_indexing(name: str) -> None:
     function, arguments = SHAPES[name]
     agrees(function, *arguments)
-    turned = [np.asfortranarray(one) if isinstance(one, np.ndarray) and one.ndim > 1 else one for one in arguments]
-    agrees(function, *turned)
+    in_column_order = [
+        np.asfortranarray(one) if isinstance(one, np.ndarray) and one.ndim > 1 else one for one in arguments
+    ]
+    agrees(function, *in_column_order)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])

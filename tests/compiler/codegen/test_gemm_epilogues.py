@@ -49,7 +49,7 @@ def reversed_(x: Any, w: Any, b: Any) -> Any:
     return (x @ w)[::-1] + b
 
 
-def turned(x: Any, w: Any, b: Any) -> Any:
+def transposed(x: Any, w: Any, b: Any) -> Any:
     return (x @ w).T * 2
 
 
@@ -71,7 +71,7 @@ def twice(x: Any, w: Any, b: Any) -> Any:
 
 ONE = (dense, activated, weights, sums)
 """Functions that are one kernel."""
-OTHERS = (both, behind_another, shifted, reversed_, turned, columns, picked, whole, twice)
+OTHERS = (both, behind_another, shifted, reversed_, transposed, columns, picked, whole, twice)
 SHAPES = (
     (8, 8, 8), (37, 41, 5), (3, 130, 4), (300, 65, 16), (140, 300, 30), (500, 257, 3), (5, 2100, 9), (3, 4, 700),
 )  # fmt: skip
@@ -110,9 +110,9 @@ def test_values(function: Function, threads: int) -> None:
 @pytest.mark.parametrize("function", ONE)
 @pytest.mark.parametrize("shape", [(64, 64, 64), (300, 65, 16), (900, 200, 40)])
 def test_it_is_one_kernel(function: Function, shape: tuple[int, int, int]) -> None:
-    told = jk.jit(function).explain(*given(*shape, "float32"))
-    assert told.kernels == 1, told
-    assert told.groups[0].kind == "product"
+    explanation = jk.jit(function).explain(*given(*shape, "float32"))
+    assert explanation.kernels == 1, explanation
+    assert explanation.groups[0].kind == "product"
 
 
 @pytest.mark.parametrize("shape", [(0, 5, 3), (5, 0, 3), (5, 3, 0), (0, 0, 0), (1, 1, 1)])

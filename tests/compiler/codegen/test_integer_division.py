@@ -77,13 +77,13 @@ def test_what_fails_is_warned_of(dtype: str, count: int) -> None:
     zero, one, minus = np.array([0, 1, -1 if lowest else 1], dtype)
     cases = [(np.full(count, fill, dtype), y) for fill in (0, lowest, 5) for y in (zero, one, minus)]
     for x, y in cases + [(x, np.full(count, y)) for x, y in cases]:
-        told = []
+        reports = []
         for each in (function, function, divided):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 found = each(x, y)
-            told.append(([str(warning.message) for warning in caught], found.tolist()))
-        assert told[0] == told[1] == told[2]
+            reports.append(([str(warning.message) for warning in caught], found.tolist()))
+        assert reports[0] == reports[1] == reports[2]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -112,7 +112,7 @@ def test_sums_beyond_64_bits() -> None:
 
 @pytest.mark.parametrize("side", ["start", "end"])
 def test_memory_of_iterations_between_guard_pages(side: Any) -> None:
-    """No thread writes beyond what it was lent, and all is given back."""
+    """No thread writes beyond its pooled memory, and all of that is released."""
     compiled = jk.jit(blurred)
     given = [one() for one in SHARED[blurred]]
     expected = compiled(*given).tobytes()

@@ -187,7 +187,7 @@ def test_threads_change_nothing(function: Any) -> None:
 
 
 def test_concurrent_callers_with_guarded_workspaces() -> None:
-    """Eight threads of Python, of which each asks for others; nothing beyond what was lent is written."""
+    """Eight threads of Python start teams of their own; none writes beyond its pooled memory."""
     jk.set_num_threads(3)
     compiled = jk.jit(norms)
     x = np.random.default_rng(1).normal(size=(300, 200))

@@ -81,7 +81,7 @@ def test_special_numbers_stay_in_their_row(special: float, dtype: str) -> None:
 
 
 def test_sums_do_not_depend_on_other_rows() -> None:
-    """The rows of a group hang on nothing of one another: not on how many there are, nor on what is in them."""
+    """The rows of a group are independent of one another: of their number and of their values."""
     compiled = jk.jit(product)
     for columns in (40, 64, 129, 500):
         a, b, x = given(40, columns, "float64")
@@ -144,7 +144,7 @@ def test_serpentine_loops(program: Callable[..., Any], monkeypatch: pytest.Monke
 
 
 def test_serpentine_order_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows hang on nothing of one another."""
+    """Rows are independent of one another."""
     for program in (steps, in_branches, stencil, in_place):
         results = []
         for least in (0, 1 << 60):
@@ -157,22 +157,22 @@ def test_serpentine_order_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_which_loops_are_serpentine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A matrix that is larger than the first cache, in a loop; and none outside of loops, or that caches hold."""
-    turned: list[bool] = []
+    reversals: list[bool] = []
     plain = serpentine_order.SerpentineOrder.either_way
 
     def seen(self: Any, *given: Any) -> Any:
-        turned.append(True)
+        reversals.append(True)
         return plain(self, *given)
 
     monkeypatch.setattr(serpentine_order.SerpentineOrder, "either_way", seen)
     rng = np.random.default_rng(0)
     for size, count, expected in ((100, 3, True), (20, 3, False), (1000, 3, False)):
-        turned.clear()
+        reversals.clear()
         jk.jit(steps)(rng.standard_normal((size, size)) / size, np.ones(size), count)
-        assert bool(turned) == expected, size
-    turned.clear()
+        assert bool(reversals) == expected, size
+    reversals.clear()
     jk.jit(product)(rng.standard_normal((100, 100)), np.ones(100), np.ones(100))
-    assert not turned
+    assert not reversals
 
 
 def gates(z: Any, c: Any) -> Any:

@@ -69,7 +69,7 @@ WAYS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "by a matrix": (assign, (array(60), numbers(60, 5, 7), array(5, 7))),
     "rows": (assign, (array(9, 30), numbers(9, 20), array(20, 30))),
     "rows by one row": (assign, (array(9, 30), numbers(9, 20), array(30))),
-    "turned": (assign, (np.asfortranarray(array(9, 30)), numbers(9, 20), array(20, 30))),
+    "transposed": (assign, (np.asfortranarray(array(9, 30)), numbers(9, 20), array(20, 30))),
     "columns": (lambda a, i, v: a.__setitem__((slice(None), i), v), (array(9, 30), numbers(30, 20), array(9, 20))),
     "pairs": (lambda a, i, j, v: a.__setitem__((i, j), v), (array(9, 30), numbers(9, 50), numbers(30, 50), array(50))),
     "every second": (lambda a, i, v: a[::2].__setitem__(i, v), (array(60), numbers(30, 20), array(20))),

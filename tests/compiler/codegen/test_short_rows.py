@@ -31,8 +31,8 @@ def with_columns(x: Any) -> Any:
 
 
 def by_columns(x: Any) -> Any:
-    turned = np.ascontiguousarray(x).T
-    return turned[:, ::-1].sum(axis=0), (turned + 1).min(axis=0)
+    transposed = np.ascontiguousarray(x).T
+    return transposed[:, ::-1].sum(axis=0), (transposed + 1).min(axis=0)
 
 
 def every_kind(x: Any) -> Any:
@@ -89,15 +89,15 @@ def test_every_length(program: Callable[[Any], Any], dtype: str) -> None:
 def test_adjacent_rows(program: Callable[[Any], Any], dtype: str) -> None:
     """Every lane is a row: those of whole steps, and those that are left over."""
 
-    def turned(x: Any) -> Any:
+    def transposed(x: Any) -> Any:
         return program(x.T)
 
-    compiled = jk.jit(turned)
+    compiled = jk.jit(transposed)
     rng = np.random.default_rng(2)
     for width in (3, 9, 40):
         for rows in (1, 5, 31, 33, 64, 100):
             x = rng.standard_normal((width, rows)).astype(dtype)
-            equal(turned, compiled, x, 1e-4 if dtype == "float32" else 1e-11)
+            equal(transposed, compiled, x, 1e-4 if dtype == "float32" else 1e-11)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "bool", "float16"])

@@ -28,9 +28,9 @@ def network(width: int, layers: int, rows: int, dtype: str = "float32") -> tuple
 def test_bias_and_activation_are_computed_once_with_their_product(width: int) -> None:
     x, weights, biases = network(width, 3, 1)
     compiled = jk.jit(forward)
-    told = compiled.explain(x, weights, biases)
-    assert told.kernels == 3
-    assert str(told).count("sum over 2, add, maximum;") == 2, str(told)
+    explanation = compiled.explain(x, weights, biases)
+    assert explanation.kernels == 3
+    assert str(explanation).count("sum over 2, add, maximum;") == 2, str(explanation)
     assert np.allclose(compiled(x, weights, biases), forward(x, weights, biases), rtol=1e-4, atol=1e-5)
 
 

@@ -147,30 +147,31 @@ def _with_name(name: str) -> cpu_target.Target:
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "is_asked"), [("emeraldrapids", 90, True), ("emeraldrapids", 30, False), ("znver4", 90, False)]
+    ("name", "size", "is_prefetched"),
+    [("emeraldrapids", 90, True), ("emeraldrapids", 30, False), ("znver4", 90, False)],
 )
 def test_stores_that_wait_for_lines_are_prefetched(
-    name: str, size: int, is_asked: bool, monkeypatch: pytest.MonkeyPatch
+    name: str, size: int, is_prefetched: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That is on Intel's processors, if arrays are not in the first cache: what is computed is the same."""
     if cpu_target.target().vector_bytes < 64:
         pytest.skip("rows of some of the programs share nothing in narrower vectors")
-    asked: list[str] = []
-    ask, target = LoopEmitter.prefetch, _with_name(name)
+    prefetches: list[str] = []
+    prefetch, target = LoopEmitter.prefetch, _with_name(name)
 
     def noted(writer: LoopEmitter, block: Any, at: str, how: str) -> None:
-        asked.append(how)
-        ask(writer, block, at, how)
+        prefetches.append(how)
+        prefetch(writer, block, at, how)
 
     monkeypatch.setattr(LoopEmitter, "prefetch", noted)
     monkeypatch.setattr(cpu_target, "target", lambda: target)
     for program in PROGRAMS:
-        asked.clear()
+        prefetches.clear()
         compiled = jk.jit(program, strict=True)
         _agree(compiled, program, _arrays(size, size + 3, "float64"))
         _agree(compiled, program, _arrays(size + 1, size + 7, "float64"))
-        assert bool(asked) == is_asked, (program, asked)
-        assert set(asked) <= {"i32 1, i32 3"}
+        assert bool(prefetches) == is_prefetched, (program, prefetches)
+        assert set(prefetches) <= {"i32 1, i32 3"}
 
 
 def test_rows_that_share_what_they_read_stay_rows(monkeypatch: pytest.MonkeyPatch) -> None:

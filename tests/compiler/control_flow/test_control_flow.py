@@ -227,9 +227,9 @@ def test_reasons_are_reported() -> None:
         return total
 
     compiled = jk.jit(first_of_rows)
-    told = str(compiled.explain(np.ones((10_000, 3))))
-    assert "falls back to NumPy" in told
-    assert f"{__file__}:" in told
+    explanation = str(compiled.explain(np.ones((10_000, 3))))
+    assert "falls back to NumPy" in explanation
+    assert f"{__file__}:" in explanation
 
 
 def test_choices_that_code_cannot_make() -> None:
@@ -243,7 +243,7 @@ def test_choices_that_code_cannot_make() -> None:
             return x[1:] * 2
         return -x
 
-    def asked(x: Any) -> Any:
+    def compared(x: Any) -> Any:
         if x.sum() > 0:
             return x > 1
         return -x
@@ -254,12 +254,12 @@ def test_choices_that_code_cannot_make() -> None:
         return [x, 1, 2]
 
     agree(chosen, lambda: array(3), plain=True)  # which may be the argument itself
-    for function, told in (
+    for function, message in (
         (cut, "the result is an array of dtype float64 and shape (2) on one side of a branch and an array of"),
-        (asked, "the result is an array of dtype bool and shape (3) on one side"),
+        (compared, "the result is an array of dtype bool and shape (3) on one side"),
         (either, "the result is a list on one side of a branch and is a list on the other"),
     ):
-        with pytest.raises(TracingError, match=re.escape(told)) as caught:
+        with pytest.raises(TracingError, match=re.escape(message)) as caught:
             jk.jit(function, strict=True)(array(3))
         assert f"{__file__}:" in str(caught.value)
 
@@ -304,8 +304,8 @@ def test_configs(function: Callable[..., Any], config: dict[str, Any]) -> None:
     made = {**PROGRAMS, **ARRAYS}[function]
     compiled = agree(function, *made, **config)
     assert is_whole(compiled)
-    told = str(compiled.explain(*(one() for one in made)))
-    assert " loop: " in told
+    explanation = str(compiled.explain(*(one() for one in made)))
+    assert " loop: " in explanation
     assert "<svg" in str(compiled.graph(*(one() for one in made)))
     assert compiled.stats().kernels
 

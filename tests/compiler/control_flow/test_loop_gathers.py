@@ -21,7 +21,7 @@ def views(x: Any, idx: Any, n: Any) -> Any:
     return np.sum(x)
 
 
-def turned(x: Any, idx: Any, n: Any) -> Any:
+def reversed_rows(x: Any, idx: Any, n: Any) -> Any:
     for k in range(n):
         r = x[idx[k]][::-1]
         r[:2] -= 0.1
@@ -45,7 +45,7 @@ def swapped(x: Any, idx: Any, n: Any) -> Any:
     return np.sum(x)
 
 
-@pytest.mark.parametrize("function", [views, turned, swapped])
+@pytest.mark.parametrize("function", [views, reversed_rows, swapped])
 def test_computed_places(function: Any) -> None:
     compiled = jk.jit(function)
     given = np.random.default_rng(0).normal(size=(4, 3))

@@ -68,14 +68,14 @@ def test_ints_that_do_not_fit_are_numpys(function: Callable[..., Any]) -> None:
 
 
 def test_what_a_trace_says_of_an_index_is_what_numpy_says() -> None:
-    def told(a: Any, at: int) -> Any:
+    def message_of(a: Any, at: int) -> Any:
         try:
             return a[0, at]
         except IndexError as error:
             return str(error)
 
     for at in (9, -9):
-        agree(told, given(np.ones((2, 3))), given(at), plain=True)
+        agree(message_of, given(np.ones((2, 3))), given(at), plain=True)
 
 
 def test_the_sign_of_zero_has_none() -> None:

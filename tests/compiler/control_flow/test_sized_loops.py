@@ -73,10 +73,10 @@ def test_no_loop_is_unrolled(program: Sized) -> None:
     for n in (36, 72):
         compiled = jk.jit(program.function, strict=True)
         begun = serial()
-        told = compiled.explain(*program.make(n, 0))
-        assert not told.reason
+        explanation = compiled.explain(*program.make(n, 0))
+        assert not explanation.reason
         assert not notes(compiled)
-        found.append((told.kernels, serial() - begun))
+        found.append((explanation.kernels, serial() - begun))
     (few, begun), (many, nodes) = found
     assert abs(many - few) <= 2  # as larger matrices are copied to whole cache lines, for one
     assert abs(nodes - begun) <= 20
@@ -146,9 +146,9 @@ def test_unknown_bounds_unroll_nothing(function: Callable[..., Any]) -> None:
     """What no bounds tell falls back, without a node for each iteration."""
     compiled, given = jk.jit(function), UNKNOWN[function]
     begun = serial()
-    told = compiled.explain(*given)
+    explanation = compiled.explain(*given)
     assert serial() - begun < 100
-    assert told.kernels <= 3
+    assert explanation.kernels <= 3
     assert_same(compiled(*given), function(*given))
 
 

@@ -169,17 +169,17 @@ def test_indices_are_checked_at_each_call() -> None:
 
 @pytest.mark.parametrize("mode", ["raise", "call"])
 def test_floating_point_errors_are_found_where_they_matter(mode: Any) -> None:
-    compiled, told = jk.jit(lambda v: {"a": 1 / v}), []
+    compiled, calls = jk.jit(lambda v: {"a": 1 / v}), []
     x = np.array([0.0, 1.0])
     with np.errstate(all="ignore"):
         same(compiled(x), {"a": 1 / x})
-    with np.errstate(all=mode, call=lambda *found: told.append(found)):
+    with np.errstate(all=mode, call=lambda *found: calls.append(found)):
         if mode == "raise":
             with pytest.raises(FloatingPointError, match="divide by zero"):
                 compiled(x)
         else:
             compiled(x)
-            assert told[0][0] == "divide by zero"
+            assert calls[0][0] == "divide by zero"
 
     def careful(v: Any) -> Any:
         with np.errstate(divide="ignore"):

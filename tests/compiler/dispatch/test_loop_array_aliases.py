@@ -176,5 +176,5 @@ def test_an_array_of_ones_own_is_carried() -> None:
     """What nobody else has is still code: also where functions inside see the variable."""
     x = np.arange(1.0, 13.0)
     for function in (own_closures, lambda u, x: [u := u * x for _ in range(x.shape[0])][-1]):
-        told = str(jk.jit(lambda x, function=function: function(x * 1.0, x)).explain(x))
-        assert "0 calls of NumPy" in told, told
+        explanation = str(jk.jit(lambda x, function=function: function(x * 1.0, x)).explain(x))
+        assert "0 calls of NumPy" in explanation, explanation

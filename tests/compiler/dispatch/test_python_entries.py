@@ -254,8 +254,8 @@ def test_stats_and_explain_report_entries() -> None:
 
     array = np.linspace(0.0, 1.0, 2000)
     compiled = jk.jit(lambda x: np.exp(x) * 2 + np.sqrt(x))
-    told = str(compiled.explain(array))
-    assert "enter through Python" not in told
+    explanation = str(compiled.explain(array))
+    assert "enter through Python" not in explanation
     for _ in range(SETTLING):
         compiled(array)
     assert compiled.stats().python_entries <= 2

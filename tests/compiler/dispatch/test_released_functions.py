@@ -129,17 +129,17 @@ def code_of(text: str) -> types.CodeType:
 
 
 def test_what_is_known_of_code_goes_with_it() -> None:
-    asked: list[str] = []
+    computed: list[str] = []
 
     @cached_per_code
     def name_of(code: types.CodeType) -> str:
-        asked.append(code.co_name)
+        computed.append(code.co_name)
         return code.co_name
 
     code, equal = code_of("def function(): return 1"), code_of("def function(): return 1")
     assert code == equal
     assert [name_of(one) for one in (code, code, equal, equal)] == ["function"] * 4
-    assert len(asked) == 2  # by identity: equal code may be in two files
+    assert len(computed) == 2  # by identity: equal code may be in two files
     entries = name_of.entries  # type: ignore[attr-defined]
     dead = weakref.ref(code)
     del code
@@ -147,4 +147,4 @@ def test_what_is_known_of_code_goes_with_it() -> None:
     assert dead() is None
     assert len(entries) == 1
     assert name_of(equal) == "function"
-    assert len(asked) == 2
+    assert len(computed) == 2

@@ -208,11 +208,11 @@ def test_numbers_that_no_extent_is(number: Any) -> None:
         if function is not filled or number == 3 or number is True:
             compiled = jk.jit(function, profile=True)
             for _ in range(2):
-                assert told(compiled, array(10), number) == told(function, array(10), number)
+                assert outcome(compiled, array(10), number) == outcome(function, array(10), number)
 
 
-def told(function: Any, *args: Any) -> Any:
-    """What a function gives or raises."""
+def outcome(function: Any, *args: Any) -> Any:
+    """Return the result of a call as a list, or its error."""
     try:
         return function(*args).tolist()
     except (TypeError, ValueError) as error:
@@ -224,7 +224,7 @@ def test_what_is_a_dtype_and_what_is_none(given_: Any) -> None:
     for function in (lambda a, k: a.astype(k), lambda a, k: np.zeros(3, k) + a[:3], lambda a, k: np.arange(k)):
         compiled = jk.jit(function, profile=True)
         for _ in range(2):
-            assert told(compiled, array(10), given_) == told(function, array(10), given_)
+            assert outcome(compiled, array(10), given_) == outcome(function, array(10), given_)
 
 
 def test_types_are_those_of_what_is_traced() -> None:

@@ -18,7 +18,7 @@ PARTS = [WEIGHTS[:, :10].copy(), WEIGHTS[:, 10:].copy()]
 X = random.random((20, 40)).astype(np.float32)
 
 
-def turned(x: Any, w: Any) -> Any:
+def transposed(x: Any, w: Any) -> Any:
     return x @ np.ascontiguousarray(w.T).T + w.sum(axis=0)
 
 
@@ -59,7 +59,7 @@ def picked(x: Any, w: Any) -> Any:
     return x[:, np.argsort(w[:, 0])] + w[:, 1]
 
 
-FUNCTIONS = (turned, scaled, joined, chosen, changed_on_the_way, over_time, picked)
+FUNCTIONS = (transposed, scaled, joined, chosen, changed_on_the_way, over_time, picked)
 
 
 def same(found: Any, expected: Any) -> None:
@@ -79,9 +79,9 @@ def test_as_numpy(function: Any, level: int) -> None:
 
 
 def test_what_is_made_of_them_alone_is_no_kernel() -> None:
-    told = jk.jit(scaled, static_argnames="w").explain(X, WEIGHTS)
-    assert "constant 0" in str(told)
-    assert "subtract" not in str(told)
+    explanation = jk.jit(scaled, static_argnames="w").explain(X, WEIGHTS)
+    assert "constant 0" in str(explanation)
+    assert "subtract" not in str(explanation)
     assert "subtract" in str(jk.jit(scaled).explain(X, WEIGHTS))
 
 

@@ -83,5 +83,5 @@ def test_nothing_is_allocated(tmp_path: Path) -> None:
     library = str(tmp_path / "allocations.so")
     source = str(Path(__file__).with_name("allocations.c"))
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    told = python(CALLS, LD_PRELOAD=library, PYTHONMALLOC="malloc", JITKERNELS_NUM_THREADS="1")
-    assert set(eval(told).values()) == {0}, told
+    output = python(CALLS, LD_PRELOAD=library, PYTHONMALLOC="malloc", JITKERNELS_NUM_THREADS="1")
+    assert set(eval(output).values()) == {0}, output

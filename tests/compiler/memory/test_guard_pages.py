@@ -27,7 +27,7 @@ CASES: dict[str, tuple[Callable[..., Any], Make]] = {
     "rows": (lambda x, y: x.sum(1) + y.max(1), lambda n: (3, n)),
     "columns": (lambda x, y: x.sum(0) + y.max(0), lambda n: (3, n)),
     "few columns": (lambda x, y: (x + y[:1]).sum(0), lambda n: (n, 3)),
-    "turned": (lambda x, y: x.T + y.T[::-1], lambda n: (n, 5)),
+    "transposed": (lambda x, y: x.T + y.T[::-1], lambda n: (n, 5)),
     "part": (lambda x, y: x[1:, ::2] + y[:-1, ::2], lambda n: (3, n)),
     "index": (lambda x, y: x.argmax() + y.argmin(), lambda n: (n,)),
     "joined": (lambda x, y: np.concatenate([x[1:], y]), lambda n: (n,)),

@@ -28,7 +28,7 @@ def by_steps(u: Any) -> None:
     u[2::2] = u[:-2:2] * 2
 
 
-def turned(u: Any) -> None:
+def reversed_view(u: Any) -> None:
     v = u[::-1]
     v[1:] += v[:-1]
 
@@ -68,7 +68,7 @@ def rows_of_rows(u: Any) -> None:
     u[1:] = np.cumsum(u, axis=0)[:-1] + u[:-1]
 
 
-FLAT = (backwards, far, forwards, by_steps, turned, twice, both_sides)
+FLAT = (backwards, far, forwards, by_steps, reversed_view, twice, both_sides)
 GRIDS = (down_and_left, from_above_and_beside, along_rows, along_columns, twice, crosswise, rows_of_rows)
 ALONE = (*FLAT[:5], *GRIDS[:4])
 

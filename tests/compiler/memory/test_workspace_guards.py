@@ -32,7 +32,7 @@ def test_every_program_between_pages(part: int, both: bool, monkeypatch: pytest.
     """
     for name in ("SECONDS_OF_PYTHON", "SECONDS_OF_RESULT"):
         monkeypatch.setattr(specialization, name, 0.0)
-    lent, plans = 0, []
+    pooled, plans = 0, []
     chosen = [one for one in sorted(EVERY.items()) if one[0] not in FEW][part::PARTS]
     for number, (_, (function, make)) in enumerate(chosen):
         given = make()
@@ -44,9 +44,9 @@ def test_every_program_between_pages(part: int, both: bool, monkeypatch: pytest.
                     arguments = make()
                     found = compiled(*arguments), arguments
                     same(found, expected)
-            lent += seen.pieces
+            pooled += seen.pieces
             plans += [plan for plan in _plans(compiled) if plan.buffers]
-    assert lent >= 10
+    assert pooled >= 10
     assert all(plan.traced_bytes <= 1.1 * plan.bound for plan in plans)
     assert sum(plan.traced_bytes == plan.bound for plan in plans) >= 0.8 * len(plans)
     assert not any(map(_overlaps, plans))

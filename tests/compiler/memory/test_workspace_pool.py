@@ -52,7 +52,7 @@ def test_sizes_around_the_pooling_limit(words: int) -> None:
 
 
 def test_each_thread_keeps_its_own() -> None:
-    """Threads that take turns each find what they gave back; what is kept is bounded, and let go when asked for."""
+    """Threads that take turns reuse the memory that each released; the pool is bounded, and emptied on request."""
     workspace_allocator.release()
     before, compiled, sizes = workspace_allocator.pooled_bytes(), jk.jit(smoothed), []
     barrier = threading.Barrier(8)
@@ -150,7 +150,7 @@ print(json.dumps([kept, nothing, again, u[:3].tolist(), raised]))
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="nothing tells how much memory there is")
 def test_what_is_kept_goes_where_memory_is_short() -> None:
-    """For results and for what lies between; then NumPy is asked, and raises what it raises."""
+    """For results and for intermediates; then NumPy allocates, and raises its own error."""
     kept, nothing, again, first, raised = script(SHORT)
     assert kept > 90e6
     assert nothing == 0

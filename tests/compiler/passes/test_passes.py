@@ -126,7 +126,7 @@ def test_passes_change_no_value(seed: int, level: int) -> None:
     before = maker.graph(25)
     guards = len(maker.scope.guards)
     after = checked(before, level=level)
-    assert len(maker.scope.guards) == guards, "a pass asked for the value of an extent"
+    assert len(maker.scope.guards) == guards, "a pass concretized an extent"
     kept = [i for i, write in enumerate(before.writes) if write[0] is not write[1]]
     for values in ({"n": 5, "m": 3}, {"n": 2, "m": 6}):
         arrays = special_arrays(before, values, seed)
