@@ -103,7 +103,7 @@ def test_promotion_with_wider_floats(row: type[KernelAttr]) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_kernels_take_bits_and_numbers(row: type[KernelAttr]) -> None:
+def test_kernels_accept_uint16_bits_and_bfloat16_arrays(row: type[KernelAttr]) -> None:
     """A kernel's arrays are uint16, or of another package's dtype with these bits."""
     attr = testing.middle(row, bfloat16.NAME)
     arrays = attr.signature().sample()
@@ -121,8 +121,8 @@ def test_kernels_take_bits_and_numbers(row: type[KernelAttr]) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_uint16_is_integers_in_everyday_calls(row: type[KernelAttr]) -> None:
-    """Nobody but an attr says that they are bits; and bfloat16 is no place for wider results."""
+def test_everyday_calls_treat_uint16_as_integers(row: type[KernelAttr]) -> None:
+    """Only an attr declares uint16 to be bits of bfloat16; bfloat16 outputs reject wider results."""
     _, given = example(row)
     floats = [a.name for a in inputs_of(row) if a.dtype is None]
     whole = given | {name: np.ones(given[name].shape, np.uint16) for name in floats}
@@ -149,8 +149,8 @@ LAYOUTS: dict[str, Callable[[AnyArray], Any]] = {
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_other_rows_take_it_as_float32(name: str) -> None:
-    """As they take float16; every number of it, in any layout, alone and beside float32."""
+def test_rows_without_bfloat16_compute_in_float32(name: str) -> None:
+    """Convert as for float16: every number, in any layout, alone and beside float32."""
     every = np.arange(1 << 16, dtype=np.uint16).view(NUMBER)
     x = LAYOUTS[name](every[np.isfinite(every.astype(np.float32))][:65024])
     single = x.astype(np.float32)
@@ -164,7 +164,7 @@ def test_other_rows_take_it_as_float32(name: str) -> None:
             np.testing.assert_array_equal(got, right)
 
 
-def test_longest_products_are_added_up_as_well_as_short_ones() -> None:
-    """One sign, a million of them: float32 alone would drift."""
+def test_long_dot_products_do_not_drift() -> None:
+    """A million products of one sign: an accumulator of float32 alone would drift."""
     x = np.full(1 << 20, 1.0078125).astype(NUMBER)
     assert abs(float(jk.dot(x, x)) / float(np.square(x.astype(np.float64)).sum()) - 1) < 2.0**-8

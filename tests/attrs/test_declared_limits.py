@@ -135,7 +135,7 @@ ROWS = [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows()
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("row", ROWS)
-def test_everyday_calls_refuse_what_is_beyond_a_limit(row: Row, dtype: str) -> None:
+def test_everyday_calls_reject_values_beyond_a_limit(row: Row, dtype: str) -> None:
     function = getattr(jk, row.kernel_type.name.lower())
     check_limits(row, function, partial(in_reference, function), dtype)
 
@@ -166,8 +166,8 @@ def test_limits_of_any_sign(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("row", [param for param in ROWS if getattr(param.values[0], "floats", ())])
-def test_compiled_functions_refuse_what_is_beyond_a_limit(row: Row) -> None:
-    """A number that is an argument of a compiled function is looked at in each call."""
+def test_compiled_functions_reject_values_beyond_a_limit(row: Row) -> None:
+    """A number that is an argument of a compiled function is checked in each call."""
     function = getattr(jk, row.kernel_type.name.lower())
     plain = next(iter(calls_of(row)))
     arrays = {name: value for name, value in plain.items() if isinstance(value, np.ndarray)}
@@ -191,7 +191,7 @@ def test_compiled_functions_refuse_what_is_beyond_a_limit(row: Row) -> None:
                 np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-6, err_msg=f"{option}={value}")
 
 
-def test_bits_of_floats_are_ordered_as_they_are() -> None:
+def test_ordered_bits_compare_like_floats() -> None:
     numbers = [-math.inf, -1e300, -2.0, -1.0, -5e-324, 0.0, 5e-324, 1.0, 2.0, 1e300, math.inf]
     found = [ordered(number) for number in numbers]
     assert found == sorted(set(found))
@@ -209,6 +209,6 @@ def test_bits_of_floats_are_ordered_as_they_are() -> None:
         (lambda: whole(least=2, most=5, samples=(3, 6)), "from 2 to 5, got 6"),
     ],
 )
-def test_limits_that_cannot_hold_are_refused(declares: Callable[[], Any], message: str) -> None:
+def test_contradictory_limits_are_rejected(declares: Callable[[], Any], message: str) -> None:
     with pytest.raises(RegistrationError, match=message):
         declares()

@@ -123,7 +123,7 @@ def given(function: Callable[..., Any], x: Any) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", FAILING)
-def test_warnings_are_numpys(name: str, dtype: str) -> None:
+def test_warnings_match_numpy(name: str, dtype: str) -> None:
     function, bad = FAILING[name]
     compiled, failures = jk.jit(function), Failures()
     for size in (*range(1, 34), 1000):
@@ -137,7 +137,7 @@ def test_warnings_are_numpys(name: str, dtype: str) -> None:
     failures.tell()
 
 
-def test_columns_that_end_in_the_middle_of_a_vector_set_no_flags(reported: list[Any]) -> None:
+def test_partial_vectors_of_columns_set_no_flags(reported: list[Any]) -> None:
     compiled = jk.jit(lambda x: (x - x.mean(axis=0)) / x.std(axis=0))
     for columns in (5, 33, 70):
         for dtype in ("f4", "f8"):

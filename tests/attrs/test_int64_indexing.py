@@ -150,8 +150,8 @@ def test_indices_beyond_int32(row: Row) -> None:
         assert any(checked), "no implementation was looked at"
 
 
-def test_c_has_no_narrow_indices() -> None:
-    """C code reaches its arrays by integers of 64 bits: none of fewer stands in brackets or beside a pointer."""
+def test_c_code_indexes_with_64_bits() -> None:
+    """No C code subscripts, or offsets a pointer, with an integer of fewer than 64 bits."""
     declared = re.compile(r"\b(?:unsigned|int|int32_t|uint32_t|long)\b +([a-z_]+) *[=,;)]")
     for path in sorted(Path(next(iter(more.__path__))).rglob("*.[ch]")):
         text = re.sub(r"//[^\n]*|/\*.*?\*/|typedef[^\n]*", "", path.read_text(), flags=re.DOTALL)
@@ -161,7 +161,7 @@ def test_c_has_no_narrow_indices() -> None:
 
 
 def test_rows_of_a_sparse_file(tmp_path: Path) -> None:
-    """Everyday calls on a file with holes, whose last rows lie beyond int32: what is there comes out, in place too."""
+    """Everyday calls read rows beyond int32 of a sparse file, and write to them in place."""
     width = 64
     height = MOST_INT32 // width + 40
     table = np.memmap(tmp_path / "table", np.float32, "w+", shape=(height, width))

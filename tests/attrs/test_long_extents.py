@@ -102,7 +102,7 @@ class Periodic:
 @pytest.mark.full
 @pytest.mark.parametrize("row", cases.every_row())
 def test_long_extents(row: Row) -> None:
-    """What is picked, and the loops of our own."""
+    """Check the selected implementation, and the package's own loops."""
     for attr, name in long_ones(row):
         chosen = {"pick": jk.get_default_best(attr)}
         if "gen" in implementations(row) and "gen" in (all_of := jk.get_all_candidates(attr)):
@@ -112,7 +112,7 @@ def test_long_extents(row: Row) -> None:
             periodic.check(function, f"{label}, {attr.text()}")
 
 
-def test_most_rows_may_be_long() -> None:
+def test_most_rows_allow_long_extents() -> None:
     """Else the test above would pass for want of attrs."""
     rows = [param.values[0] for param in cases.every_row()]
     assert sum(bool(long_ones(row)) for row in rows[::8]) >= 0.75 * len(rows[::8])

@@ -110,7 +110,7 @@ def test_all_kernels_have_mistakes() -> None:
 
 
 @pytest.mark.parametrize("kernel", FAMILIES)
-def test_the_right_one_passes_and_every_mutant_is_caught(kernel: str) -> None:
+def test_the_original_passes_and_every_mutant_is_caught(kernel: str) -> None:
     family = FAMILIES[kernel]
     planted = {name: mutant(kernel, *pieces) for name, pieces in family.MISTAKES[kernel].items()}
     subjects = Subjects(registry.row(kernel), {RIGHT: getattr(family, kernel), **planted})

@@ -97,7 +97,7 @@ def test_a_callback_of_pointers() -> None:
         jk.vsquare(np.ones(3))
 
 
-def test_an_error_in_the_function_is_an_error_of_the_call() -> None:
+def test_errors_of_the_function_are_raised_by_the_call() -> None:
     @jk.implements(jk.VSquareAttr, name="raising", compiler="numba")
     def raising(x: Any, y: Any) -> None:
         if x[0] > 1:

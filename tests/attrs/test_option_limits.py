@@ -91,8 +91,8 @@ FINE = (1 + 2.0**-40, 1e-60, 1e60, 0.1)
 @pytest.mark.parametrize(
     "row", [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows() if any(floats_of(row))]
 )
-def test_floats_are_taken_as_arrays_hold_them(row: Row) -> None:
-    """Compiled code gives a kernel the same bits as Python does, which are those of float64 arrays."""
+def test_float_options_have_float64_bits(row: Row) -> None:
+    """Compiled code passes a kernel the same bits as Python does: those of a float64 array."""
     function = getattr(jk, row.kernel_type.name.lower())
     plain = next(iter(calls_of(row)))
     wide = {key: value.astype(np.float64) if is_single(value) else value for key, value in plain.items()}
@@ -120,8 +120,8 @@ OF_NUMPY: dict[str, Any] = {"bool": (False, np.bool_), "whole": (2, np.int16), "
 
 
 @pytest.mark.parametrize("row", [param for param in cases.every_row() if param.values[0].options])
-def test_options_may_be_of_numpy(row: Row) -> None:
-    """They are taken for what Python's are, in compiled code."""
+def test_numpy_scalars_are_valid_options(row: Row) -> None:
+    """Compiled code treats them like the Python numbers."""
     function = getattr(jk, row.kernel_type.name.lower())
     plain = next(iter(calls_of(row)))
     for option, field in row.known_fields().items():

@@ -115,8 +115,8 @@ def _where_mypy_looks() -> dict[str, str]:
     return {} if place.name == "site-packages" else {"MYPYPATH": str(place)}
 
 
-def test_a_users_script(tmp_path: Path) -> None:
-    """``mypy --strict`` takes what is right and refuses, line by line, what is wrong."""
+def test_mypy_on_a_user_script(tmp_path: Path) -> None:
+    """``mypy --strict`` accepts correct calls and rejects, line by line, wrong ones."""
     (tmp_path / "right.py").write_text(RIGHT)
     start = f"import numpy as np\nimport jitkernels as jk\n\nx = np.ones(3)\n{TYPED}"
     (tmp_path / "wrong.py").write_text(start + "\n".join(WRONG) + "\n")
@@ -145,7 +145,7 @@ def test_stub_has_every_public_name() -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_documentation_says_it_all(row: type[KernelAttr]) -> None:
+def test_documentation_is_complete(row: type[KernelAttr]) -> None:
     """Formula, every argument with shape and dtype, the result, and the errors."""
     text = docstrings.text_of(row)
     assert text.splitlines()[0] == docstrings.everyday_line(row)
@@ -163,8 +163,8 @@ def test_documentation_says_it_all(row: type[KernelAttr]) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_what_comes_together_is_said(row: type[KernelAttr]) -> None:
-    """Of inputs that may be left out: whether alone, or with which others."""
+def test_documentation_names_inputs_that_go_together(row: type[KernelAttr]) -> None:
+    """Each optional input is documented as such, with the inputs that have to be passed with it."""
     lines = {line.partition(": ")[0]: line for line in docstrings.text_of(row).splitlines()}
     for argument in row.arrays:
         alike = [other for other in row.arrays if other.when == argument.when and other.role == "in"]
@@ -175,8 +175,8 @@ def test_what_comes_together_is_said(row: type[KernelAttr]) -> None:
             assert ("; optional" in lines[argument.name]) == (argument.when is not None)
 
 
-def test_every_error_is_at_the_top() -> None:
-    """What users catch is where they look for it, under one base."""
+def test_all_errors_are_exported_with_one_base() -> None:
+    """What users catch is an attribute of the package, under one base class."""
     own = {
         name: found
         for name, found in vars(jk.errors).items()
@@ -189,7 +189,7 @@ def test_every_error_is_at_the_top() -> None:
         assert issubclass(found, jk.JitKernelsError)
 
 
-def test_star_import_brings_the_functions() -> None:
+def test_star_import() -> None:
     code = "from jitkernels import *\nprint(softmax([[1.0]]), VMulAttr(n=3).n, use, sorted(dir())[0])"
     assert python(code).startswith("[[1.]] 3 <function use")
 
@@ -209,12 +209,12 @@ def test_explain_takes_everyday_calls(row: type[KernelAttr]) -> None:
 
 
 @pytest.mark.parametrize("wrong", [print, 3, None, jk.use, np.ones(3), jk.VMulAttr, b"softmax", object()])
-def test_explain_refuses_anything_else(wrong: Any) -> None:
+def test_explain_rejects_other_arguments(wrong: Any) -> None:
     with pytest.raises(ArgumentTypeError, match="expected an attr, an everyday function such as"):
         jk.explain(wrong, np.ones(3))
 
 
-def test_explain_raises_what_the_call_would() -> None:
+def test_explain_raises_the_errors_of_the_call() -> None:
     for wrong in ((), (object(),), (np.ones(3), "x"), (np.ones(3), -1, None, None)):
         with pytest.raises(ArgumentTypeError, match="softmax"):
             jk.explain(jk.softmax, *wrong)

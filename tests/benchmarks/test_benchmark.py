@@ -72,7 +72,7 @@ def test_runs_load_back_equal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 0}', '{"format": 1, "lines": [{}]}', "\udcff"])
-def test_a_file_that_is_no_run(tmp_path: Path, text: str) -> None:
+def test_files_without_a_run_are_rejected(tmp_path: Path, text: str) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(ArgumentError, match=r"run\.json"):
@@ -201,8 +201,8 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", PROMISES)
-def test_verdicts_can_say_no(name: str) -> None:
-    """Each promise holds for good figures and is said to be broken for bad ones."""
+def test_verdicts_can_fail(name: str) -> None:
+    """Each promise holds for good figures and is reported as broken for bad ones."""
     rivals = ("gen", "mkl") if name == "random-attrs" else ()
     pick = {
         "random-attrs": "gen",
@@ -223,7 +223,7 @@ def test_verdicts_can_say_no(name: str) -> None:
     assert answers == [True, False]
 
 
-def test_every_row_stands_beside_peers_at_all_sizes() -> None:
+def test_every_row_is_compared_with_peers_at_all_sizes() -> None:
     for row in all_rows():
         found = [case.attr for case in beside_peers.spread(row, beside_peers.ELEMENTS["full"])]
         assert len(set(found)) == len(found) >= 4, row
@@ -238,7 +238,7 @@ def test_random_attrs_lie_outside_the_sweep() -> None:
 
 
 @pytest.mark.parametrize("place", ["", "none/run.json"])
-def test_no_figures_are_measured_for_a_file_that_cannot_be(
+def test_an_invalid_output_file_is_rejected_before_measuring(
     place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -249,8 +249,8 @@ def test_no_figures_are_measured_for_a_file_that_cannot_be(
     assert not captured.out
 
 
-def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The table is printed and kept, and a second run is compared with the first."""
+def test_command_prints_stores_and_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command prints and stores the table, and compares a second run with the first."""
     path = tmp_path / "run.json"
     arguments = ["bench", "vmul", "--seconds", "1e-4", "--peers", "--threads", "1"]
     for more in (["--json", str(path)], ["--compare", str(path)]):
@@ -297,8 +297,8 @@ def test_broken_promises_are_the_exit_code(holds: bool | None, code: int, monkey
     assert bench.run(["launch"], bench.Options(seconds=0.1)) == code
 
 
-def test_rows_stream_unless_they_compute_much() -> None:
-    """In lines of large arrays; MATMUL is one of those that compute too much."""
+def test_memory_bound_rows_have_streaming_benchmarks() -> None:
+    """MATMUL is one of the rows that are compute-bound."""
     for row in (p.values[0] for p in every_row()):
         found = list(streaming.attrs(row))
         most = max(case.attr.operations() / nbytes(case.attr) for case in row.sweep() if nbytes(case.attr))
@@ -307,8 +307,8 @@ def test_rows_stream_unless_they_compute_much() -> None:
             assert max(math.prod(array.shape) for array in attr.signature().arrays) >= streaming.ELEMENTS
 
 
-def test_all_that_rows_say_streams() -> None:
-    """Extents that fit their fields, of attrs that are not left out."""
+def test_declared_streaming_extents_are_all_used() -> None:
+    """Extents fit their fields, and no attr is skipped."""
     said = [row for row in all_rows() if row.streams]
     assert {"SEQ_POOL", "SGD", "TRANSPOSE"} <= {row.kernel_type.name for row in said}
     for row in said:
@@ -322,22 +322,22 @@ def test_streaming_promises_a_share_of_the_triad() -> None:
         assert streaming.verdict(lines).holds == holds
 
 
-def test_a_line_of_streaming() -> None:
-    """On arrays that are small, and triads that do nothing."""
+def test_streaming_line() -> None:
+    """Measure small arrays beside triads that do nothing."""
     (attr,) = streaming.attrs(VMulAttr, 1000)
     found = streaming.line(attr, [(lambda: None, 1e3)], 1e-4)
     assert {"pick", "static", "refer", "triad"} == set(found.timings)
     assert found.figures["share"] > 0
 
 
-def test_a_line_of_streaming_without_a_generated_kernel(toy: Any, fresh: Path) -> None:
-    """As rows of other packages may have it: the first in the static order is what there is."""
+def test_streaming_line_without_a_generated_kernel(toy: Any, fresh: Path) -> None:
+    """Rows of other packages may lack one: the first implementation in the static order is measured."""
     found = streaming.line(toy.ToyAttr(n=1000), [(lambda: None, 1e3)], 1e-4)
     assert found.detail == "refer[]"
 
 
-def test_a_line_of_weights() -> None:
-    """Few columns, on one thread; all kinds of weights have a line."""
+def test_weights_line() -> None:
+    """Few columns, on one thread; every kind of weights has a line."""
     found = list(weights.attrs(64))
     assert {attr.fields().get("rounded") for attr in found} == {None, "float", "int16", "int8"}
     made = weights.line(found[0], False, 1e-4)

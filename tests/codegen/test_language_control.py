@@ -246,8 +246,8 @@ def some_branches(out: Any, a: Any, b: Any) -> Any:
     return c
 
 
-def test_a_variable_that_no_branch_gave_a_value_is_zero() -> None:
-    """And so is the result of a function that ends without ``return``; Python would raise, or return None."""
+def test_unset_variables_are_zero() -> None:
+    """So is the result of a function that ends without ``return``; Python would raise, or return None."""
     found = built("zero", {"f": (some_branches, ("int64*", "int64", "int64"))})["f"]
     out = np.full(1, 9)
     assert found(out.ctypes.data, 0, 1) == 0

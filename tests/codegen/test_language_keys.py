@@ -148,8 +148,8 @@ def test_a_name_without_a_value_is_a_build_error() -> None:
     late = 1
 
 
-def test_what_decides_nothing_is_in_no_key() -> None:
-    """Equal functions of different calls of what makes them have one key; so has one with other annotations."""
+def test_keys_ignore_annotations_docstrings_and_closures() -> None:
+    """Equal functions of different calls of their maker share a key; so does one with other annotations."""
 
     def body(p: float, n: "int", begin: Any, end: Any) -> int:  # type: ignore[return]
         """Says the same."""
@@ -189,8 +189,8 @@ def test_a_symbol_has_one_meaning_in_a_nest() -> None:
 SEGMENT = "define i64 @entry(ptr %frame) nounwind {\n  ret i64 0\n}\n"
 
 
-def test_how_a_segment_becomes_code_is_in_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one text: vectors of another width, another level, another list of passes."""
+def test_segment_keys_contain_target_and_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One text has different keys for other vector widths, levels and pass lists."""
     made = [module_text.module_source("one", SEGMENT, size, (), level) for size in (32, 64) for level in (0, 3)]
     ran = []
 

@@ -92,7 +92,7 @@ def test_an_optional_array(body: Any, has_scale: bool) -> None:
     assert np.array_equal(y, x * scale if has_scale else x)
 
 
-def test_records_cost_nothing() -> None:
+def test_records_compile_to_single_parameters() -> None:
     """The code is that of a body of single parameters."""
 
     @inlined()
@@ -156,13 +156,13 @@ def doubled(a: Any) -> Any:
     return a + a
 
 
-def test_records_from_around_are_constants() -> None:
+def test_captured_records_are_constants() -> None:
     x, y = np.arange(9.0), np.zeros(9)
     assert ran(with_constants(Constants(Step(np.float64(0.5), np.float64, squared), 4)), x, y) == 0
     assert np.array_equal(y, x * x * 0.5 + 3)
 
 
-def test_what_is_read_of_a_record_decides_the_key() -> None:
+def test_keys_contain_the_fields_read_of_a_record() -> None:
     steps = [
         Step(np.float64(0.5), np.float64, squared), Step(np.float64(0.25), np.float64, squared),
         Step(np.float64(0.5), np.float32, squared), Step(np.float64(0.5), np.float64, doubled),
@@ -213,7 +213,7 @@ def test_absent_arrays_are_part_of_the_key() -> None:
     assert first.text != second.text
 
 
-def test_the_fields_of_a_record_decide_the_key() -> None:
+def test_keys_contain_the_fields_of_a_parameter_record() -> None:
     def nest(kind: type) -> LoopNest:
         def body(arrays: Any) -> None:
             arrays.y[0] = arrays.x[0]
@@ -225,7 +225,7 @@ def test_the_fields_of_a_record_decide_the_key() -> None:
     assert len({symbol_of(nest(kind)) for kind in kinds}) == len({nest(kind).text for kind in kinds}) == 2
 
 
-def test_a_parameter_that_no_argument_is_called_like() -> None:
+def test_parameters_without_an_argument_of_their_name() -> None:
     def body(x: Any, scael: Any, y: Any, begin: int, end: int) -> None:
         y[begin] = x[begin]
 
@@ -247,7 +247,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_refusals(text: str, tmp_path: Any) -> None:
+def test_invalid_parameters_are_rejected(text: str, tmp_path: Any) -> None:
     head = "def body(p, n, begin, end):\n    pair = Pair(n, p[0])\n    none = None"
     body = written(tmp_path / "refused.py", f"{head}\n    {text}\n", Pair=Pair)["body"]
     program = kernel_module.KernelModule("refused")

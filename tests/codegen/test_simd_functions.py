@@ -175,7 +175,7 @@ def test_masked_calls(name: str, tmp_path_factory: pytest.TempPathFactory) -> No
 
 
 def test_only_active_lanes_call_outlined_functions(tmp_path: Path) -> None:
-    """The others would never end."""
+    """Calls of inactive lanes would never end."""
     text = """
 @apart()
 def endless(x):
@@ -196,7 +196,7 @@ def guarded(x):
         assert (outs[0] == np.where(x < 0, x - 1, x)).all()
 
 
-def test_a_rare_path_is_jumped_over(tmp_path: Path) -> None:
+def test_inactive_branches_are_skipped(tmp_path: Path) -> None:
     text = "@inlined()\ndef f(x):\n    if x > np.float32(3):\n        x = -x\n    return x\n"
     library = Library()
     library.called(written(tmp_path / "f.py", text)["f"], ["float32"], 8)
@@ -217,14 +217,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("body", REFUSED)
-def test_what_lanes_cannot_do_is_refused(body: str, tmp_path: Path) -> None:
+def test_statements_without_simd_form_are_rejected(body: str, tmp_path: Path) -> None:
     text = f"@inlined()\ndef f(x):\n    {body}\n    return x\n"
     names = written(tmp_path / "refused.py", text)
     with pytest.raises(BuildError, match=rf"f \(.*refused.py, line \d+\): .*{REFUSED[body]}"):
         Library().called(names["f"], ["float32"], 8)
 
 
-def test_what_is_no_function_of_numbers_is_refused(tmp_path: Path) -> None:
+def test_invalid_simd_functions_are_rejected(tmp_path: Path) -> None:
     names = written(tmp_path / "bare.py", "def bare(x):\n    return x\n\n@inlined()\ndef none(x):\n    x = x\n")
     with pytest.raises(BuildError, match=r"bare.*expected a function marked @inlined"):
         Library().called(names["bare"], ["float32"], 8)
@@ -237,7 +237,7 @@ def test_what_is_no_function_of_numbers_is_refused(tmp_path: Path) -> None:
             Library().called(exp.exp_float32, ["float32"], lanes)  # type: ignore[arg-type]  # what is refused
 
 
-def test_one_text_for_all_modules() -> None:
+def test_texts_do_not_depend_on_request_order() -> None:
     """Names come from content, each function and declaration stands once, in any order of requests."""
     one, other = Library(), Library()
     for library, widths in ((one, (1, 8)), (other, (8, 1))):

@@ -27,7 +27,7 @@ def said(error: "pytest.ExceptionInfo[RegistrationError]") -> str:
 
 
 @pytest.mark.parametrize("answer", [None, 1, 0, [], object(), b"no"])
-def test_can_be_used_answers_nonsense(toy: Any, answer: object) -> None:
+def test_can_be_used_returns_an_invalid_value(toy: Any, answer: object) -> None:
     implements(toy.ToyAttr, name="mine", can_be_used=lambda attr: answer)(toy.right)  # type: ignore[arg-type, return-value]
     with pytest.raises(RegistrationError) as error:
         implementation(toy.ToyAttr, "mine").reason_against(toy.ToyAttr(n=3))
@@ -37,7 +37,7 @@ def test_can_be_used_answers_nonsense(toy: Any, answer: object) -> None:
 
 
 def test_can_be_used_raises(toy: Any) -> None:
-    """Such as a library that is not there: a reason like any other, and no harm to others."""
+    """Such as a missing library: the reason is recorded, and other implementations are unaffected."""
 
     def usable(attr: Any) -> bool:
         import no_such_module_anywhere  # type: ignore[import-not-found]
@@ -61,7 +61,7 @@ def test_can_be_used_raises(toy: Any) -> None:
         ([{"width": 8}], "parameters of the function, which are none"),
     ],
 )
-def test_variants_are_nonsense(toy: Any, variants: Any, expected: str) -> None:
+def test_invalid_variants(toy: Any, variants: Any, expected: str) -> None:
     implements(toy.ToyAttr, name="mine", variants=lambda attr: variants)(toy.right)
     with pytest.raises(RegistrationError) as error:
         built(toy.ToyAttr(n=3))
@@ -69,7 +69,7 @@ def test_variants_are_nonsense(toy: Any, variants: Any, expected: str) -> None:
     assert expected in said(error)
 
 
-def test_variants_cannot_be_kept(toy: Any) -> None:
+def test_variants_of_other_types_are_rejected(toy: Any) -> None:
     def mine(attr: Any, tile: Any) -> Any:
         return toy.right(attr)
 
@@ -80,7 +80,7 @@ def test_variants_cannot_be_kept(toy: Any) -> None:
 
 
 @pytest.mark.parametrize("made", [None, "x = 1", lambda x: None, 3])
-def test_no_source_comes_back(toy: Any, made: object) -> None:
+def test_functions_without_a_source_are_rejected(toy: Any, made: object) -> None:
     implements(toy.ToyAttr, name="mine")(lambda attr: made)
     with pytest.raises(RegistrationError) as error:
         built(toy.ToyAttr(n=3))
@@ -147,6 +147,6 @@ def test_no_row_at_all(wrong: Any) -> None:
         implements(wrong, name="mine")(lambda attr: None)
 
 
-def test_a_name_twice_says_where_the_other_is(toy: Any) -> None:
+def test_duplicate_names_report_the_other_module(toy: Any) -> None:
     with pytest.raises(RegistrationError, match="already has an implementation 'refer', from toy: give the one of"):
         implements(toy.ToyAttr, name="refer")(lambda attr, *arrays: None)

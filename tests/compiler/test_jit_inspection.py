@@ -48,7 +48,7 @@ def test_fallbacks_are_reported() -> None:
         jk.jit(np.unique).graph(array(4))
 
 
-def test_nothing_is_run_to_be_explained() -> None:
+def test_explain_does_not_run_the_function() -> None:
     def writing(x: Any) -> None:
         x += 1
 

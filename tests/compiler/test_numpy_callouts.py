@@ -103,7 +103,7 @@ def raised_by(function: Any, *arguments: Any) -> str:
     return ""
 
 
-def test_errors_are_numpys() -> None:
+def test_errors_match_numpy() -> None:
     def inverses(matrices: Any, out: Any) -> None:
         for i in range(len(matrices)):
             out[i] = np.linalg.inv(matrices[i]) * 2
@@ -119,7 +119,7 @@ def test_errors_are_numpys() -> None:
         np.testing.assert_allclose(after, before)
 
 
-def test_a_call_that_is_interrupted_ends_the_loop() -> None:
+def test_an_interrupted_callout_ends_the_loop() -> None:
     def settled(x: Any, rounds: int) -> Any:
         for _ in range(rounds):
             x = x - 0.5 * np.median(x)
@@ -143,7 +143,7 @@ def test_a_call_that_is_interrupted_ends_the_loop() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_warnings_are_given_once_and_where_numpy_gives_them() -> None:
+def test_warnings_match_numpy() -> None:
     def reduced(x: Any) -> Any:
         return np.logaddexp2.reduce(x * 1e300 * 1e10) + np.spacing(x).sum()
 
@@ -194,7 +194,7 @@ def test_threads() -> None:
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u1"])
 @pytest.mark.parametrize("kind", [None, "stable"])
-def test_sorted_as_numpy_does(dtype: str, kind: Any) -> None:
+def test_sort_matches_numpy(dtype: str, kind: Any) -> None:
     x = (array(6, 7) * 50).astype(dtype)
     if dtype[0] == "f":
         x[0, :3] = np.nan, np.inf, -np.inf
@@ -204,7 +204,7 @@ def test_sorted_as_numpy_does(dtype: str, kind: Any) -> None:
         np.testing.assert_array_equal(compiled(x[::2, ::-1]), np.sort(x[::2, ::-1], axis=axis))
 
 
-def test_pythons_numbers_among_results() -> None:
+def test_results_contain_python_numbers() -> None:
     def mixed(x: Any, k: int) -> Any:
         large = 0
         for one in x:

@@ -122,7 +122,7 @@ def test_no_folder_has_too_many_modules() -> None:
 
 @pytest.mark.parametrize("label", sorted(BENCHMARK_SUBJECTS | PUBLISHED_SIGNATURES))
 def test_exceptions_still_exist(label: str) -> None:
-    """An exception that nothing needs any more is deleted."""
+    """An exception that is no longer needed is deleted."""
     path = label.split(":")[0]
     limit = (FUNCTION_LINES, 0) if label in BENCHMARK_SUBJECTS else (0, PARAMETERS)
     assert [one for one in functions_of(path, texts()[path]) if one.label == label and one[1:] > limit]

@@ -103,7 +103,7 @@ def test_no_two_constants_of_one_name_have_different_values() -> None:
     assert not grown, f"say in the name what each is, and in which unit: {grown}"
 
 
-def test_different_values_are_noticed() -> None:
+def test_different_values_are_caught() -> None:
     assert constants_of("A_B, CD = 1, 'x'\nEF: int = A_B << 4\nGH = -EF\nIJ = frozenset({CD})\nkl = 3\nMN = f()") == {
         "A_B": 1,
         "CD": "x",

@@ -10,7 +10,7 @@ import jitkernels as jk
 from jitkernels.core import moved_modules
 
 
-def test_new_places_exist() -> None:
+def test_new_paths_exist() -> None:
     """Every new path of the table is a module, and no old one is."""
     for old, new in moved_modules.new_paths().items():
         assert importlib.util.find_spec(f"jitkernels.{new}") is not None, new
@@ -27,14 +27,14 @@ def test_an_old_path_names_the_new_one(old: str) -> None:
         importlib.import_module(f"jitkernels.{old}")
 
 
-def test_what_never_was_is_not_found() -> None:
+def test_unknown_paths_are_not_found() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'jitkernels\.nowhere'"):
         importlib.import_module("jitkernels.nowhere")
     assert not hasattr(jk, "nowhere")
 
 
 @pytest.mark.parametrize("old", sorted(moved_modules.PLUGIN_INTERFACE))
-def test_plugins_go_on_working(old: str) -> None:
+def test_old_paths_of_the_plugin_interface_work(old: str) -> None:
     """An old path that the recipes gave to plug-ins is the module at its new path."""
     new = moved_modules.new_path(old)
     code = f"""

@@ -70,7 +70,7 @@ def test_equality_and_hashes_are_the_same() -> None:
     assert hash(Alone(1.0)) == hash(Alone(1.0))
 
 
-def test_nothing_changes() -> None:
+def test_records_are_frozen() -> None:
     one = Record(1)
     with pytest.raises(FrozenInstanceError, match="a Record is frozen: cannot assign or delete first"):
         one.first = 2  # type: ignore[misc]
@@ -85,7 +85,7 @@ def test_nothing_changes() -> None:
             raise AssertionError("nothing matched")
 
 
-def test_own_methods_stay() -> None:
+def test_methods_of_a_record_class_are_kept() -> None:
     assert hash(Checked(1.0)) == 7
     with pytest.raises(ValueError, match="negative"):
         Checked(-1.0)

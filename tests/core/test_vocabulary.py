@@ -155,11 +155,11 @@ def test_no_class_name_is_used_twice() -> None:
         ("signal.alarm(100)", {}),
     ],
 )
-def test_private_words_are_noticed(text: str, words: dict[str, int]) -> None:
+def test_private_words_are_caught(text: str, words: dict[str, int]) -> None:
     assert private_words(text) == words
 
 
-def test_names_used_twice_are_noticed() -> None:
+def test_names_used_twice_are_caught() -> None:
     assert set(modules_named_twice(["jitkernels/a/plan.py", "jitkernels/b/plan.py"])) == {"plan"}
     assert not modules_named_twice(["jitkernels/refer/gru.py", "jitkernels/gen/gru.py", "jitkernels/gen/__init__.py"])
     assert classes_of("class A:\n def f(self):\n  class A: ...") == ["A", "A"]

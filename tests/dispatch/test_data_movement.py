@@ -30,13 +30,13 @@ LAYOUTS: dict[str, Callable[[AnyArray], AnyArray]] = {
 }
 
 
-def test_all_such_rows_are_tried() -> None:
+def test_all_rows_that_move_data_are_tested() -> None:
     assert {row.kernel_type.name for row in all_rows() if outputs_of(row)[0].moves} == {*RIGHT}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int64", "float16"])
 @pytest.mark.parametrize("name", RIGHT)
-def test_from_anywhere_to_anywhere(name: str, dtype: str) -> None:
+def test_copies_between_any_layouts(name: str, dtype: str) -> None:
     function = getattr(jk, name.lower())
     more = {"h": 3} if name == "VBROADCAST" else {}
     for shape, (start, end) in itertools.product(SHAPES, itertools.product(LAYOUTS, repeat=2)):
@@ -58,7 +58,7 @@ def test_from_anywhere_to_anywhere(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_onto_itself(name: str) -> None:
+def test_copies_onto_overlapping_memory(name: str) -> None:
     if name == "VBROADCAST":
         return
     function, start = getattr(jk, name.lower()), np.arange(81.0).reshape(9, 9)
@@ -139,7 +139,7 @@ def test_rows_of_several_dimensions_in_any_order(h: int, dtype: str) -> None:
             assert np.array_equal(compiled(jk.nchw16c_mul_nc, x, scales, out=out), expected)
 
 
-def test_optimisers_take_arrays_all_in_fortran_order() -> None:
+def test_optimisers_accept_fortran_order() -> None:
     arrays = [np.random.default_rng(i).uniform(0.5, 1.5, (31, 17)) for i in range(5)]
     for count in (4, 5):
         functions: list[Any] = [jk.adam, jk.adamw]
@@ -155,15 +155,15 @@ def test_optimisers_take_arrays_all_in_fortran_order() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_short_rows_are_repeated(dtype: str) -> None:
-    """More of them than are written down at once, and a part of these at the end."""
+    """More rows than fit in the buffer at once, with a remainder at the end."""
     for w, h in itertools.product((0, 1, 2, 3, 7, 15, 16, 17), (0, 1, 2, 63, 1024, 2050)):
         x = np.arange(1, w + 1).astype(dtype)
         assert np.array_equal(jk.vbroadcast(x, h), np.broadcast_to(x, (h, w))), (w, h)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_floats_in_the_other_order_at_any_byte(dtype: str) -> None:
-    """Compiled code reads them where they are, alone and beside others, which take what dtype they say."""
+def test_byte_swapped_and_unaligned_floats(dtype: str) -> None:
+    """Compiled code reads them in place, alone and beside others, which keep their dtype."""
     for n in (1, 15, 16, 33, 700):
         x, y = numbers(n, dtype), numbers(n, "float32", 1)
         for change in (array_layouts.byte_swapped, array_layouts.unaligned):

@@ -349,8 +349,8 @@ def test_many_hostile_calls() -> None:
     assert not found, in_words(found)
 
 
-def test_the_fuzzer_notices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong value, a foreign error, a written input and an ``out`` written before an error are all found."""
+def test_the_fuzzer_catches_planted_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong value, a foreign error, a written input and an ``out`` written before an error are all caught."""
     x = np.ones(8, np.float32)
     row = next(row for row in all_rows() if row.kernel_type.name == "VEXP")
 

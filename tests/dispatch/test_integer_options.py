@@ -104,9 +104,9 @@ for _row, _reference, _nest in ROWS:
 
 @pytest.fixture(params=["compiled", "Python"])
 def functions(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Any, Any]]:
-    """The everyday functions of both rows, through the dispatcher, which must serve every second call, or not.
+    """Everyday functions of both rows: by the dispatcher, which has to serve each second call, or by Python.
 
-    And that of the second in whatever way it serves a call.
+    Beside them the function of the second row, whichever way it serves a call.
     """
     with put_back(ToyRepeatAttr), put_back(ToyCountAttr):
         made = [Everyday(ToyRepeatAttr), Everyday(ToyCountAttr)]
@@ -119,7 +119,7 @@ def functions(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Any, Any]]:
             yield repeat, count, made[1].callable
 
 
-def test_results_are_as_long_as_an_option_says(functions: Any) -> None:
+def test_options_set_the_length_of_results(functions: Any) -> None:
     repeat, _, _ = functions
     x = np.arange(12, dtype=np.float32).reshape(2, 6)
     for k in (1, 2, 5, 6, 7, 100, 0):
@@ -136,7 +136,7 @@ def test_results_are_as_long_as_an_option_says(functions: Any) -> None:
     assert bits(repeat(x.T, 4, axis=0)) == bits(np.ascontiguousarray((x[:, :4] + np.float32(3)).T))
 
 
-def test_numbers_outside_their_limits_are_refused(functions: Any) -> None:
+def test_numbers_outside_their_limits_are_rejected(functions: Any) -> None:
     repeat, count, _ = functions
     x = np.ones((2, 6), np.float32)
     for named, kind in (
@@ -180,7 +180,7 @@ def test_shapes_and_dtypes_are_named(functions: Any) -> None:
     assert np.array_equal(count(3, out=other), np.arange(3))
 
 
-def test_wrong_shapes_and_dtypes_are_refused(functions: Any) -> None:
+def test_invalid_shapes_and_dtypes_are_rejected(functions: Any) -> None:
     _, _, count = functions
     for arguments, named in (
         ((), {}),
@@ -203,14 +203,14 @@ def test_wrong_shapes_and_dtypes_are_refused(functions: Any) -> None:
         assert isinstance(caught.value, ArgumentError | ArgumentTypeError | AttrError | MemoryError)
 
 
-def test_a_seed_needs_no_kernel_of_its_own() -> None:
+def test_seeds_share_a_kernel() -> None:
     attr = ToyRepeatAttr(rows=3, n=5, k=9, seed=77)
     assert attr.tuning_class() == ToyRepeatAttr(rows=4, n=8, k=16)
     assert attr.extents() == {"rows": 3, "n": 5, "k": 9}
     assert ToyRepeatAttr.from_json(attr.to_json()) == attr
 
 
-def test_declarations_that_cannot_be() -> None:
+def test_invalid_declarations_are_rejected() -> None:
     with pytest.raises(RegistrationError, match="'shape' and 'dtype' where there are no inputs"):
 
         class WrongAttr(KernelAttr, kernel_type="TOY_WRONG"):
@@ -220,8 +220,8 @@ def test_declarations_that_cannot_be() -> None:
             options = ("shape",)
 
 
-def test_numbers_of_rows_are_tried_and_kept() -> None:
-    """Every row with such an option says what tests shall try, and each number is its own again from JSON."""
+def test_samples_of_integer_options() -> None:
+    """Every row with such an option declares samples, and each survives JSON."""
     for row in all_rows():
         for name in integer_options_of(row):
             field = row.known_fields()[name]

@@ -21,7 +21,7 @@ def entrants(**candidates: dict[str, Any]) -> list[Candidate]:
 
 @pytest.mark.parametrize(("seconds", "timed"), [(0.9 * LEAST_FOR_THREADS, False), (1e-3, True)])
 def test_slow_candidates_are_not_measured_again(seconds: float, timed: bool) -> None:
-    """Nor are its threads, what gave a wrong result, and any threads that would come too late."""
+    """Nor their threaded variants, wrong candidates, and threads that could not win."""
     serial, parallel = {"parallel": False}, {"parallel": True}
     offered = entrants(best=serial, best_=parallel, far=serial, far_=parallel, wrong={}, new={})
     seen = [Measured("best", serial, seconds), Measured("far", serial, 1.1 * tuner.HOPELESS_RATIO * seconds)]
@@ -31,7 +31,7 @@ def test_slow_candidates_are_not_measured_again(seconds: float, timed: bool) -> 
 
 
 def test_correct_candidates_are_not_checked_again() -> None:
-    """Nor does anyone ask the reference then; who was not there before is checked."""
+    """The reference does not run for them; new candidates are checked."""
     attr = jk.VMulAttr(n=8)
     known = Candidate("known", {}, lambda: jk.get_refer(attr))
     wrong = Candidate("wrong", {}, lambda: lambda x, y, z: np.add(x, y, out=z))
@@ -43,7 +43,7 @@ def test_correct_candidates_are_not_checked_again() -> None:
     assert "the reference gives" in (found.candidates[1].error or "")
 
 
-def test_a_record_comes_before_an_earlier_one() -> None:
+def test_records_merge_with_earlier_ones() -> None:
     now = Record((Measured("a", {}, 2.0), Measured("b", error="wrong")), complete=False)
     before = Record((Measured("c", {}, 1.0), Measured("a", {}, 1.0), Measured("d", error="wrong")))
     assert [found.label for found in now.before(before).candidates] == ["a", "c", "b", "d"]
@@ -51,7 +51,7 @@ def test_a_record_comes_before_an_earlier_one() -> None:
     assert not now.before(before).complete
 
 
-def test_one_thread_s_record_holds_for_more_where_these_would_come_too_late(fresh: object) -> None:
+def test_serial_records_serve_more_threads_for_short_calls(fresh: object) -> None:
     attr = jk.VMulAttr(n=8)
     for seconds in (1e-3, 1e-7):
         alone = Record(tuple(Measured(name, {}, seconds) for name in implementations(type(attr))))

@@ -121,7 +121,7 @@ def test_every_row_that_sums(row: Any, name: str) -> None:
                 truth.assert_right(used, f"{kernel!r} of {kind}")
 
 
-def test_rows_that_sum_are_found() -> None:
+def test_detection_of_rows_that_sum() -> None:
     found = {row.__name__ for row in EVERY_ROW if summed(row)}
     assert found >= {"HSumAttr", "SoftmaxAttr", "LayerNormAttr", "SeqPoolAttr", "StrideASumAttr", "DotAttr"}
 

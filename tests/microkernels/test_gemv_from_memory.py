@@ -27,7 +27,7 @@ SIZES = [
     [("float32", False), ("float64", False), ("float32", True), ("float64", True), ("bfloat16", True)],
 )
 @pytest.mark.parametrize(("beta", "parallel"), [(0.0, False), (-1.5, True)])
-def test_four_rows_at_a_time_of_any_size(dtype: str, trans: bool, beta: float, parallel: bool) -> None:
+def test_blocks_of_four_rows_of_any_size(dtype: str, trans: bool, beta: float, parallel: bool) -> None:
     made = implementation(jk.GEMVAttr, "gen")
     for number, (m, n) in enumerate(SIZES):
         attr = jk.GEMVAttr(m=m, n=n, trans=trans, beta=beta, dtype=dtype)
@@ -56,7 +56,7 @@ def test_four_rows_at_a_time_of_any_size(dtype: str, trans: bool, beta: float, p
         ("thin", {"m": 100, "n": 4096}),
     ],
 )
-def test_what_is_taken_without_a_measurement(wanted: str, fields: dict[str, Any]) -> None:
+def test_static_choice_of_the_algorithm(wanted: str, fields: dict[str, Any]) -> None:
     assert variants(jk.GEMVAttr(**fields))[0]["algorithm"] == wanted
 
 

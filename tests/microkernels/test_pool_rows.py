@@ -23,7 +23,7 @@ ROWS = (1, 2, 7, 8, 9, 17)
 
 @pytest.fixture(params=FEATURES)
 def masks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """This processor, and one that has less in the same vectors."""
+    """This processor's features, and fewer features with vectors of the same width."""
     target = cpu_target.target()
     less = replace(target, features=target.features.difference(FEATURES[request.param]))
     monkeypatch.setattr(cpu_target, "target", lambda: less)

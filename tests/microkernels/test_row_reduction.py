@@ -53,7 +53,7 @@ def test_sums_of_every_length(monkeypatch: pytest.MonkeyPatch, dtype: str, width
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_special_values_reach_the_sum_from_everywhere(dtype: str) -> None:
+def test_special_values_at_every_position(dtype: str) -> None:
     both = called(dtype, 64)
     y = np.empty(2, dtype)
     for n in (1, 7, 16, 70, 139):

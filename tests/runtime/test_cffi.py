@@ -58,13 +58,13 @@ def mismatch(library: str, external: Any) -> str | None:
 
 
 def test_calls_have_the_declared_types() -> None:
-    """Of every implementation by a library, every function, arity and types."""
+    """For every library call of an implementation, compare function, arity and types."""
     seen = {(library, external.symbol): external for library, external in called()}
     assert {library for library, _ in seen} == {n for n, one in LIBRARIES.items() if one.library()[0]}
     assert [wrong for (name, _), one in seen.items() if (wrong := mismatch(name, one))] == []
 
 
-def test_a_wrong_type_would_be_noticed() -> None:
+def test_wrong_types_are_caught() -> None:
     if mkl.library()[0] is None:
         pytest.skip("MKL is not here")
     right = mkl.external("cblas_sgemm_64")
@@ -73,7 +73,7 @@ def test_a_wrong_type_would_be_noticed() -> None:
         assert mismatch("mkl", wrong)
 
 
-def test_openblas_is_declared_as_its_header_declares_it(tmp_path: Path) -> None:
+def test_declarations_of_openblas_match_its_header(tmp_path: Path) -> None:
     """The C compiler compares both."""
     include = pytest.importorskip("scipy_openblas32").get_include_dir()
     command, reason = compiler()
@@ -120,8 +120,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture
-def forgotten() -> Iterator[None]:
-    """The implementations that a test registers go with it."""
+def unregistered() -> Iterator[None]:
+    """Remove the implementations that a test registers."""
     known = registry._implementations[jk.VSquareAttr]
     before = dict(known)
     yield
@@ -131,7 +131,7 @@ def forgotten() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", ["status", "number", "nothing"])
-def test_a_c_function_is_an_implementation(library: Any, forgotten: None, name: str) -> None:
+def test_a_c_function_is_an_implementation(library: Any, unregistered: None, name: str) -> None:
     registry.implementations(jk.VSquareAttr)
     function = getattr(library, name)
     assert jk.implements(jk.VSquareAttr, name="squares")(function) is function
@@ -147,7 +147,7 @@ def test_a_c_function_is_an_implementation(library: Any, forgotten: None, name: 
         assert "expected int64(*)(float64*, float64*, int64), got" in reason
 
 
-def test_a_function_that_gives_a_c_function_is_one(library: Any, forgotten: None) -> None:
+def test_functions_that_return_a_c_function_are_implementations(library: Any, unregistered: None) -> None:
     registry.implementations(jk.VSquareAttr)
 
     @jk.implements(jk.VSquareAttr, name="squares", can_be_used=lambda attr: attr.dtype == "float32" or "float32")
@@ -158,7 +158,7 @@ def test_a_function_that_gives_a_c_function_is_one(library: Any, forgotten: None
 
 
 @pytest.mark.parametrize("name", ["short_length", "fewer", "wrong_result", "doubles"])
-def test_a_c_function_of_another_signature_is_refused(library: Any, forgotten: None, name: str) -> None:
+def test_c_functions_of_another_signature_are_rejected(library: Any, unregistered: None, name: str) -> None:
     registry.implementations(jk.VSquareAttr)
     jk.implements(jk.VSquareAttr, name="squares")(getattr(library, name))
     with jk.use(vsquare="squares"), pytest.raises(jk.NotUsableError, match=r"expected int64\(\*\)\(float32\*"):
@@ -172,7 +172,7 @@ def test_a_c_function_of_another_signature_is_refused(library: Any, forgotten: N
         jk.vsquare(np.ones(3, np.float32))
 
 
-def test_two_c_functions_of_one_type_are_two_kernels(library: Any, forgotten: None) -> None:
+def test_c_functions_of_equal_types_are_different_kernels(library: Any, unregistered: None) -> None:
     registry.implementations(jk.VSquareAttr)
     jk.implements(jk.VSquareAttr, name="squares")(library.status)
     jk.implements(jk.VSquareAttr, name="failing")(library.fails)
@@ -239,7 +239,7 @@ def test_kernels_take_memory_of_cffi() -> None:
     assert list(y) == [1.0, 4.0, 9.0]
 
 
-def test_memory_that_is_no_array() -> None:
+def test_cffi_objects_that_are_no_arrays() -> None:
     one = FFI.new("float *", 3.0)
     with pytest.raises(jk.ArgumentTypeError, match=r"vexp: argument 1: expected an array, such as ffi\.new"):
         jk.vexp(one)

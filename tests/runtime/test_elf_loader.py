@@ -91,7 +91,7 @@ def results(entry: int) -> list[int]:
 @needs_loader
 @pytest.mark.parametrize("flags", FLAGS, ids=" ".join)
 def test_code_behaves_as_under_llvms_loader(flags: list[str], tmp_path: Path) -> None:
-    """All that a C compiler makes of a function that refers to everything there is, in each code model."""
+    """Load all relocations that a C compiler emits, in each code model."""
     content = compiled(tmp_path, flags)
     ours = elf_loader.place(content, "entry", address)
     assert ours is not None
@@ -124,8 +124,8 @@ def test_code_is_not_written_and_data_not_executed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(platform.machine() not in elf_loader.HERE, reason="LLVM loads everything here")
-def test_objects_of_ours_are_the_same_code_as_in_llvms_loader() -> None:
-    """Launchers, dispatcher, kernels, threads, expressions: LLVM loads whatever is loaded, too."""
+def test_own_objects_are_placed_as_by_llvms_loader() -> None:
+    """Launchers, dispatcher, kernels, threads and expressions."""
     objects, kinds = map(int, python("import both_loaders; print(*both_loaders.main())").split())
     assert objects > 10
     assert kinds > 8
@@ -151,7 +151,7 @@ def field_of(number: int, value: int, place: int, before: int = 0) -> int:
 
 
 def test_instructions_of_aarch64() -> None:
-    """As an assembler encodes them."""
+    """Encode relocated instructions as an assembler does."""
     assert field_of(275, 0x12345678, 0x12340000, 0x90000000) == 0xB0000020  # adrp x0, +5 pages
     assert field_of(275, 0x1000, 0x5000, 0x90000000) == 0x90FFFFE0  # adrp x0, -4 pages
     assert field_of(277, 0x12345678, 0, 0x91000000) == 0x9119E000  # add x0, x0, #0x678
@@ -181,7 +181,7 @@ def test_truncated_objects_are_refused(tmp_path: Path) -> None:
         elf_loader.place(own, "entry", address)
 
 
-def test_an_external_that_is_nowhere_is_a_build_error() -> None:
+def test_missing_externals_are_build_errors() -> None:
     missing = External("jk_test_nowhere", "int64", (), lambda: loader._of_system("jk_test_nowhere"))
     call = "define i64 @entry() {\n  %x = call i64 @jk_test_nowhere()\n  ret i64 %x\n}\n"
     text = f"declare i64 @jk_test_nowhere()\n{call}"

@@ -95,7 +95,7 @@ def private(tmp_path: Path) -> Path:
 
 
 def test_an_archive_needs_no_compiler(made: Path, tmp_path: Path) -> None:
-    """First calls in many forms, and kernels by attr: compiled code, out of the pack alone."""
+    """First calls in many forms, and kernels by attr, run from the archive alone."""
     cache = private(tmp_path)
     assert without(CALLS, made, cache) == "builtin_function_or_method True None\n"
     assert not [path for path in cache.rglob("*") if path.suffix in (".o", ".so")], "it is read where it lies"
@@ -150,8 +150,8 @@ def test_threads_and_forks_at_first_calls(made: Path, tmp_path: Path) -> None:
     assert without(THREADS, made, private(tmp_path)) == "True [0, 0, 0, 0]\n"
 
 
-def test_without_code_numpy_serves_and_says_so_once(made: Path, tmp_path: Path) -> None:
-    """Kernels that are in no pack, and everything where there is none."""
+def test_missing_code_falls_back_with_one_message(made: Path, tmp_path: Path) -> None:
+    """For kernels that are in no archive, and for all kernels without any archive."""
     code = "m = np.ones((2, 3))\nfor _ in range(2):\n    assert np.allclose(jk.softmax(m), 1 / 3)\n"
     output = without(code, made, private(tmp_path))
     assert output.count("logged: ") == output.count("softmax falls back to NumPy") == 1
@@ -179,7 +179,7 @@ print(len(calls), len(load._loaded) > len(calls), left)
 
 
 def test_every_everyday_function_runs_from_an_archive(tmp_path: Path) -> None:
-    """Of all rows, without a compiler: compiled code, which says the same as where the pack was made."""
+    """Without a compiler, all rows give the results of the process that wrote the archive."""
     names = [row.kernel_type.name.lower() for row in all_rows() if is_everyday(row) and ordinary_calls_of(row, 8)]
     pack, arrays = tmp_path / "all.pack", tmp_path / "arrays.npz"
     given = json.dumps([str(pack), str(arrays), names])
@@ -193,7 +193,7 @@ def test_every_everyday_function_runs_from_an_archive(tmp_path: Path) -> None:
 
 
 def test_libraries_of_archives_are_not_confused() -> None:
-    """They are opened as files in memory, one after the other under the same number."""
+    """They are opened as files in memory, with one file number after the other."""
     for number in (1, 2, 3):
         source = c_source.CSource(f"number_{number}", (), "number", f"int64_t number(void) {{ return {number}; }}")
         symbol = symbol_of(source)
@@ -249,14 +249,14 @@ from jitkernels.codegen import kernel_archive as packs
 
 
 def test_several_archives_are_searched_in_order(made: Path, tmp_path: Path) -> None:
-    """One that does not fit does not keep the next from being used."""
+    """An archive of another environment does not hide the next one."""
     other = changed(made, tmp_path / "other.pack", cpu="knl")
     both = os.pathsep.join([str(other), str(made)])
     assert without(CALLS, both, private(tmp_path)).endswith("builtin_function_or_method True None\n")
 
 
 def test_damaged_archives_are_ignored(made: Path, tmp_path: Path) -> None:
-    """Cut anywhere, with any byte of the header changed, or something else altogether: one line, and no more."""
+    """Truncated anywhere, with any header byte changed, or another file: one message is logged."""
     content = made.read_bytes()
     header = len(content) - len(header_of(made)[1])
     place = tmp_path / "torn.pack"
@@ -296,7 +296,7 @@ def test_archives_writable_by_others_are_ignored(made: Path, tmp_path: Path) -> 
 
 
 def test_measurements_are_used(tmp_path: Path) -> None:
-    """What was measured where the pack was made decides where it is used, for the same class and near ones."""
+    """Records of the archive select kernels for their class and nearby ones."""
     cache, place = private(tmp_path), tmp_path / "tuned.pack"
     tune = (
         "from pathlib import Path; import jitkernels as jk; from jitkernels.tools.cli import cache; "

@@ -57,8 +57,8 @@ print(f.stats().compiles)
 
 
 @pytest.mark.parametrize(("transposed", "shape"), [("", (40, 50)), (".T", (50, 40))])
-def test_a_call_builds_what_it_needs(transposed: str, shape: tuple[int, int], tmp_path: Path) -> None:
-    """One part for small sizes, another for large ones when they come, which takes no other trace."""
+def test_calls_build_only_the_parts_they_need(transposed: str, shape: tuple[int, int], tmp_path: Path) -> None:
+    """One part serves small sizes; another is built when large ones come, without another trace."""
     given = FIRST_CALL.format(transposed=transposed, shape=shape, rows=(32, 48, 5000, 30, 4000))
     first, *others, compiles = python(given, tmp_path).splitlines()
     assert first.split() == ["matmul_any_size_followed", "matmul_compact"]
@@ -67,7 +67,7 @@ def test_a_call_builds_what_it_needs(transposed: str, shape: tuple[int, int], tm
 
 
 def test_own_products_query_no_library(tmp_path: Path) -> None:
-    """Exact sizes come first in the static order; what is for any size comes behind these, and before libraries."""
+    """Exact sizes come first in the static order, then algorithms of any size, then libraries."""
     given = """
 import sys
 from jitkernels.selection import select as choosing
@@ -102,7 +102,7 @@ def test_rows_of_the_last_block_of_a_loop(tmp_path: Path) -> None:
         np.testing.assert_allclose(function(x, w, u), over_time(x, w, u), rtol=1e-9)
 
 
-def test_cases_of_what_moves() -> None:
+def test_cases_of_loop_variant_extents() -> None:
     scope = Scope()
     n, r, other = (scope.symbol(name, 100) for name in "nrs")
     scope.loop_variant |= {"r": (1, 64), "s": (0, 7)}
@@ -118,7 +118,7 @@ def test_cases_of_what_moves() -> None:
     assert len(cases((r, other)) or ()) == 4
 
 
-def test_numpy_computes_where_a_part_cannot_be_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_parts_that_cannot_be_built_fall_back_to_numpy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse(self: lazy_link.LazyKernel) -> None:
         raise BuildError("there is no compiler any more")
 

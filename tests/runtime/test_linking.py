@@ -44,8 +44,8 @@ def words(attr: jk.KernelAttr, arrays: list[Any]) -> list[int]:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-def test_parts_make_the_whole(row: cases.Row, name: str, restored: int) -> None:
-    """Ranges called one after the other give what the serial entry gives, wherever blocks begin."""
+def test_ranges_add_up_to_the_serial_entry(row: cases.Row, name: str, restored: int) -> None:
+    """Wherever the ranges begin."""
     jk.set_num_threads(1)
     for attr in cases.evenly(cases.in_scope(row, name), MOST_ATTRS):
         for nest in sources(attr, name):
@@ -78,8 +78,8 @@ def _check_parts(attr: jk.KernelAttr, nest: LoopNest) -> None:
         assert same, f"{nest.name} of {attr} differs in parts"
 
 
-def test_a_check_can_be_called_by_itself(toy: Any) -> None:
-    """Who calls ranges of a kernel with a check calls the check once: the range does not."""
+def test_checks_are_separate_from_ranges(toy: Any) -> None:
+    """Callers of ranges of a kernel call its check once."""
     attr = toy.ToyAttr(n=9)
     nest = toy.right(attr)
     name = f"{symbol_of(nest)}_check"
@@ -93,8 +93,8 @@ def test_a_check_can_be_called_by_itself(toy: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["gen", "mkl", "intrinsic"])
-def test_component_of_a_given_source(name: str, fresh: Any) -> None:
-    """`mix` links whichever implementation it is given, the parallel variants without their threads."""
+def test_components_of_every_implementation(name: str, fresh: Any) -> None:
+    """`mix` links any implementation, parallel variants without their threads."""
     attr = jk.VMulAttr(n=100_000)
     for source in sources(attr, name):
         multiply = component(attr, source)
@@ -131,8 +131,8 @@ def _calling(inner: LoopNest, parallel: bool) -> LoopNest:
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_a_status_says_whose_it_is(parallel: bool) -> None:
-    """Memory that the innermost of three lacks is reported by its name, through the two that call it."""
+def test_status_codes_name_their_nest(parallel: bool) -> None:
+    """The workspace error of the innermost of three nests is reported by its name, through both callers."""
     innermost = _needy("innermost")
     nest = _calling(dataclasses.replace(_calling(innermost, False), name="between"), parallel)
     values = np.arange(100_000, dtype=np.float32)
@@ -148,8 +148,8 @@ def test_a_status_says_whose_it_is(parallel: bool) -> None:
     assert str(unknown) == "vmul: mine returned the unknown status 3: expected 0"
 
 
-def test_a_kernel_raises_what_its_component_lacks(toy: Any, fresh: Any) -> None:
-    """From the launcher down: the error names the kernel, its implementation, and whose workspace it was."""
+def test_workspace_errors_of_components_are_raised(toy: Any, fresh: Any) -> None:
+    """The error names kernel, implementation and component."""
     inner = _needy("greedy_component")
     called = loader.range_of(inner, inner.arguments)
 
@@ -208,7 +208,7 @@ print(len(os.listdir("/proc/self/task")) - before)
 @needs_openmp
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts threads in /proc")
 def test_parallel_regions_do_not_nest(tmp_path: Path) -> None:
-    """Where the runtime would allow it, threads of threads are not started: two helpers and no more."""
+    """Where the runtime would allow it, threads start no teams of their own: there are two helpers and no more."""
     (tmp_path / "nested.py").write_text(NESTED)
     code = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport nested"
     printed = python(code, OMP_NUM_THREADS="3", OMP_MAX_ACTIVE_LEVELS="4", OMP_DYNAMIC="false")
@@ -216,7 +216,7 @@ def test_parallel_regions_do_not_nest(tmp_path: Path) -> None:
 
 
 def test_symbol_names() -> None:
-    """A kernel is a symbol, an address and words."""
+    """A kernel has a symbol, an address and words."""
     attr = testing.middle(jk.VExpAttr, "float32")
     kernel = Kernel(attr, implementation(jk.VExpAttr, "gen"), {})
     assert kernel.symbol == symbol_of(implementation(jk.VExpAttr, "gen").function(attr))

@@ -81,8 +81,8 @@ def test_iterations_with_any_number_of_members(wanted: int, restored: int) -> No
 
 
 @needs_threads
-def test_many_callers_at_once() -> None:
-    """More than there are helpers: some callers do all shares themselves."""
+def test_concurrent_callers() -> None:
+    """Of more callers than helpers, some compute all shares themselves."""
     function, wanted = called(), expected(100, 64)
     wrong: list[int] = []
 
@@ -98,8 +98,8 @@ def test_many_callers_at_once() -> None:
 
 
 @needs_threads
-def test_a_member_that_never_comes() -> None:
-    """Others do its shares, and nobody waits for it."""
+def test_members_that_never_start() -> None:
+    """Others compute their shares, and nobody waits for them."""
     code = """
 openmp._addresses()
 at = load.functions_of(openmp._runtime_source(), ("jk_helpers",))["jk_helpers"]
@@ -114,7 +114,7 @@ print(np.array_equal(diffused(called(), 300, 64, 2), expected(300, 64)), state.v
 
 @needs_threads
 def test_forked_children_and_interruptions() -> None:
-    """A child works alone, also where its parent's threads were in the middle of a round; Ctrl-C comes through."""
+    """A child works alone, also where its parent's threads were inside an iteration; Ctrl-C is raised."""
     code = """
 jk.set_num_threads(4)
 function, over = called(), threading.Event()

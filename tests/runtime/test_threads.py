@@ -112,7 +112,7 @@ print(tasks() - before)
 @needs_openmp
 @needs_proc
 def test_other_limits_are_obeyed() -> None:
-    """``OMP_NUM_THREADS`` and threadpoolctl reach generated code at its next call; the smallest wins."""
+    """``OMP_NUM_THREADS`` and threadpoolctl apply to generated code at its next call; the smallest limit wins."""
     code = (
         PARALLEL
         + """
@@ -140,7 +140,7 @@ print(team(100))
 @needs_fork
 @pytest.mark.parametrize("parallel_before", [True, False])
 def test_fork(parallel_before: bool) -> None:
-    """A child computes the same and comes to an end, whether or not its parent has used threads."""
+    """A child gives the same results and ends, whether or not its parent has used threads."""
     code = (
         PARALLEL
         + f"""
@@ -191,8 +191,8 @@ with multiprocessing.get_context("fork").Pool(3) as pool:
 
 
 @needs_proc
-def test_without_a_runtime() -> None:
-    """Where no OpenMP can be loaded there are threads, too; where the system has none, all runs on one and is right."""
+def test_without_openmp() -> None:
+    """Threads start all the same; where the system starts none, one thread computes everything."""
     code = (
         PARALLEL
         + """
@@ -210,8 +210,8 @@ print("done", len(list(kernels())), tasks() > before)
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-def test_eight_callers_of_one_kernel(row: cases.Row, name: str, restored: int) -> None:
-    """Python threads inside one kernel at once, each with its own arrays, all variants."""
+def test_concurrent_callers_of_one_kernel(row: cases.Row, name: str, restored: int) -> None:
+    """Python threads run one kernel concurrently, each with its own arrays, in all variants."""
     large = _with_work(cases.middle(row, name), name)
     jk.set_num_threads(2)
     for kernel in cases.kernels_of(large, name):
@@ -270,7 +270,7 @@ def _with_work(attr: jk.KernelAttr, name: str) -> jk.KernelAttr:
 
 
 def test_everyday_functions_from_several_threads() -> None:
-    """Cold, on many shapes at once: the dispatcher's table is written by all of them."""
+    """Cold, on many shapes at once: all threads write the dispatcher's table."""
     from test_everyday import as_tuple, example, function_of
 
     examples = []

@@ -24,8 +24,8 @@ from jitkernels.selection.size_classes import LEAST_FOR_THREADS, least_seconds
 from jitkernels.tuning.tune import tune_class
 
 
-def test_all_four_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step has another answer; taking the earlier ones away brings the next one up."""
+def test_lookup_order(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step has another answer; removing a step uncovers the next."""
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     records.save(attr.tuning_class(), record("theirs", variant={"vector_bytes": 64}), get_num_threads())
     ship(monkeypatch, attr, "refer")
@@ -75,8 +75,8 @@ def test_unknown_setting(attr: Any, monkeypatch: pytest.MonkeyPatch, name: str) 
         chosen(attr)
 
 
-def test_the_same_object_every_time(attr: Any) -> None:
-    """`at`, indexing and `get_default_best` give one callable for equal attrs."""
+def test_equal_attrs_give_the_same_callable(attr: Any) -> None:
+    """By `at`, indexing and `get_default_best`."""
     cache = KernelFuncs.cache()
     function = cache.at(attr)
     assert cache.at(type(attr)(**attr.fields())) is function
@@ -89,7 +89,7 @@ def test_the_same_object_every_time(attr: Any) -> None:
 
 
 def test_cold_attr_is_built_once(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight threads that want one new attr get one kernel, made once."""
+    """Eight threads that request one new attr get one kernel, built once."""
     built: list[Any] = []
     original = Kernel.__init__
     everyone = threading.Barrier(8)
@@ -116,7 +116,7 @@ def test_cold_attr_is_built_once(attr: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_hit_takes_no_lock(attr: Any) -> None:
-    """While another thread holds the lock (it may be building for seconds), a known attr is served."""
+    """A known attr is served while another thread holds the lock, which may build for seconds."""
     cache = KernelFuncs.cache()
     function = cache.at(attr)
     held, done = threading.Event(), threading.Event()
@@ -139,7 +139,7 @@ def test_hit_takes_no_lock(attr: Any) -> None:
 
 
 def test_build_budget(attr: Any) -> None:
-    """What there was no time to build is left out, the record says so, and there is a pick all the same."""
+    """Candidates beyond the build budget are omitted and recorded as such, and a pick exists all the same."""
     found = tune_class(attr, budget=0.01, build_budget=0.0)
     assert not found.complete
     assert {measured.implementation for measured in found.candidates} >= {"refer"}
@@ -147,7 +147,7 @@ def test_build_budget(attr: Any) -> None:
     assert tune_class(attr, budget=0.01, build_budget=60).complete
 
 
-def test_what_cannot_be_built(attr: Any, toy: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_implementations_that_cannot_be_built(attr: Any, toy: Any, caplog: pytest.LogCaptureFixture) -> None:
     """Selected by name it is an error; as the static choice it is one log line, and the reference serves."""
 
     def broken(attr: Any) -> Any:
@@ -183,7 +183,7 @@ def test_clear_reaches_everyday_functions(fresh: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("wrong", ["vmul", 3, jk.KernelType])
-def test_attr_that_is_none(wrong: Any) -> None:
+def test_objects_that_are_no_attrs_are_rejected(wrong: Any) -> None:
     """Neither where the dictionary is searched nor where pins are looked up first; `explain` knows names of kernels."""
     at = KernelFuncs.cache().at
     cases: list[tuple[Any, str]] = [(at, "attr: expected an attr")]
@@ -216,7 +216,7 @@ def test_float_fields(wrong: Any) -> None:
 
 @pytest.mark.parametrize("policy", ["fastest", "reproducible"])
 def test_threads_without_measurements(monkeypatch: pytest.MonkeyPatch, policy: str) -> None:
-    """Of all rows: taken for much work, where there are any; else the first variant, which one thread takes too."""
+    """Variants with threads are selected for much work, if they exist; else the first variant, as on one thread."""
     monkeypatch.setenv("JITKERNELS_TUNE", "off")
     monkeypatch.setenv("JITKERNELS_POLICY", policy)
     taken: set[str] = set()

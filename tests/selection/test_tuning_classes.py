@@ -62,7 +62,7 @@ def flags(attr: jk.KernelAttr) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("row", every_form())
 def test_classes_are_few(row: Row) -> None:
-    """A thousand random attrs that differ in four extents at most are some hundreds of classes."""
+    """A thousand random attrs that differ in four extents at most have some hundreds of classes."""
     varied = [name for name, field in row.known_fields().items() if field.is_integer][:4]
     attrs = random_attrs(row, 1_000, kept=row.known_fields().keys() - {*varied})
     assert len({*attrs}) > min(500, 900 ** len(varied))
@@ -79,8 +79,8 @@ def test_classes_keep_flags(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", every_row())
-def test_measured_member_is_one_of_the_class(row: Row) -> None:
-    """It is computed by all that compute the class, and it is not the power of two itself."""
+def test_measured_members_belong_to_their_class(row: Row) -> None:
+    """All candidates of the class compute it, and its extents are no powers of two."""
     moved = 0
     for attr in random_attrs(row, 200):
         member = measured_member(attr)
@@ -161,7 +161,7 @@ def test_everyday_functions_take_empty_arrays(
 
 
 def test_every_candidate_is_listed_once() -> None:
-    """A label is the name of a candidate in a record, so two of one label would be taken for one."""
+    """Labels identify candidates in records, and have to be unique."""
     for row in all_rows():
         for case in row.sweep():
             labels = [candidate.label for candidate in candidates(case.attr)]

@@ -26,7 +26,7 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 SPAN = re.compile(r"`jitkernels ([^`]+)`")
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MEANT = {"FILES...": "text.txt other.txt", "FILE": "written", "KERNEL": "vmul", "field=value...": "n=8"}
-"""What users write in place of such words."""
+"""What users write instead of such words."""
 SECONDS = "1e-5"
 
 
@@ -81,7 +81,7 @@ def rows_by_call() -> list[type[jk.KernelAttr]]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def commands_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with all files that commands read; few rows where a command names none."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").mkdir()
@@ -112,13 +112,13 @@ def code_of(*words: str) -> int:
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_commands_run(
-    words: Sequence[str], place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    words: Sequence[str], commands_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     if words[0] == "run":
-        bundle_at(place / words[1])
+        bundle_at(commands_folder / words[1])
     if words[0] == "tune":  # it keeps what it measures
-        (place / "cache").mkdir(mode=0o700)
-        monkeypatch.setattr(cache_dirs, "cache_root", lambda: place / "cache")
+        (commands_folder / "cache").mkdir(mode=0o700)
+        monkeypatch.setattr(cache_dirs, "cache_root", lambda: commands_folder / "cache")
         monkeypatch.setenv("JITKERNELS_TUNE", "auto")
         if "--export" in words:
             code_of(*tiny("tune"))
@@ -131,7 +131,7 @@ def test_commands_run(
 @pytest.mark.full
 @pytest.mark.parametrize("name", benchmarks())
 def test_benchmarks_run_for_every_row(name: str) -> None:
-    """Hours of first calls of all rows, some of them from empty caches."""
+    """They take hours of first calls of all rows, some from empty caches."""
     entry = benchmarks()[name]
     lines = list(entry.run(Settings(all_rows(), TINY, float(SECONDS), 1, peers=True)))
     assert lines

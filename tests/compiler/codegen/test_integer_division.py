@@ -69,7 +69,7 @@ def test_each_row_has_a_divisor(dtype: str) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 5, 100, 1000])
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
-def test_what_fails_is_warned_of(dtype: str, count: int) -> None:
+def test_division_warnings_match_numpy(dtype: str, count: int) -> None:
     def divided(x: Any, y: Any) -> Any:
         return x // y
 
@@ -87,7 +87,7 @@ def test_what_fails_is_warned_of(dtype: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_python_ints_are_numbers_of_compiled_code(dtype: str) -> None:
+def test_python_int_divisors_are_compiled(dtype: str) -> None:
     def divided(x: Any, n: Any) -> Any:
         return x // n + n
 

@@ -92,7 +92,7 @@ def differing(seeds, levels=(0, 3)):
 
 
 def test_any_order_between_barriers() -> None:
-    """Random programs, of which each part of each phase may come first."""
+    """Run random programs with the parts of each phase in random order."""
     code = "print(differing(range(14)), crossings > 200)"
     assert python(MAKER + code) == "0 True\n"
 
@@ -116,13 +116,13 @@ runs.phases_of = lambda calls, overlap: real(calls, lambda one, other: one == ot
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-def test_a_missing_barrier_is_seen(planted: str) -> None:
+def test_a_missing_barrier_is_caught(planted: str) -> None:
     code = "print(differing(range(5)) > 0)"
     assert python(MAKER + PLANTED[planted] + code) == "True\n"
 
 
 def test_barriers_only_where_data_crosses() -> None:
-    """Rows that stay rows are one phase; what is independent waits for nothing; columns wait."""
+    """Row-wise nests share a phase, independent nests wait for nothing, and reductions over columns wait."""
     code = """
 real, found = runs.phases_of, []
 def phases_of(calls, overlap):
@@ -158,7 +158,7 @@ def pieces(x: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _threads_as_before() -> Any:
+def _restored_threads() -> Any:
     number = jk.get_num_threads()
     yield
     jk.set_num_threads(number)
@@ -174,7 +174,7 @@ def bits(found: Any) -> list[bytes]:
 
 
 @pytest.mark.parametrize("function", [norms, pieces])
-def test_threads_change_nothing(function: Any) -> None:
+def test_threads_do_not_change_results(function: Any) -> None:
     compiled = jk.jit(function)
     for shape in ((401, 303), (7, 60_001), (60_001, 3), (64, 64), (1, 5)):
         x = np.random.default_rng(1).normal(size=shape)

@@ -130,7 +130,7 @@ def in_place(a: Any, x: Any, count: int) -> Any:
 
 @pytest.mark.parametrize("program", [steps, in_branches, stencil, in_place], ids=lambda one: one.__name__)
 def test_serpentine_loops(program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """However little they read."""
+    """They are right however little they read."""
     monkeypatch.setattr(serpentine_order, "MIN_SERPENTINE_BYTES", 0)
     with guarded_workspaces("end"):
         compiled = jk.jit(program)
@@ -156,7 +156,7 @@ def test_serpentine_order_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_which_loops_are_serpentine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A matrix that is larger than the first cache, in a loop; and none outside of loops, or that caches hold."""
+    """Loops that read a matrix larger than the first cache are; others are not."""
     reversals: list[bool] = []
     plain = serpentine_order.SerpentineOrder.either_way
 
@@ -193,8 +193,8 @@ def many_parts(z: Any, c: Any) -> Any:
 
 
 @pytest.mark.parametrize("size", [*range(3, 41), 64, 100])
-def test_long_nests_are_computed_in_parts(size: int) -> None:
-    """Gates of a cell are one nest: each part is computed where it is needed, and nothing is kept between."""
+def test_long_nests_compute_partial_stores(size: int) -> None:
+    """The gates of a cell are one nest: each slice is computed where it is needed, and nothing is materialized."""
     _, z, c = given(4 * size, size, "float64")
     for program, compiled in COMPILED.items():
         for got, right in zip(flat(compiled(z, c)), flat(program(z, c)), strict=True):
@@ -213,8 +213,8 @@ def test_values_are_computed_where_needed() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sums_of_few_steps_and_of_many(dtype: str) -> None:
-    """Whole numbers, which are exact: where how many there are is known, and where it is not."""
+def test_sums_with_known_and_unknown_trip_counts(dtype: str) -> None:
+    """Of integers, which are exact."""
     free = jk.jit(lambda x: x.sum(axis=0))
     for steps in (1, 2, 3, 17, 40, 255, 256, 257, 300, 513):
         for columns in (1, 7, 16, 17, 40, 130):
@@ -232,8 +232,8 @@ def test_sums_of_few_steps_and_of_many(dtype: str) -> None:
         assert np.array_equal(free(x), x.sum(axis=0), equal_nan=True)
 
 
-def test_most_steps() -> None:
-    """By what was decided about it alone."""
+def test_upper_bound_of_trip_counts() -> None:
+    """By the guards on its symbols alone."""
     scope = Scope()
     columns, rows = scope.symbol("columns", 100), scope.symbol("rows", 3)
     assert (most_steps(columns), most_steps(7)) == (None, 7)

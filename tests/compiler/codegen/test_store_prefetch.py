@@ -57,7 +57,7 @@ def _named(name: str) -> cpu_target.Target:
 def test_which_outputs_are_prefetched(
     name: str, function: Any, prefetches: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of several results that nothing is read of, where it takes longer to write than to compute them."""
+    """Write-only outputs among several results are, where storing takes longer than computing."""
     if cpu_target.target().vector_bytes < 32:
         pytest.skip("a step writes less than half a line")
     target = _named(name)

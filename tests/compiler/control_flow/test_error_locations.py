@@ -39,7 +39,7 @@ def error_of(function: Any, given: Any) -> Exception | None:
     return None
 
 
-def test_there_are_enough() -> None:
+def test_number_of_planted_errors() -> None:
     assert len(MISTAKES) >= 60
 
 

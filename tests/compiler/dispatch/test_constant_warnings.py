@@ -133,8 +133,8 @@ def test_constants_that_fail_are_reported_in_each_call(name: str, form: str) -> 
     failures.tell()
 
 
-def test_most_functions_fail_in_some_way() -> None:
-    """The test above is of something: all kinds of failures are among its constants."""
+def test_constants_cover_all_kinds_of_failures() -> None:
+    """Else the test above would test little."""
     kinds = [kind for ufunc in UFUNCS.values() for kind in operands(ufunc)]
     assert {kind: kinds.count(kind) > 2 for kind in KINDS} == dict.fromkeys(KINDS, True)
 
@@ -143,7 +143,7 @@ def logarithm(x: Any) -> Any:
     return np.log(np.zeros(3)) + x
 
 
-def test_warnings_are_shown_once_by_default_and_cost_no_more_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_filters_show_a_warning_once_at_no_further_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
     note = fp_warnings.KnownWarnings.note
 
@@ -174,7 +174,7 @@ def divided(x: Any) -> Any:
     return x + 1 / 0
 
 
-def test_pythons_own_division_by_zero_is_raised() -> None:
+def test_zero_division_errors_of_python_are_raised() -> None:
     compiled = jk.jit(divided)
     for _ in range(4):
         assert reported(compiled, np.ones(3)) == [("ZeroDivisionError division by zero", "", 0)]
@@ -228,7 +228,7 @@ def summed_in_loop(x: Any) -> Any:
 @pytest.mark.parametrize(
     "function", [narrowed, narrowed_number, concluded, large, unused_product, unused_cast, summed_in_loop]
 )
-def test_other_failures_of_constants_are_of_the_line_of_the_function(function: Any) -> None:
+def test_warnings_of_constants_name_the_line_of_the_function(function: Any) -> None:
     compiled, more = jk.jit(function), (np.float64(0.0),) if function is concluded else ()
     for size in (3, 3, 3):
         expected = reported(function, np.ones(size), *more)
@@ -242,7 +242,7 @@ def masked(x: Any) -> Any:
     return made + x
 
 
-def test_constants_that_no_mask_chooses_are_not_reported() -> None:
+def test_masked_out_constants_are_not_reported() -> None:
     compiled = jk.jit(masked)
     for number in (-1.0, -1.0, 1.0, -1.0):
         x = np.full(3, number)

@@ -54,7 +54,7 @@ def test_ignored_errors_run_compiled_code(compiled: Callable[[Array], Array]) ->
     assert len(plain._fallbacks) == calls
 
 
-def test_the_word_of_settings_is_read_right() -> None:
+def test_errstate_bits_are_read() -> None:
     assert errstate.is_word_known()
     for choice in {"over": "raise"}, {"under": "warn"}:
         kept: Any = choice
@@ -101,7 +101,7 @@ def test_warnings_are_those_of_numpy_at_the_line_of_the_function() -> None:
         assert reported(compiled, x, y) == []
 
 
-def test_warnings_that_filters_make_errors_are_raised() -> None:
+def test_error_filters_raise_warnings() -> None:
     compiled = jk.jit(inverse)
     for _ in range(3):
         with warnings.catch_warnings():
@@ -110,7 +110,7 @@ def test_warnings_that_filters_make_errors_are_raised() -> None:
                 compiled(ZEROS)
 
 
-def test_flags_that_other_code_has_set_are_no_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flags_of_other_code_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = jk.jit(inverse)
     infinity = float("inf")
     reports: list[Any] = []
@@ -141,7 +141,7 @@ def test_numpy_does_not_see_flags_of_compiled_code() -> None:
         assert np.float64(1) / np.float64(2) == 0.5
 
 
-def test_warnings_that_were_shown_cost_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_warnings_are_not_recomputed(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
     note = fp_warnings.KnownWarnings.note
 
@@ -182,7 +182,7 @@ def test_spurious_warnings_become_rare_and_cheap(monkeypatch: pytest.MonkeyPatch
     assert 4 < len(reports) < 20
 
 
-def test_a_real_warning_after_many_spurious_ones_is_given() -> None:
+def test_real_warnings_after_many_spurious_flags() -> None:
     record = fp_warnings.KnownWarnings()
     for _ in range(10_000):
         if record.is_due():
@@ -217,7 +217,7 @@ def rooted(x: Array, y: Array) -> None:
     x += np.log(y)
 
 
-def test_overwritten_arguments_have_a_warning_text_of_our_own() -> None:
+def test_warning_text_where_arguments_are_overwritten() -> None:
     compiled, line = jk.jit(stepped), stepped.__code__.co_firstlineno
     x, y = np.array([2.0, 0.0, 4.0, 1e300]), np.array([1.0, 1.0, 1.0, 1e-300])
     for _ in range(3):
@@ -228,7 +228,7 @@ def test_overwritten_arguments_have_a_warning_text_of_our_own() -> None:
         assert reported(compiled, x.copy(), y) == []
 
 
-def test_results_over_arguments_warn_likewise() -> None:
+def test_warnings_of_results_written_over_arguments() -> None:
     compiled = jk.jit(inverse)
     for size in range(1, 34):
         for _ in range(2):
@@ -239,8 +239,8 @@ def test_results_over_arguments_warn_likewise() -> None:
             assert found[0] == "divide by zero encountered in divide"
 
 
-def test_functions_whose_arguments_are_overwritten_warn_as_numpys() -> None:
-    """NaN, of which comparisons fail, and infinity, of which sums do, are not new here."""
+def test_overwriting_functions_ignore_nan_and_infinity_of_arguments() -> None:
+    """Flags that NaN sets in comparisons, or infinity in sums, are not new."""
     compiled, line = jk.jit(rooted), rooted.__code__.co_firstlineno
     for _ in range(3):
         assert reported(compiled, np.ones(5), np.full(5, np.nan)) == []
@@ -251,7 +251,7 @@ def test_functions_whose_arguments_are_overwritten_warn_as_numpys() -> None:
 
 
 def test_spurious_kinds_are_not_reported_where_numpy_cannot_rerun() -> None:
-    """Code that need not overwrite its argument is not made for it."""
+    """Overwritten arguments leave nothing to rerun on."""
     compiled: Any = jk.jit(lambda x: np.log(x) * np.exp(x))
     for number in (1, 1, 1, np.nan, 0, np.nan, -1):
         x = np.full(5, float(number))
@@ -268,8 +268,8 @@ def shared(x: Array) -> None:
     x /= x.sum()
 
 
-def test_sums_of_what_is_overwritten() -> None:
-    """They set flags for infinities, and quotients by them for zeros; overflow is overflow."""
+def test_warnings_of_sums_of_overwritten_arguments() -> None:
+    """Infinities in sums and zeros in quotients set spurious flags; overflow is reported."""
     compiled: Any = jk.jit(centred)
     line = centred.__code__.co_firstlineno
     for number, expected in (1, []), (np.inf, []), (1e200, ["overflow encountered in centred"]):
@@ -293,7 +293,7 @@ def quietly(x: Array) -> Array:
     return x
 
 
-def test_errors_ignored_in_one_part_are_reported_in_others() -> None:
+def test_errstate_applies_to_its_block_only() -> None:
     compiled = jk.jit(partly)
     for size in (4, 30_000):
         x = np.ones(size)

@@ -46,7 +46,7 @@ def test_profiling_resumes_after_a_first_call() -> None:
     assert (calls["asks_first"], calls["comes_after"]) == (1, 5)
 
 
-def test_functions_in_python_go_on() -> None:
+def test_profilers_see_functions_in_python() -> None:
     seen: list[str] = []
 
     def hook(frame: Any, event: str, _: Any) -> None:

@@ -81,7 +81,7 @@ class Left(NamedTuple):
     traced: float
 
 
-def left(cache: Path, threads: int, count: int, rounds: int = 2, *, leaks: bool = False) -> list[Left]:
+def footprint(cache: Path, threads: int, count: int, rounds: int = 2, *, leaks: bool = False) -> list[Left]:
     """What one of `count` dropped functions leaves, in the best of some rounds; then where Python's memory is traced.
 
     A leak shows in every round. Caches that grow once, and other processes, which take memory away, show in some.
@@ -102,8 +102,8 @@ def left(cache: Path, threads: int, count: int, rounds: int = 2, *, leaks: bool 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 @pytest.mark.skipif(not cpu_target.has_compiler(), reason="llvmlite is not installed")
 @pytest.mark.parametrize(("threads", "count"), [(1, 20), (4, 20)])
-def test_dropped_functions_leave_nothing(threads: int, count: int, tmp_path: Path) -> None:
-    first, *traced = left(tmp_path, threads, count)
+def test_dropped_functions_free_their_memory(threads: int, count: int, tmp_path: Path) -> None:
+    first, *traced = footprint(tmp_path, threads, count)
     assert first.resident < 30_000  # of 100 kB and more when LLVM's pipelines stayed
     for found in (first, *traced):
         assert found.objects < 1
@@ -113,9 +113,9 @@ def test_dropped_functions_leave_nothing(threads: int, count: int, tmp_path: Pat
 
 
 @pytest.mark.skipif(not cpu_target.has_compiler(), reason="llvmlite is not installed")
-def test_a_planted_leak_is_noticed(tmp_path: Path) -> None:
-    """Of the code objects of the functions, with what is known of these."""
-    first, traced = left(tmp_path, 1, 6, rounds=1, leaks=True)
+def test_a_planted_leak_is_caught(tmp_path: Path) -> None:
+    """Of the code objects of functions, with the analyses cached for them."""
+    first, traced = footprint(tmp_path, 1, 6, rounds=1, leaks=True)
     assert first.objects > 1
     assert traced.objects > 1
     assert traced.traced > 3_000
@@ -128,7 +128,7 @@ def code_of(text: str) -> types.CodeType:
     return code
 
 
-def test_what_is_known_of_code_goes_with_it() -> None:
+def test_caches_per_code_object_end_with_it() -> None:
     computed: list[str] = []
 
     @cached_per_code

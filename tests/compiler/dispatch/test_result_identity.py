@@ -80,7 +80,7 @@ def relations(result: Any, *arguments: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_what_is_in_a_result_twice_is_one_object(value: str) -> None:
+def test_repeated_values_of_a_result_are_one_object(value: str) -> None:
     for result in RESULTS:
         function = made(f"def f(x):\n    {VALUES[value]}\n    return {result}\n")
         compiled = jk.jit(function)
@@ -110,8 +110,8 @@ LOOPS = (
 
 @pytest.mark.parametrize("condition", ["k > 0.5", "x.sum() > k * 1e9"])
 @pytest.mark.parametrize("loop", LOOPS)
-def test_arrays_that_are_chosen_and_then_exchanged(loop: str, condition: str) -> None:
-    """Arguments that a branch may have chosen are neither copied nor left unwritten."""
+def test_selected_and_then_swapped_arrays(loop: str, condition: str) -> None:
+    """Arguments that a branch may select are neither copied nor left unwritten."""
     for beginning, result in itertools.product(BEGINNINGS, ("a, b", "b, a, b", "a[::-1], b")):
         body = f"{beginning.replace('CONDITION', condition)}\n{loop}\nreturn {result}"
         function = made("def f(x, y, k):\n" + "".join(f"    {line}\n" for line in body.splitlines()))

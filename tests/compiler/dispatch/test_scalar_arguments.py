@@ -71,7 +71,7 @@ def decided(a: Any, k: float) -> Any:
     return a - k if k == -1 else a + 1
 
 
-def test_numbers_decide() -> None:
+def test_branches_on_numbers() -> None:
     for number in (1.5, -1.0, -2.0, 0.0, -0.0, float("nan"), float("inf"), 3, -1):
         agree(decided, lambda: array(4), given(number))
     compiled = jk.jit(decided, profile=True)  # without it, calls of so little are NumPy's
@@ -93,7 +93,7 @@ def test_arithmetic_of_python() -> None:
         agree(computed, lambda: array(4), given(number))
 
 
-def test_a_division_by_zero_is_pythons() -> None:
+def test_zero_division_errors() -> None:
     compiled = jk.jit(lambda a, k: a * (1.0 / k))
     same(compiled(array(3), 2.0), array(3) * 0.5)
     with pytest.raises(ZeroDivisionError):
@@ -122,7 +122,7 @@ def test_operators_and_functions_by_type() -> None:
     agree(lambda a: (a**2, ~a, a & 3, a | 1, a ^ a, a << 1, a >> 1), lambda: array(4, dtype="i4"))
 
 
-def test_a_square_of_bools_is_of_another_type() -> None:
+def test_powers_of_bools_have_numpys_dtype() -> None:
     compiled, bools = jk.jit(lambda a, k: a**k), array(4, dtype="?")
     for number in (3, 2, 0, 2, True, 2.0, 1):
         same(compiled(bools, number), bools**number)
@@ -134,7 +134,7 @@ def test_scalar_types_with_equal_representations(kind: Any) -> None:
     agree(lambda k: (k, k * 2, type(k).__name__), given(kind(3)), plain=True)
 
 
-def test_complex_and_others_are_numpys() -> None:
+def test_complex_and_other_dtypes_fall_back() -> None:
     compiled = agree(lambda a: a * 2, lambda: array(3).astype(complex), plain=True)
     assert "dtype complex128" in reasons(compiled)[0]
     for dtype in (object, np.longdouble, "M8[s]", ">f8"):
@@ -144,7 +144,7 @@ def test_complex_and_others_are_numpys() -> None:
 
 
 def test_products_are_rounded_below_level_2() -> None:
-    """As NumPy's are: bit for bit. From there on a product and a sum are one step."""
+    """Bit for bit like NumPy's; from level 2 on, products and sums are contracted."""
     a, b, c = np.random.default_rng(0).standard_normal((3, 1000))
     plain, together = (jk.jit(opt_level=level)(lambda a, b, c: a * b + c)(a, b, c) for level in (1, 3))
     np.testing.assert_array_equal(plain, a * b + c)
@@ -152,7 +152,7 @@ def test_products_are_rounded_below_level_2() -> None:
     np.testing.assert_allclose(together, plain, atol=1e-15)
 
 
-def test_a_config_says_what_is_fused() -> None:
+def test_fusion_options() -> None:
     def softmax(x: Any) -> Any:
         e = np.exp(x - x.max(-1, keepdims=True))
         return e / e.sum(-1, keepdims=True)
@@ -168,8 +168,8 @@ def test_a_config_says_what_is_fused() -> None:
 
 
 @pytest.mark.parametrize("lies", ["plain", "transposed", "steps"])
-def test_products_are_kernels_however_operands_lie(lies: str) -> None:
-    """Called from compiled code: where that fell back, NumPy would compute them between segments, 50 times slower."""
+def test_products_in_any_layout_are_kernels(lies: str) -> None:
+    """A fallback would run NumPy between two segments, 50 times slower."""
     random = np.random.default_rng(0)
     b = {
         "plain": random.random((6, 7)),
@@ -194,7 +194,7 @@ def test_batches_of_products() -> None:
 
 
 @pytest.mark.parametrize("number", [2**70, -(2**65), np.uint64(2**63), np.uint64(3), 2**63 - 1, -(2**63), True])
-def test_numbers_that_no_extent_is(number: Any) -> None:
+def test_ints_that_are_no_valid_extents(number: Any) -> None:
     def rolled(a: Any, k: Any) -> Any:
         return np.roll(a, k)
 
@@ -220,14 +220,14 @@ def outcome(function: Any, *args: Any) -> Any:
 
 
 @pytest.mark.parametrize("given_", [2.5, np.float32(2), np.array(2.0), float, "f4", np.dtype("f4"), np.float32, None])
-def test_what_is_a_dtype_and_what_is_none(given_: Any) -> None:
+def test_dtype_arguments(given_: Any) -> None:
     for function in (lambda a, k: a.astype(k), lambda a, k: np.zeros(3, k) + a[:3], lambda a, k: np.arange(k)):
         compiled = jk.jit(function, profile=True)
         for _ in range(2):
             assert outcome(compiled, array(10), given_) == outcome(function, array(10), given_)
 
 
-def test_types_are_those_of_what_is_traced() -> None:
+def test_type_of_traced_values() -> None:
     def typed(a: Any, k: Any, n: Any) -> Any:
         if type(a) is not np.ndarray or type(a.shape[0]) is not int or type(k) is not float or type(n) is not int:
             return a

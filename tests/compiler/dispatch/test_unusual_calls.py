@@ -85,7 +85,7 @@ def attempt(compiled: Any, function: Any, x: Any, y: Any, what: str) -> None:
 
 @pytest.mark.parametrize("name", ["elementwise", "rows", "choice", "transposed", "shifted"])
 def test_arguments_that_are_outputs(name: str) -> None:
-    """What is written is computed of what was there before."""
+    """Results are computed from the contents before the call."""
     function: Any = {**FUNCTIONS, "shifted": lambda x, y: x[::-1] + y[:, ::-1]}[name]
     compiled: Any = jk.jit(function)
     views: dict[str, Callable[[Any], Any]] = {
@@ -143,7 +143,7 @@ def fails(x: Any, y: Any, how: str = "") -> Any:
     return z
 
 
-def test_exceptions_are_the_functions_own() -> None:
+def test_exceptions_of_the_function_are_raised() -> None:
     compiled: Any = jk.jit(fails)
     x, y = np.arange(4.0), np.arange(4.0)
     for _ in range(3):
@@ -168,7 +168,7 @@ def test_exceptions_are_the_functions_own() -> None:
 
 
 def test_floating_point_errors_raise_under_errstate() -> None:
-    """Where errors are to be raised, NumPy computes."""
+    """NumPy computes where errors are to be raised."""
     compiled: Any = jk.jit(lambda x: np.log(x) / x + x**3)
     x = np.array([0.0, -1.0, 1e300, np.inf])
     with np.errstate(all="ignore"):

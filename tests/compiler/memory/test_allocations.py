@@ -76,7 +76,7 @@ print(counts)
 """
 
 
-def test_nothing_is_allocated(tmp_path: Path) -> None:
+def test_warm_calls_allocate_nothing(tmp_path: Path) -> None:
     compiler = shutil.which("cc")
     if compiler is None or platform.libc_ver()[0] != "glibc":
         pytest.skip("there is no C compiler, or another C library than GNU's")

@@ -30,7 +30,7 @@ def kernel(workspace: int) -> Any:
 
 @pytest.fixture(params=[False, True])
 def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Makes compiled functions with a kernel that needs so much; calls go through Python, or do not."""
+    """Return a compiler of functions with a kernel of a given workspace, entered with or without Python."""
 
     def made(function: Any, workspace: int) -> Any:
         monkeypatch.setattr(MatMulStep, "external", lambda *_, **__: kernel(workspace))
@@ -52,7 +52,7 @@ def into(a: Any, b: Any) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_too_little_memory_is_an_error(compiled: Any, threads: int, restored: int) -> None:
-    """Of the call, each time; it tells whose it is, and keeps nothing of the results."""
+    """Each call raises; the error names the kernel, and no result is kept."""
     jk.set_num_threads(threads)
     function = compiled(plus, 1 << 60)
     a, b = array(300, 300), array(300, 300, seed=2)
@@ -69,8 +69,8 @@ def test_too_little_memory_is_an_error(compiled: Any, threads: int, restored: in
     same(a, array(300, 300))
 
 
-def test_nothing_is_done_twice(compiled: Any) -> None:
-    """What is written in part is not written again by NumPy."""
+def test_workspace_errors_do_not_repeat_writes(compiled: Any) -> None:
+    """NumPy does not rerun a call that was partly written."""
     function = compiled(into, 1 << 60)
     for _ in range(3):
         a, b = array(9, 9), array(9, 9, seed=2)
@@ -79,8 +79,8 @@ def test_nothing_is_done_twice(compiled: Any) -> None:
         assert (a <= array(9, 9) + 1).all()
 
 
-def test_enough_memory(compiled: Any) -> None:
-    """The same kernel, whose work it is then."""
+def test_enough_memory_after_a_workspace_error(compiled: Any) -> None:
+    """The same kernel computes as soon as its workspace fits."""
     found, twice = compiled(plus, 64)(array(300, 300), array(300, 300))
     assert found[0, 0] == 8
     same(twice, array(300, 300) * 2)
