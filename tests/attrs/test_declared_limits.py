@@ -209,6 +209,6 @@ def test_ordered_bits_compare_like_floats() -> None:
         (lambda: whole(least=2, most=5, samples=(3, 6)), "from 2 to 5, got 6"),
     ],
 )
-def test_contradictory_limits_are_rejected(declares: Callable[[], Any], message: str) -> None:
+def test_invalid_limits_are_rejected(declares: Callable[[], Any], message: str) -> None:
     with pytest.raises(RegistrationError, match=message):
         declares()

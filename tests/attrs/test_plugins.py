@@ -145,7 +145,7 @@ def test_damaged_metadata_is_one_warning(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_fast_scan_finds_all_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders of both installers, an archive, a file in the way, and places without any package."""
+    """Folders of both installers, an archive, a file in the way, and paths without any package."""
     look: Callable[[str], bool] = plugins._may_name_the_group
     assert not look(str(tmp_path))
     (tmp_path / "other-1.0.dist-info").mkdir()

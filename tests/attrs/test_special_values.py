@@ -53,7 +53,7 @@ def test_special_values_in_long_arrays(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_test_data_contains_every_kind_of_value(row: Row) -> None:
+def test_drawn_data_contains_every_kind_of_value(row: Row) -> None:
     """Look for each kind in each array of floats that the tests of values and special values draw."""
     attr = cases.middles(row)[0]
     drawn = [testing.data.sample(attr, fill) for fill in testing.kinds(attr).values()]

@@ -78,7 +78,7 @@ def test_errors_of_options_are_short(row: Row) -> None:
 
 @pytest.mark.parametrize("kind", [str, float])
 def test_options_of_derived_types(kind: type) -> None:
-    """Methods of the derived type are never called."""
+    """No method that the derived type overrides is called."""
     strange = type("Strange", (Unspeakable, kind), {"__hash__": kind.__hash__})
     x = numbers(6, "float32").reshape(2, 3)
     if kind is str:
@@ -131,11 +131,11 @@ def test_lists_are_arrays(value: Any) -> None:
 @pytest.mark.parametrize(
     "value", [[1.0, 2], [1, 2], [[1.0], [2]], [np.float32(1), 2.0], [True, 1.0], [[1.0, 2.0], (3, 4.0)]], ids=str
 )
-def test_lists_of_numpy_scalars(value: Any) -> None:
+def test_lists_of_mixed_numbers(value: Any) -> None:
     assert bits(jk.vmul(value, value)) == bits((np.asarray(value) * np.asarray(value)).astype(np.float64))
 
 
 @pytest.mark.parametrize("value", [[[1.0], [2.0, 3.0]], [1.0, [2.0]], [[1.0], 2.0], [[1.0], None], [None]], ids=str)
-def test_ragged_lists_are_rejected(value: Any) -> None:
+def test_invalid_lists_are_rejected(value: Any) -> None:
     with pytest.raises(JitKernelsError, match="x: expected real numbers"):
         jk.vmul(value, 2.0)

@@ -73,7 +73,7 @@ def test_rows_are_identified_by_their_expression() -> None:
     assert type(one).from_json(one.to_json()) == one
 
 
-def test_sizes_match_the_size_class_of_the_code() -> None:
+def test_sizes_outside_the_size_class_are_rejected() -> None:
     (attr,) = attrs_of("steps", "float32")
     with pytest.raises(jk.errors.AttrError, match="at least 2, got 1"):
         type(attr)(**attr.fields() | dict.fromkeys(attr.extents(), 1))

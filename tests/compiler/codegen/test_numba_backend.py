@@ -22,7 +22,7 @@ from jitkernels.compiler.lowering import numba_segment as segments
 from jitkernels.errors import AttrError, NotUsableError
 
 Make = Callable[[], tuple[Any, ...]]
-LEFT = {
+FALLBACK_REASONS = {
     "arrays.swapped": "arrays change places",
     "arrays.rotated": "arrays change places",
     "arrays.swapped_elements": "arrays change places",
@@ -60,8 +60,8 @@ def _compile_small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def left(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Why loops were left to the LLVM generator."""
+def fallback_reasons(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record the reasons for which the LLVM backend compiles a loop."""
     found: list[str] = []
 
     def noted(flow: Any) -> str:
@@ -74,8 +74,8 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("name", programs())
-def test_every_program(name: str, left: list[str]) -> None:
-    """Results and changed arguments match NumPy, by printed code unless `LEFT` has a reason."""
+def test_every_program(name: str, fallback_reasons: list[str]) -> None:
+    """Results and changed arguments match NumPy, by printed code unless `FALLBACK_REASONS` has an entry."""
     function, make = programs()[name]
     plain, given = make(), make()
     reason = jk.jit(function).explain(*make()).reason
@@ -89,11 +89,11 @@ def test_every_program(name: str, left: list[str]) -> None:
         got = compiled(*given)
     assert_like(got, expected)
     assert_like(given, plain)
-    if name in LEFT:
-        assert left
-        assert all(LEFT[name] in reason for reason in left)
+    if name in FALLBACK_REASONS:
+        assert fallback_reasons
+        assert all(FALLBACK_REASONS[name] in reason for reason in fallback_reasons)
     else:
-        assert not left
+        assert not fallback_reasons
 
 
 def assert_like(got: Any, expected: Any) -> None:

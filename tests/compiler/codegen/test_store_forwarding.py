@@ -119,7 +119,7 @@ def flat(found: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("program", FRESH, ids=lambda one: one.__name__)
-def test_sums_of_recent_stores_avoid_failed_store_forwarding(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reductions_of_recent_stores_are_detected(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     found: set[bool] = set()
     begins = ReducedRows._begins_with_recent_store
 

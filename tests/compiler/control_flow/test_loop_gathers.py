@@ -46,7 +46,7 @@ def swapped(x: Any, idx: Any, n: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [views, reversed_rows, swapped])
-def test_gathered_rows_are_views(function: Any) -> None:
+def test_writes_through_views_of_gathered_rows(function: Any) -> None:
     compiled = jk.jit(function)
     given = np.random.default_rng(0).normal(size=(4, 3))
     for n in (5, 1, 0):

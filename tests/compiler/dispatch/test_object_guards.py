@@ -66,7 +66,7 @@ EULER = types.SimpleNamespace(value=1.0)
 
 @pytest.fixture(autouse=True)
 def _default_python_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reset the time below which the plain function serves calls to its default, and import the module `jit_other`."""
+    """Reset the time below which the plain function serves calls to its default, and install module `jit_other`."""
     monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 40e-6)
     monkeypatch.setitem(sys.modules, "jit_other", OTHER)
 

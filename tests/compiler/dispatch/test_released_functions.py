@@ -72,8 +72,8 @@ if threads == 1:
 """
 
 
-class Left(NamedTuple):
-    """What a dropped function leaves: bytes of the process, objects, loaded codes, and bytes of Python, if traced."""
+class Footprint(NamedTuple):
+    """Memory that a dropped function still holds: bytes of the process, objects, loaded codes, and traced bytes."""
 
     resident: float
     objects: float
@@ -81,8 +81,8 @@ class Left(NamedTuple):
     traced: float
 
 
-def footprint(cache: Path, threads: int, count: int, rounds: int = 2, *, leaks: bool = False) -> list[Left]:
-    """What one of `count` dropped functions leaves, in the best of some rounds; then where Python's memory is traced.
+def footprint(cache: Path, threads: int, count: int, rounds: int = 2, *, leaks: bool = False) -> list[Footprint]:
+    """Measure the footprint of one of `count` dropped functions, the least of some rounds; then with tracemalloc.
 
     A leak shows in every round. Caches that grow once, and other processes, which take memory away, show in some.
     """
@@ -96,7 +96,7 @@ def footprint(cache: Path, threads: int, count: int, rounds: int = 2, *, leaks: 
     )
     assert done.returncode == 0, done.stderr
     parts = [[map(float, line.split()) for line in part.splitlines()] for part in done.stdout.strip().split("\n\n")]
-    return [Left(*map(min, zip(*rounds_of_part, strict=True))) for rounds_of_part in parts]
+    return [Footprint(*map(min, zip(*rounds_of_part, strict=True))) for rounds_of_part in parts]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
