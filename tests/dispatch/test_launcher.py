@@ -337,7 +337,7 @@ print(seen > 20)
 
 
 @pytest.mark.parametrize("name", ["run", "callable"])
-def test_keywords_are_refused(name: str) -> None:
+def test_keywords_are_rejected(name: str) -> None:
     attr = cases.middles(all_rows()[0])[0]
     kernel = Kernel(attr, implementation(type(attr), "refer"), {})
     with pytest.raises(TypeError):

@@ -134,7 +134,7 @@ def test_own_objects_are_placed_as_by_llvms_loader() -> None:
 LOW_BITS = (277, 278, 284, 285, 286, 299, 312)
 
 
-def test_out_of_range_relocations_are_refused() -> None:
+def test_out_of_range_relocations_are_rejected() -> None:
     for machine, kinds in elf_relocations.KINDS.items():
         for number, kind in kinds.items():
             code = bytearray(16)
@@ -164,7 +164,7 @@ def test_instructions_of_aarch64() -> None:
 
 
 @needs_loader
-def test_truncated_objects_are_refused(tmp_path: Path) -> None:
+def test_truncated_objects_are_rejected(tmp_path: Path) -> None:
     content = compiled(tmp_path, ["-O1", "-fPIC"])
     assert elf_loader.place(b"no object", "entry", address) is None
     for size in range(64, len(content), 97):

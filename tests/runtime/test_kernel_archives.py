@@ -60,7 +60,7 @@ for name, arguments, named in calls:
     found = found if isinstance(found, tuple) else (found,)
     assert all(np.array_equal(one, arrays[f"{name} {i}"], equal_nan=True) for i, one in enumerate(found)), name
 """
-"""Everyday calls, with the results that there were where the pack was made."""
+"""Everyday calls, with the results of the process that wrote the archive."""
 COMPILED = """
 from packed_function import between
 x = np.linspace(0.0, 3.0, 70_000)
@@ -71,8 +71,8 @@ print(between.stats().kernels)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pack of one kernel, and of one compiled function."""
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive of one kernel and of one compiled function."""
     folder = tmp_path_factory.mktemp("packs")
     (folder / "packed_function.py").write_text(FUNCTION)
     place = folder / "some.pack"
@@ -94,24 +94,24 @@ def private(tmp_path: Path) -> Path:
     return cache
 
 
-def test_an_archive_needs_no_compiler(made: Path, tmp_path: Path) -> None:
+def test_an_archive_needs_no_compiler(archive: Path, tmp_path: Path) -> None:
     """First calls in many forms, and kernels by attr, run from the archive alone."""
     cache = private(tmp_path)
-    assert without(CALLS, made, cache) == "builtin_function_or_method True None\n"
+    assert without(CALLS, archive, cache) == "builtin_function_or_method True None\n"
     assert not [path for path in cache.rglob("*") if path.suffix in (".o", ".so")], "it is read where it lies"
 
 
-def test_compiled_functions(made: Path, tmp_path: Path) -> None:
-    assert without(COMPILED, made, private(tmp_path)) == "1\n"
+def test_compiled_functions(archive: Path, tmp_path: Path) -> None:
+    assert without(COMPILED, archive, private(tmp_path)) == "1\n"
 
 
-def test_the_object_cache_may_be_missing(made: Path) -> None:
-    assert without(CALLS, made, Path("/proc/nowhere")).endswith("builtin_function_or_method True None\n")
+def test_the_object_cache_may_be_missing(archive: Path) -> None:
+    assert without(CALLS, archive, Path("/proc/nowhere")).endswith("builtin_function_or_method True None\n")
 
 
-def test_forked_children_read_the_archive(made: Path, tmp_path: Path) -> None:
+def test_forked_children_read_the_archive(archive: Path, tmp_path: Path) -> None:
     fork = f"import os\nchild = os.fork()\n{CALLS}if child:\n    os.waitpid(child, 0)\n"
-    assert without(fork, made, private(tmp_path)).count("True None") == 2
+    assert without(fork, archive, private(tmp_path)).count("True None") == 2
 
 
 THREADS = """
@@ -146,14 +146,14 @@ print(found == [True] * 8, [os.waitpid(child, 0)[1] for child in children])
 """First calls of several threads at once, and of children of forks in the midst of them."""
 
 
-def test_threads_and_forks_at_first_calls(made: Path, tmp_path: Path) -> None:
-    assert without(THREADS, made, private(tmp_path)) == "True [0, 0, 0, 0]\n"
+def test_threads_and_forks_at_first_calls(archive: Path, tmp_path: Path) -> None:
+    assert without(THREADS, archive, private(tmp_path)) == "True [0, 0, 0, 0]\n"
 
 
-def test_missing_code_falls_back_with_one_message(made: Path, tmp_path: Path) -> None:
+def test_missing_code_falls_back_with_one_message(archive: Path, tmp_path: Path) -> None:
     """For kernels that are in no archive, and for all kernels without any archive."""
     code = "m = np.ones((2, 3))\nfor _ in range(2):\n    assert np.allclose(jk.softmax(m), 1 / 3)\n"
-    output = without(code, made, private(tmp_path))
+    output = without(code, archive, private(tmp_path))
     assert output.count("logged: ") == output.count("softmax falls back to NumPy") == 1
     (tmp_path / "other").mkdir(mode=0o700)
     output = python(WITHOUT + code + COMPILED_NOWHERE, tmp_path / "other")
@@ -208,9 +208,9 @@ def header_of(place: Path) -> tuple[dict[str, object], bytes]:
     return json.loads(content[begin : begin + length]), content[begin + length :]
 
 
-def changed(made: Path, place: Path, **wanted: str) -> Path:
+def changed(archive: Path, place: Path, **wanted: str) -> Path:
     """The pack with another environment in its header, all else as it should be."""
-    header, contents = header_of(made)
+    header, contents = header_of(archive)
     header["for"] = {**header["for"], **wanted}  # type: ignore[dict-item]  # the environment
     text = json.dumps(header).encode()
     checksum = hashlib.sha256(text).digest()
@@ -232,8 +232,8 @@ def changed(made: Path, place: Path, **wanted: str) -> Path:
         ({"system": "plan9"}, "it is for system plan9, this is"),
     ],
 )
-def test_foreign_archives_are_ignored(made: Path, tmp_path: Path, wanted: dict[str, str], reason: str) -> None:
-    other = changed(made, tmp_path / "other.pack", **wanted)
+def test_foreign_archives_are_ignored(archive: Path, tmp_path: Path, wanted: dict[str, str], reason: str) -> None:
+    other = changed(archive, tmp_path / "other.pack", **wanted)
     output = python(f"{LOGGED}print(len(packs.opened()), len(packs.opened()))", JITKERNELS_PACK=str(other))
     lines = output.splitlines()
     assert lines[-1] == "0 0"
@@ -248,17 +248,17 @@ from jitkernels.codegen import kernel_archive as packs
 """
 
 
-def test_several_archives_are_searched_in_order(made: Path, tmp_path: Path) -> None:
+def test_several_archives_are_searched_in_order(archive: Path, tmp_path: Path) -> None:
     """An archive of another environment does not hide the next one."""
-    other = changed(made, tmp_path / "other.pack", cpu="knl")
-    both = os.pathsep.join([str(other), str(made)])
+    other = changed(archive, tmp_path / "other.pack", cpu="knl")
+    both = os.pathsep.join([str(other), str(archive)])
     assert without(CALLS, both, private(tmp_path)).endswith("builtin_function_or_method True None\n")
 
 
-def test_damaged_archives_are_ignored(made: Path, tmp_path: Path) -> None:
+def test_damaged_archives_are_ignored(archive: Path, tmp_path: Path) -> None:
     """Truncated anywhere, with any header byte changed, or another file: one message is logged."""
-    content = made.read_bytes()
-    header = len(content) - len(header_of(made)[1])
+    content = archive.read_bytes()
+    header = len(content) - len(header_of(archive)[1])
     place = tmp_path / "torn.pack"
     damaged = [content[:size] for size in (0, 10, len(kernel_archive.MAGIC) + 4, header - 5, header, len(content) - 1)]
     damaged += [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in (3, 30, 50, 200, header - 1)]
@@ -271,13 +271,13 @@ def test_damaged_archives_are_ignored(made: Path, tmp_path: Path) -> None:
     assert output.count("logged: JITKERNELS_PACK: leaving out the pack") == 1
 
 
-def test_damaged_code_is_not_loaded(made: Path, tmp_path: Path) -> None:
-    content = bytearray(made.read_bytes())
-    for at in range(len(content) - len(header_of(made)[1]), len(content), 50):
+def test_damaged_code_is_not_loaded(archive: Path, tmp_path: Path) -> None:
+    content = bytearray(archive.read_bytes())
+    for at in range(len(content) - len(header_of(archive)[1]), len(content), 50):
         content[at] ^= 1
     place = tmp_path / "damaged.pack"
     place.write_bytes(content)
-    shutil.copy(made.parent / "packed_function.py", tmp_path)
+    shutil.copy(archive.parent / "packed_function.py", tmp_path)
     code = "x = np.ones(5)\nassert (jk.vmul(x, x) == 1).all()\nprint(jk.KernelFuncs.cache().at(jk.VMulAttr(n=8)))\n"
     output = without(code, place, private(tmp_path))
     assert output.count("is damaged: some of its code is left out") == 1
@@ -285,9 +285,9 @@ def test_damaged_code_is_not_loaded(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="there are no rights of this kind here")
-def test_archives_writable_by_others_are_ignored(made: Path, tmp_path: Path) -> None:
+def test_archives_writable_by_others_are_ignored(archive: Path, tmp_path: Path) -> None:
     place = tmp_path / "open.pack"
-    shutil.copy(made, place)
+    shutil.copy(archive, place)
     place.chmod(0o666)
     with pytest.raises(ValueError, match="others may write to it"):
         kernel_archive.KernelArchive(place)

@@ -123,7 +123,7 @@ def test_exceptions_of_handlers_end_compilation(monkeypatch: pytest.MonkeyPatch)
     assert compiled.stats().kernels == 1  # nothing of it is left
 
 
-def test_exceptions_of_the_function_are_told_from_handlers() -> None:
+def test_exceptions_of_the_function_are_no_handlers_exceptions() -> None:
     with pytest.raises(LateError) as raised:
         late()
     assert not signal_exceptions.raised_by_signal_handler(raised.value)

@@ -240,7 +240,7 @@ def test_a_row_at_a_computed_index_is_a_view() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3)])
-def test_indices_into_an_empty_array_are_refused(shape: tuple[int, ...]) -> None:
+def test_indices_into_an_empty_array_are_rejected(shape: tuple[int, ...]) -> None:
     compiled = jk.jit(lambda x, i: x[..., i])
     assert compiled(np.zeros(shape), np.array([2, -3])).shape == (*shape[:-1], 2)
     with pytest.raises(IndexError, match="index 5 is out of bounds"):

@@ -137,7 +137,7 @@ def test_types_that_are_not_called() -> None:
     assert not reasons(compiled)
 
 
-def test_numbers_out_of_range_are_refused() -> None:
+def test_numbers_out_of_range_are_rejected() -> None:
     def function(x: Any) -> Any:
         return x.astype("i1") + np.int8(len(x))
 

@@ -108,7 +108,7 @@ def test_arguments_that_are_outputs(name: str) -> None:
             np.testing.assert_allclose(out, right, err_msg=view)
 
 
-def test_outputs_that_do_not_fit_are_refused() -> None:
+def test_outputs_that_do_not_fit_are_rejected() -> None:
     compiled: Any = jk.jit(lambda x: x + 1)
     x = np.arange(4.0)
     for _ in range(2):
