@@ -39,7 +39,7 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def settled() -> None:
+def frozen_garbage() -> None:
     """Freeze the objects that exist before the tests of a file, so that garbage collections skip them."""
     gc.collect()
     gc.freeze()
@@ -119,7 +119,7 @@ def _forget() -> None:
 
 
 @pytest.fixture(autouse=True)
-def restored() -> Iterator[int]:
+def restored_threads() -> Iterator[int]:
     """Restore the number of threads afterwards."""
     from jitkernels import get_num_threads, set_num_threads
 
@@ -130,8 +130,8 @@ def restored() -> Iterator[int]:
 
 
 @pytest.fixture
-def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Build nests at the first call, with nothing known yet."""
+def eager_casting_nests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Build casting nests at the first call, without cached kernels."""
     from jitkernels.dispatch import operators
     from jitkernels.dispatch.kernel_cache import KernelFuncs
 

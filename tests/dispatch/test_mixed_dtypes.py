@@ -82,7 +82,7 @@ def check(row: Row, kinds: Sequence[str], sizes: Sequence[int] = SIZES) -> None:
                 assert bits(compiled(function, *seconds)) == expected, label
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 @pytest.mark.parametrize("row", rows())
 def test_every_pair_of_dtypes(row: Row) -> None:
     for kinds in all_kinds(row):
@@ -100,13 +100,13 @@ def kernel_of(row: Row) -> Kernel:
     return KernelFuncs.cache().of_class(row(n=960, dtype="float64"))
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 @pytest.mark.parametrize("row", [p for p in rows() if p.values[0].__module__.startswith("jitkernels.")])
 def test_generated_kernels_convert(row: Row) -> None:
     assert fused_casts.nest_of(kernel_of(row), ["int8"] * inputs_of(row)) is not None
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 @pytest.mark.parametrize("kinds", [("int8", "uint8"), ("float32", "int16"), ("bool", "float64")], ids=str)
 def test_swapped_dtypes_are_caught(kinds: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     right = fused_casts.nest_of
@@ -137,7 +137,7 @@ def test_casting_nests_are_built_after_enough_calls(monkeypatch: pytest.MonkeyPa
     KernelFuncs.cache().clear()
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 @pytest.mark.parametrize(
     ("row", "name"), [p for p in cases.every_implementation() if p.values[0] in [r.values[0] for r in rows()]]
 )
@@ -155,7 +155,7 @@ def test_pins_restrict_casting_nests(row: Row, name: str, monkeypatch: pytest.Mo
     assert [*map(bool, nests(row))] == ([] if name == "refer" else [name in ("gen", "numba")])
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 def test_new_selections_replace_casting_nests() -> None:
     """A better measured implementation serves other dtypes from then on."""
     attr = jk.VSigmoidAttr(n=1024, dtype="float64")
@@ -175,7 +175,7 @@ def test_new_selections_replace_casting_nests() -> None:
     assert sorted(map(bool, nests(jk.VSigmoidAttr))) == [False, True]
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 def test_exact_rows_may_use_any_casting_nest() -> None:
     attr = jk.VMulAttr(n=1024, dtype="float64")
     for name in implementations(jk.VMulAttr):

@@ -64,7 +64,7 @@ NUMBERS = (
 )  # fmt: skip
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 @pytest.mark.parametrize("row", [p for p in rows() if inputs_of(p.values[0]) == 2])
 @pytest.mark.parametrize("nests", [True, False])
 def test_scalars_beside_arrays(row: Row, nests: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_scalars_beside_arrays(row: Row, nests: bool, monkeypatch: pytest.Monkey
                 assert bits(again) == expected, label
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 @pytest.mark.parametrize("row", rows())
 def test_nests_of_strided_elements(row: Row) -> None:
     """They equal those of contiguous arrays, and read nothing beyond them."""

@@ -71,7 +71,7 @@ def test_scales_of_any_sign_and_size(scale: float, causal: bool, queries: int) -
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("flags", [{}, {"causal": True}, {"masked": True, "masks": 2}], ids=str)
-def test_keys_shared_among_threads(flags: dict[str, Any], threads: int, restored: int) -> None:
+def test_keys_shared_among_threads(flags: dict[str, Any], threads: int, restored_threads: int) -> None:
     """For any mask and number of parts, any number of threads gives the same bits."""
     jk.set_num_threads(threads)
     attr = jk.AttentionAttr(batch=1, heads=4, kv_heads=2, queries=2, keys=5000, d=16, dv=9, dtype="float64", **flags)

@@ -58,7 +58,7 @@ def test_few_columns_with_few_registers(transposed: bool, vectors: int, monkeypa
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_symmetric_products(dtype: str, threads: int, restored: int) -> None:
+def test_symmetric_products(dtype: str, threads: int, restored_threads: int) -> None:
     """They are symmetric to the last bit, with the bits of any product."""
     jk.set_num_threads(threads)
     rows, columns = jk.jit(lambda x: x @ x.T), jk.jit(lambda x: x.T @ x / 2)
@@ -131,7 +131,7 @@ def test_symmetric_products_have_no_row_epilogue() -> None:
 
 
 @pytest.mark.parametrize("transposed", [False, True])
-def test_epilogue_rows_with_several_threads(transposed: bool, restored: int) -> None:
+def test_epilogue_rows_with_several_threads(transposed: bool, restored_threads: int) -> None:
     layer = jk.jit(lambda x, w, b: np.maximum(x @ (w.T if transposed else w) + b, 0) * 2)
     for m, n, k in ((64, 100, 151), (129, 257, 66), (333, 40, 70)):
         x, w, b = array(m, k), array(*((n, k) if transposed else (k, n)), seed=1), array(n, seed=2)

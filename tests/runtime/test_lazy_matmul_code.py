@@ -80,7 +80,7 @@ print(found.implementation.name, found.variant["algorithm"], *(name for name in 
 
 @pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_all_sizes_in_any_order(transposed: tuple[bool, bool], threads: int, restored: int) -> None:
+def test_all_sizes_in_any_order(transposed: tuple[bool, bool], threads: int, restored_threads: int) -> None:
     jk.set_num_threads(threads)
 
     def written(x: Any, w: Any, y: Any) -> Any:

@@ -72,7 +72,7 @@ def expected(rounds: int, cells: int) -> AnyArray:
 
 
 @pytest.mark.parametrize("wanted", [-3, 0, 1, 2, 3, 64, 100, 1 << 40])
-def test_iterations_with_any_number_of_members(wanted: int, restored: int) -> None:
+def test_iterations_with_any_number_of_members(wanted: int, restored_threads: int) -> None:
     import jitkernels as jk
 
     jk.set_num_threads(1000)

@@ -60,7 +60,7 @@ def team(wanted: int) -> int:
     return int(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(wanted))
 
 
-def test_number_of_threads(restored: int) -> None:
+def test_number_of_threads(restored_threads: int) -> None:
     for number in (1, 2, 7):
         jk.set_num_threads(number)
         assert jk.get_num_threads() == number
@@ -210,7 +210,7 @@ print("done", len(list(kernels())), tasks() > before)
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-def test_concurrent_callers_of_one_kernel(row: cases.Row, name: str, restored: int) -> None:
+def test_concurrent_callers_of_one_kernel(row: cases.Row, name: str, restored_threads: int) -> None:
     """Python threads run one kernel concurrently, each with its own arrays, in all variants."""
     large = _with_work(cases.middle(row, name), name)
     jk.set_num_threads(2)

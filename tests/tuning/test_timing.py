@@ -172,7 +172,7 @@ def test_threads_are_not_timed_against_calls_shorter_than_their_wakeup(clock: Cl
 
 
 @pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
-def test_one_thread_measures_serial_variants(row: type[KernelAttr], restored: int) -> None:
+def test_one_thread_measures_serial_variants(row: type[KernelAttr], restored_threads: int) -> None:
     """All serial variants; several threads measure all variants."""
     attr = max((case.attr for case in row.sweep()), key=lambda attr: attr.operations())
     labels = []

@@ -245,7 +245,7 @@ def test_upper_bound_of_trip_counts() -> None:
     assert (most_steps(columns), most_steps(rows)) == (199, 3)
 
 
-@pytest.mark.usefixtures("restored")
+@pytest.mark.usefixtures("restored_threads")
 def test_parallel_iterations_reverse_independently(monkeypatch: pytest.MonkeyPatch) -> None:
     def independent(a: Any, x: Any) -> Any:
         found = np.zeros((x.shape[0], a.shape[0]))

@@ -74,7 +74,9 @@ def test_epilogues_of_row_sums(function: Any, shape: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("columns", [1, 5, 255, 700, 1029])
-def test_a_row_times_a_large_matrix(dtype: str, columns: int, restored: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_times_a_large_matrix(
+    dtype: str, columns: int, restored_threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(matmul_step, "large", lambda: matmul_step.LEAST_LARGE)  # whatever caches there are
     random = np.random.default_rng(columns)
     rows = matmul_step.LEAST_LARGE // columns // np.dtype(dtype).itemsize

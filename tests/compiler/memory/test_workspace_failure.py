@@ -51,7 +51,7 @@ def into(a: Any, b: Any) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_too_little_memory_is_an_error(compiled: Any, threads: int, restored: int) -> None:
+def test_too_little_memory_is_an_error(compiled: Any, threads: int, restored_threads: int) -> None:
     """Each call raises; the error names the kernel, and no result is kept."""
     jk.set_num_threads(threads)
     function = compiled(plus, 1 << 60)
