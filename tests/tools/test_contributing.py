@@ -195,8 +195,13 @@ def test_a_kernel_and_an_implementation(recipes: dict[str, list[tuple[str, str]]
     kernel, implementation = recipes["Add a kernel"], recipes["Add an implementation"]
     assert len(kernel) == KERNEL_FILES
     assert len(implementation) == IMPLEMENTATION_FILES
-    copy.write(kernel)
+    row, reference, peers = kernel
+    copy.write([row, reference])
     assert copy.python("-c", CHECK) == "gen numba refer [4. 0.]\n"
+    by_reference = copy.python("-m", "jitkernels", "bench", "vsquared_difference", "--peers", "--seconds", "1e-4")
+    assert "over numpy: geometric mean" in by_reference
+    assert "no call has an equivalent" in copy.python("-c", ORDINARY)
+    copy.write([peers])
     assert "## VSQUARED_DIFFERENCE" in copy.python("-m", "jitkernels", "docs")
     assert "def vsquared_difference(" in copy.python("-m", "jitkernels", "docs", "--stub")
     assert "VSQUARED_DIFFERENCE" in copy.python(

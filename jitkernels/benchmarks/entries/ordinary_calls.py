@@ -13,7 +13,7 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.attrs.schema.schema_queries import inputs_of
-from jitkernels.benchmarks.peers import OrdinaryCall, equivalent_of, ordinary_calls_of
+from jitkernels.benchmarks.peers import OrdinaryCall, equivalent_of, has_equivalent, ordinary_calls_of
 from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean, settled_calls
 
@@ -42,7 +42,7 @@ def ordinary_calls(settings: Settings) -> Iterator[Line]:
     """Every everyday function against NumPy's equivalent: forms, dtypes, broadcasts, axes, every kind of out."""
     for row in settings.rows:
         numpy, name = equivalent_of(row), row.kernel_type.name.lower()
-        if numpy is None:
+        if numpy is None or not has_equivalent(row):
             continue
         indices = [i for i, argument in enumerate(inputs_of(row)) if argument.dtype is not None]
         for elements in ELEMENTS[settings.tag]:

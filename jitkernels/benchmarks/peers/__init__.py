@@ -3,7 +3,8 @@
 Three things are registered for a row. **Peers** compute one attr with another library and appear beside the
 implementations in the benchmark's table. The **equivalent** is NumPy's function with the arguments of the everyday
 function; if it returns another dtype, as products of int8 do, its time includes a conversion.
-**Ordinary calls** are arguments in all the forms that users pass, for both of them.
+**Ordinary calls** are arguments in all the forms that users pass, for both of them. A row that registers none of
+these has those of its reference, `reference`.
 """
 
 import importlib
@@ -14,8 +15,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.schema_queries import is_everyday
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers.array_layouts import OrdinaryCall, in_all_forms
+from jitkernels.benchmarks.peers.reference import reference_calls, reference_equivalent, reference_peer
 from jitkernels.core import bfloat16
 from jitkernels.errors import RegistrationError
 
@@ -114,24 +117,40 @@ def ordinary_calls(
 
 
 def peers_of(attr_class: type[KernelAttr]) -> dict[str, Peer]:
-    """Return the installed peers of a row, by name."""
+    """Return the installed peers of a row, by name; NumPy's is the reference where none is registered."""
     _import_family(attr_class)
-    return {name: candidate for name, candidate in _peers.get(attr_class, {}).items() if candidate.installed}
+    known = {"numpy": Peer("numpy", reference_peer, "numpy", narrow=True)} | _peers.get(attr_class, {})
+    return {name: candidate for name, candidate in known.items() if candidate.installed}
+
+
+def has_equivalent(attr_class: type[KernelAttr]) -> bool:
+    """Return whether NumPy has an equivalent of a row's everyday function besides the reference."""
+    _import_family(attr_class)
+    return attr_class in _equivalents
 
 
 def equivalent_of(attr_class: type[KernelAttr]) -> Callable[..., Any] | None:
-    """Return NumPy's equivalent of a row's everyday function, or None if none is registered."""
-    _import_family(attr_class)
+    """Return NumPy's equivalent of a row's everyday function, by default the reference; None if there is no such one.
+
+    The reference is called behind bindings in Python, so its time is no measure: see `has_equivalent`.
+    """
+    if not has_equivalent(attr_class) and is_everyday(attr_class):
+        return reference_equivalent(attr_class)
     return _equivalents.get(attr_class)
 
 
 def ordinary_calls_of(attr_class: type[KernelAttr], elements: int) -> list[OrdinaryCall]:
     """Return the ordinary calls of a row for about `elements` elements, in separate arrays.
 
-    After the row's own calls follows its simplest one again, in all layouts and forms of arrays.
+    After the row's own calls, or else those that follow from its arrays, comes its simplest one again, in all layouts
+    and forms of arrays.
     """
     _import_family(attr_class)
-    calls = list(_ordinary[attr_class](elements)) if attr_class in _ordinary else []
+    calls: list[OrdinaryCall] = []
+    if attr_class in _ordinary:
+        calls += _ordinary[attr_class](elements)
+    elif is_everyday(attr_class):
+        calls += reference_calls(attr_class, elements)
     return [*calls, *in_all_forms(calls[0])] if calls else []
 
 
