@@ -10,6 +10,7 @@ import functools
 import inspect
 import reprlib
 import textwrap
+import warnings
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import field
@@ -27,9 +28,9 @@ from jitkernels.errors import BuildError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Address = Callable[[], int]
-APART = "apart"
-SELDOM = "seldom"
-"""Flags of functions that are not inlined: called lane by lane, or with all lanes at once."""
+NOINLINE = "noinline"
+COLD = "cold"
+"""LLVM's function attributes, as flags of functions: not inlined and called lane by lane; a slow path of all lanes."""
 MOST_BITS = 1024
 """Bits of the largest integers in constant folding."""
 
@@ -177,14 +178,26 @@ def inlined(*flags: str) -> Callable[[Function], Function]:
     return mark
 
 
+def noinline(*flags: str) -> Callable[[Function], Function]:
+    """As `inlined`, for cold code: it stays a function, so that it takes no registers from the loops around."""
+    return inlined(NOINLINE, *flags)
+
+
+def cold(*flags: str) -> Callable[[Function], Function]:
+    """As `inlined`, for a slow path that few elements need: in vectorized code a noinline function of all lanes."""
+    return inlined(COLD, *flags)
+
+
 def apart(*flags: str) -> Callable[[Function], Function]:
-    """As `inlined`, for cold code: it stays a function (noinline), so that it does not affect the loops around."""
-    return inlined(APART, *flags)
+    """Deprecated name of `noinline`."""
+    warnings.warn("the decorator apart() is called noinline()", DeprecationWarning, stacklevel=2)
+    return noinline(*flags)
 
 
 def seldom(*flags: str) -> Callable[[Function], Function]:
-    """As `inlined`, for a slow path that few elements need: in vectorized code a noinline function of all lanes."""
-    return inlined(SELDOM, *flags)
+    """Deprecated name of `cold`."""
+    warnings.warn("the decorator seldom() is called cold()", DeprecationWarning, stacklevel=2)
+    return cold(*flags)
 
 
 def instruction(word: str) -> Callable[[Function], Function]:

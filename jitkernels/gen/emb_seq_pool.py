@@ -7,7 +7,7 @@ import numpy as np
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import Range, apart, inlined, offset
+from jitkernels.codegen.source_protocol import Range, inlined, noinline, offset
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.reduction.bf16_embedding_bag import pool_nest
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, ROWS, block_joining, block_settling, workspace_of
@@ -67,7 +67,7 @@ def pooling_of(attr: EmbSeqPoolAttr, vector_bytes: int) -> Any:
         else:
             rows_to_one(table, table_w, h, y, width, 0, ids, idx_w)
 
-    @apart()
+    @noinline()
     def pool_blocks(sequence: Sequences, h: int, y: Any, sums: Any, factor: Any) -> None:
         table_w, idx_w, first = sequence.table_w, sequence.idx_w, 0
         while first < table_w:

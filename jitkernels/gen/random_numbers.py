@@ -7,7 +7,7 @@ import numpy as np
 from jitkernels.attrs.random_numbers import NormalAttr, RandomAttr, UniformAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import apart, inlined
+from jitkernels.codegen.source_protocol import inlined, noinline
 from jitkernels.microkernels.maths.log import joined_float32, joined_float64, parts_float32, parts_float64
 from jitkernels.microkernels.maths.philox import block_of
 from jitkernels.microkernels.maths.sincos_kernel import cosine_float32, cosine_float64, sine_float32, sine_float64
@@ -98,7 +98,7 @@ def variants(attr: RandomAttr) -> list[Variant]:
 def nest(attr: RandomAttr, numbers_of: Any, variant: dict[str, Any]) -> LoopNest:
     per_block = 4 if attr.dtype == "float32" else 2
 
-    @apart()
+    @noinline()
     def number_at(index: int, seed: int) -> Any:
         if per_block == 4:
             a, b, c, d = numbers_of(index // per_block, seed)

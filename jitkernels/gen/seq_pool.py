@@ -11,7 +11,7 @@ import numpy as np
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.seq_pool import SeqPoolAttr
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import Range, apart, inlined, offset
+from jitkernels.codegen.source_protocol import Range, inlined, noinline, offset
 from jitkernels.core import cpu_target
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, ROWS, block_joining, block_settling, workspace_of
@@ -112,7 +112,7 @@ def rows_pooling(kind: Pool) -> tuple[Any, Any]:
             settle_blocks(offset(y, first), count, sums, factor)
             first += columns
 
-    @apart()
+    @noinline()
     def pool(rows: PooledRows, y: Any, width: int, sums: Any, factor: Any) -> None:
         if kind.is_max or rows.h <= ROWS:
             pool_runs(rows, y, width, factor)
@@ -127,7 +127,7 @@ def narrow_pooling(kind: Pool, pool_part: Any, pool: Any) -> tuple[Any, Any]:
     one, lanes, columns = np.dtype(kind.dtype).type(1), kind.lanes, kind.columns
     lanes_to_row = pool_lanes(kind.pool, kind.dtype, kind.vector_bytes)
 
-    @apart()
+    @noinline()
     def pool_narrowest(rows: PooledRows, y: Any, workspace: Any, factor: Any) -> None:
         x, w, elements = rows.x, rows.w, rows.h * rows.w
         whole = elements // lanes
@@ -140,7 +140,7 @@ def narrow_pooling(kind: Pool, pool_part: Any, pool: Any) -> tuple[Any, Any]:
             result[lanes + j] = x[whole * lanes + j]
         lanes_to_row(result, lanes + rest, y, w, factor)
 
-    @apart()
+    @noinline()
     def pool_together(rows: PooledRows, y: Any, workspace: Any, factor: Any) -> None:
         """Narrow rows, as fewer long ones."""
         x, w, h, together = rows.x, rows.w, rows.h, 4
@@ -161,7 +161,7 @@ def shape_dispatch(kind: Pool, part: Any, pool: Any) -> Any:
     has_masks = rows_of(kind.pool, kind.dtype, kind.vector_bytes).has_masks
     pool_narrowest, pool_together = narrow_pooling(kind, part, pool)
 
-    @apart()
+    @noinline()
     def pool_all(rows: PooledRows, y: Any, columns: Range, workspace: Any, factor: Any) -> None:
         x, w, h, width = rows.x, rows.w, rows.h, columns.end - columns.begin
         # Masked-off lanes of a row: of its last vector, or beside each scalar element.

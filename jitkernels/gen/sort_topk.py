@@ -13,7 +13,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.sort_topk import SortAttr, TopkAttr
 from jitkernels.codegen import error_status
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import apart, inlined, offset
+from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
@@ -128,7 +128,7 @@ def sorting_of(dtype: str, lanes: int) -> Any:
 
     order, count = radix_passes(word, key_of_entry)
 
-    @apart()
+    @noinline()
     def sort_long(x: Any, y: Any, n: int, counts: Any, keys: Any, buffer: Any) -> None:
         for i in range(word.digits * DIGIT):
             counts[i] = 0
@@ -334,7 +334,7 @@ def many_of(dtype: str, lanes: int) -> Any:
     select, are_sorted = selecting_of(dtype, entries), words_sorting(dtype, lanes)
     order, count = radix_passes(word, entries.key_of)
 
-    @apart()
+    @noinline()
     def find_many(row: Results, n: int, k: int, counts: Any, candidates: Any, buffer: Any) -> None:
         x, packs = row.x, is_narrow and n <= INDEX
         m = select(x, n, k, counts, candidates, packs)

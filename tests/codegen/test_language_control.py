@@ -15,7 +15,7 @@ from translated import built, same, written
 from jitkernels.codegen import llvm_backend
 from jitkernels.codegen.module_link import parsed
 from jitkernels.codegen.python.kernel_module import KernelModule
-from jitkernels.codegen.source_protocol import apart, inlined, offset, vectors
+from jitkernels.codegen.source_protocol import inlined, noinline, offset, vectors
 
 
 @inlined()
@@ -163,7 +163,7 @@ def whole_vectors(out: Any, a: Any, b: Any) -> Any:
     return 0
 
 
-@apart()
+@noinline()
 def cold_step(out: Any, a: Any) -> Any:
     for i in range(a, a + 3):
         out[i & 15] += i

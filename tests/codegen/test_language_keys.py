@@ -8,7 +8,7 @@ from translated import Function
 
 from jitkernels.codegen import llvm_backend, llvm_passes
 from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import External, IRFunction, apart, inlined, symbol_of
+from jitkernels.codegen.source_protocol import External, IRFunction, inlined, noinline, symbol_of
 from jitkernels.compiler.codegen.core import module_text
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading.compiled_code import code_of
@@ -59,8 +59,8 @@ def marked(*flags: str, other: bool = False) -> Function:
     return function
 
 
-def marked_apart() -> Function:
-    @apart()
+def marked_noinline() -> Function:
+    @noinline()
     def function(a: Any) -> Any:
         return a + a
 
@@ -105,7 +105,7 @@ DIFFERENT: dict[str, list[Function]] = {
                 marked("reassoc"),
                 marked("reassoc", "contract"),
                 marked(other=True),
-                marked_apart(),
+                marked_noinline(),
             ),
             *(calling(marked()), calling(marked("contract")), calling(calling(marked())), calling(marked(other=True))),
             *(external("jk_a"), external("jk_b"), external("jk_a", "float32"), external("jk_a", "float64", "float32")),

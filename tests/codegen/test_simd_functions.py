@@ -12,7 +12,7 @@ from in_lanes import numbers, results
 from translated import Function, same, written
 
 from jitkernels.codegen.python.simd_library import Library
-from jitkernels.codegen.source_protocol import apart
+from jitkernels.codegen.source_protocol import noinline
 from jitkernels.core import dtypes
 from jitkernels.errors import BuildError
 from jitkernels.microkernels.maths import exp, sigmoid, strict_arithmetic, tanh
@@ -95,13 +95,13 @@ MASKED = """
 SIZE = np.float32(3)
 FACTORS = 2.0
 
-@apart()
+@noinline()
 def slowly(x, y):
     while x > y:
         x = x * np.float32(0.5) - np.float32(1)
     return x
 
-@apart()
+@noinline()
 def both(x):
     return x + np.float32(1), x > np.float32(0)
 
@@ -155,7 +155,7 @@ def repeated(x):
 
 @functools.cache
 def masked_functions(place: Path) -> dict[str, Any]:
-    return written(place / "masked.py", MASKED, apart=apart)
+    return written(place / "masked.py", MASKED, noinline=noinline)
 
 
 @pytest.mark.parametrize("name", ["rarely", "otherwise", "lane_by_lane", "several", "repeated", "slowly", "both"])
@@ -177,7 +177,7 @@ def test_masked_calls(name: str, tmp_path_factory: pytest.TempPathFactory) -> No
 def test_only_active_lanes_call_outlined_functions(tmp_path: Path) -> None:
     """Calls of inactive lanes would never end."""
     text = """
-@apart()
+@noinline()
 def endless(x):
     while x > np.float32(0):
         x = x
@@ -190,7 +190,7 @@ def guarded(x):
         y = endless(x) - np.float32(1)
     return y
 """
-    function = written(tmp_path / "guarded.py", text, apart=apart)["guarded"]
+    function = written(tmp_path / "guarded.py", text, noinline=noinline)["guarded"]
     x = np.resize(np.array([1, -2, 3], np.float32), 96)
     for outs in results(function, [x]).values():
         assert (outs[0] == np.where(x < 0, x - 1, x)).all()

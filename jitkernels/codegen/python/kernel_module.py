@@ -16,7 +16,7 @@ from jitkernels.codegen.python import types
 from jitkernels.codegen.python.control_statements import WEIGHTS
 from jitkernels.codegen.python.function_writer import FunctionWriter
 from jitkernels.codegen.python.types import Type, Value
-from jitkernels.codegen.source_protocol import APART, SELDOM
+from jitkernels.codegen.source_protocol import COLD, NOINLINE
 from jitkernels.errors import BuildError
 
 Function = Callable[..., Any]
@@ -72,12 +72,12 @@ class KernelModule:
         parameters = types.numbered(value.type for value in arguments)
         self.translating.add(id(function))
         flags = function.fastmath  # type: ignore[attr-defined]  # set by `inlined`
-        writer = FunctionWriter(self, function, parameters, [flag for flag in flags if flag not in (APART, SELDOM)])
+        writer = FunctionWriter(self, function, parameters, [flag for flag in flags if flag not in (NOINLINE, COLD)])
         result, body = writer.body()
         self.translating.discard(id(function))
         head = ", ".join(f"{leaf.type.llvm} {leaf.text}" for value in parameters for leaf in types.leaves(value))
         returned = result.llvm
-        inlining = "noinline" if APART in flags else "alwaysinline"
+        inlining = "noinline" if NOINLINE in flags else "alwaysinline"
         self.texts.append(f"define internal {returned} {symbol}({head}) {inlining} nounwind {{\n{body}\n}}")
         self.made[key] = symbol, result
         return symbol, result

@@ -14,7 +14,7 @@ from jitkernels.codegen.function_ast import place_of
 from jitkernels.codegen.python import masked_outlined_calls, translation_cache
 from jitkernels.codegen.python.simd_function import ElementWriter, LaneWriter
 from jitkernels.codegen.python.types import NOTHING, NUMBERS, Type, Value, register
-from jitkernels.codegen.source_protocol import APART, SELDOM
+from jitkernels.codegen.source_protocol import COLD, NOINLINE
 from jitkernels.core import dtypes
 from jitkernels.core.hashing import sha256
 from jitkernels.errors import BuildError
@@ -64,8 +64,8 @@ class Definition:
     def needing(self, function: Function, kinds: tuple[Type, ...]) -> "Definition":
         """The definition of a function, which becomes a dependence."""
         flags = _flags(function)
-        is_apart = self.lanes > 1 and (APART in flags or SELDOM in flags)
-        find = _in_memory if is_apart else _definition
+        is_outlined = self.lanes > 1 and (NOINLINE in flags or COLD in flags)
+        find = _in_memory if is_outlined else _definition
         callee = find(function, kinds, self.lanes, self.translating)
         self.needed[callee.symbol] = callee
         return callee
@@ -199,17 +199,17 @@ def _translated(
     definition = Definition(lanes, translating=callers | {id(function)})
     parameters = tuple(Value(kind, f"%a{i}") for i, kind in enumerate(kinds))
     lanes = Lanes(lanes) if lanes > 1 else lanes
-    own = [flag for flag in flags if flag not in (APART, SELDOM)]
+    own = [flag for flag in flags if flag not in (NOINLINE, COLD)]
     if lanes == 1:
         definition.result, body = ElementWriter(definition, function, parameters, own).body()
     else:
         writer = LaneWriter(definition, function, parameters, own, lanes)
-        definition.result, body = writer.apart_alone(function, parameters) if APART in flags else writer.body()
+        definition.result, body = writer.outlined_call(function, parameters) if NOINLINE in flags else writer.body()
         definition.most_lanes = writer.most_lanes
     if definition.result is NOTHING:
         raise BuildError(f"{place_of(function.__code__)} returns nothing: expected numbers")
     head = ", ".join(f"{register(value.type, lanes)} {value.text}" for value in parameters)
-    definition.is_alone = APART in flags and lanes == 1
+    definition.is_alone = NOINLINE in flags and lanes == 1
     inlining = "noinline" if definition.is_alone else "alwaysinline"
     returned = register(definition.result, lanes)
     definition.define(
@@ -221,7 +221,7 @@ def _translated(
 def _in_memory(function: Function, kinds: tuple[Type, ...], lanes: int, callers: frozenset[int]) -> Definition:
     """An outlined function over numbers in memory: for each active lane, or by vectors with active lanes."""
     flags, known = _flags(function), _made.setdefault(function, {})
-    some = 1 if APART in flags else masked_outlined_calls.lanes_of(kinds, lanes)
+    some = 1 if NOINLINE in flags else masked_outlined_calls.lanes_of(kinds, lanes)
     key = ("in memory", some, *(kind.name for kind in kinds))
     if key in known:
         return known[key]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import apart, inlined
+from jitkernels.codegen.source_protocol import inlined, noinline
 
 INFINITY = float("inf")
 
@@ -61,7 +61,7 @@ def inverted(a: Any) -> Any:
     return ~a
 
 
-@apart()
+@noinline()
 def inverse(b: Any) -> np.float64:
     """1 / b, which sets the division flag where b is 0, as integer divisions do not."""
     return 1.0 / np.float64(b)

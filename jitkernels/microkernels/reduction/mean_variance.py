@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import apart, inlined
+from jitkernels.codegen.source_protocol import inlined, noinline
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.microkernels.maths.blocked_summation import part_length
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, distance, plus, times, two_sum_error
@@ -61,7 +61,7 @@ def careful_moments(dtype: str) -> Any:
     tiny = np.finfo(dtype).tiny
     up, down = number(limits.unit), number(1 / limits.unit)
 
-    @apart("reassoc", "contract")
+    @noinline("reassoc", "contract")
     def measures_with_care(x: Any, first: int, n: int, eps: Any) -> Any:
         last, count = first + n, number(n)
         share = count / spread
@@ -95,7 +95,7 @@ def mean_of_infinite(dtype: str) -> Any:
     number = np.dtype(dtype).type
     zero, down = number(0), number(1 / LIMITS[dtype].unit)
 
-    @apart()
+    @noinline()
     def mean(x: Any, first: int, n: int) -> Any:
         total = zero
         for i in range(first, first + n):
