@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.runtime.loading.loader import address_of
@@ -57,7 +57,7 @@ def multiply_adds(dtype: str, threads: int = 1) -> tuple[Callable[[], object], f
     element = dtypes.named(dtype)
     lanes = cpu_target.target().vector_bytes // element.size
     parts = 2 * threads if threads > 1 else 1
-    nest = LoopNest(
+    kernel = RangeKernel(
         f"multiply_adds_{dtype}",
         (f"{dtype}*", "int64", "int64"),
         _chains(element.llvm, lanes),
@@ -66,7 +66,7 @@ def multiply_adds(dtype: str, threads: int = 1) -> tuple[Callable[[], object], f
         vector_bytes=cpu_target.target().vector_bytes,
     )
     sums = np.full(lanes * parts, 0.5, dtype)
-    call = functools.partial(_function(nest), sums.ctypes.data, ITERATIONS, parts)
+    call = functools.partial(_function(kernel), sums.ctypes.data, ITERATIONS, parts)
     return _holding(call, sums), 2.0 * lanes * CHAINS * ITERATIONS * parts
 
 
@@ -77,7 +77,7 @@ def triad(*, past: bool, parallel: bool) -> tuple[Callable[[], object], float]:
     """
     width = cpu_target.target().vector_bytes
     lanes = width // 4
-    nest = LoopNest(
+    kernel = RangeKernel(
         f"triad{'_past' if past else ''}",
         ("float* restrict", "float* restrict", "float* restrict", "int64"),
         _triad(lanes, past),
@@ -87,7 +87,7 @@ def triad(*, past: bool, parallel: bool) -> tuple[Callable[[], object], float]:
         vector_bytes=width,
     )
     arrays = [_aligned(TRIAD_ELEMENTS) for _ in range(ARRAYS)]
-    call = functools.partial(_function(nest), *[array.ctypes.data for array in arrays], TRIAD_ELEMENTS)
+    call = functools.partial(_function(kernel), *[array.ctypes.data for array in arrays], TRIAD_ELEMENTS)
     return _holding(call, *arrays), ARRAYS * 4.0 * TRIAD_ELEMENTS
 
 
@@ -95,7 +95,7 @@ def reading(array: Any, *, parallel: bool) -> tuple[Callable[[], object], int]:
     """Return a call that sums the words of an array, and the bytes that it reads: whole cache lines."""
     first = -array.ctypes.data % CACHE_LINE_BYTES
     lines = max(array.nbytes - first, 0) // CACHE_LINE_BYTES // CHAINS_OF_SUM * CHAINS_OF_SUM
-    nest = LoopNest(
+    kernel = RangeKernel(
         "reading",
         ("int32*", "int32*", "int64"),
         _sums(),
@@ -105,7 +105,7 @@ def reading(array: Any, *, parallel: bool) -> tuple[Callable[[], object], int]:
         vector_bytes=cpu_target.target().vector_bytes,
     )
     sums = np.zeros(lines + 1, np.int32)
-    call = functools.partial(_function(nest), array.ctypes.data + first, sums.ctypes.data, lines)
+    call = functools.partial(_function(kernel), array.ctypes.data + first, sums.ctypes.data, lines)
     return _holding(call, array, sums), lines * CACHE_LINE_BYTES
 
 
@@ -115,9 +115,9 @@ def _aligned(elements: int) -> Any:
     return room[-(room.ctypes.data // 4) % (PAGE // 4) :][:elements]
 
 
-def _function(nest: LoopNest) -> Callable[..., int]:
-    kinds = [ctypes.c_void_p if "*" in text else ctypes.c_int64 for text in nest.arguments]
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(address_of(nest))
+def _function(kernel: RangeKernel) -> Callable[..., int]:
+    kinds = [ctypes.c_void_p if "*" in text else ctypes.c_int64 for text in kernel.arguments]
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(address_of(kernel))
 
 
 def _holding(call: Callable[[], object], *memory: Any) -> Callable[[], object]:

@@ -66,7 +66,7 @@ class Source(Protocol):
 
 @record
 class External:
-    """A C function of another object or library, called by name from a loop nest.
+    """A C function of another object or library, called by name from a range kernel.
 
     `result` and `arguments` are C types as `jitkernels.core.dtypes` writes them; `address` finds the function
     when the object is loaded and is therefore not part of the key. `source` is what it is made from, if it is ours.
@@ -124,7 +124,7 @@ class IRFunction:
 
     def __call__(self, *arguments: Any) -> Any:
         """For type checkers: range kernels call it, Python cannot."""
-        raise BuildError(f"{self.symbol}{arguments} exists in compiled loop nests only")
+        raise BuildError(f"{self.symbol}{arguments} exists in compiled range kernels only")
 
 
 @record
@@ -219,12 +219,12 @@ def vectors(begin: int, end: int, lanes: int) -> range:
     Without it the remainder runs one by one, which is slow for expensive iterations. With `lanes` 0, on processors
     without masks, it does.
     """
-    raise BuildError(f"vectors({begin}, {end}, {lanes}) exists in compiled loop nests only")
+    raise BuildError(f"vectors({begin}, {end}, {lanes}) exists in compiled range kernels only")
 
 
 def offset(pointer: Any, elements: int) -> Any:
     """`pointer + elements` in C; an intrinsic without a Python body."""
-    raise BuildError("offset() exists in compiled loop nests only")
+    raise BuildError("offset() exists in compiled range kernels only")
 
 
 @functools.cache
@@ -272,7 +272,7 @@ class Module:
         if key in self.names:
             return self.names[key]
         if not inspect.isfunction(function):
-            raise BuildError(f"a loop nest is made from {function!r}: expected a function written with 'def'")
+            raise BuildError(f"a range kernel is made from {function!r}: expected a function written with 'def'")
         bare, text, _ = _syntax(function.__code__)
         unique = self.names[key] = f"{bare}_{len(self.names)}"
         self.kept.append(function)
@@ -324,7 +324,9 @@ class Module:
     def know(self, known: dict[str, Any], value: External | IRFunction) -> None:
         """Register a symbol. Raises BuildError if it has another meaning already."""
         if known.setdefault(value.symbol, value) != value:
-            raise BuildError(f"two functions of a loop nest are called {value.symbol}: {known[value.symbol]}, {value}")
+            raise BuildError(
+                f"two functions of a range kernel are called {value.symbol}: {known[value.symbol]}, {value}"
+            )
 
 
 def _number(value: Any) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.microkernels.sequence.viterbi import best_predecessors
@@ -15,7 +15,7 @@ def variants(attr: CRFDecodingAttr) -> list[Variant]:
 
 
 @implements(CRFDecodingAttr, variants=variants)
-def crf_decoding(attr: CRFDecodingAttr, vector_bytes: int = 64) -> LoopNest:
+def crf_decoding(attr: CRFDecodingAttr, vector_bytes: int = 64) -> RangeKernel:
     target = cpu_target.target()
     lanes = min(vector_bytes, target.vector_bytes) // dtypes.named(attr.dtype).size
     together = 4 if target.registers == 32 else 2
@@ -46,7 +46,7 @@ def crf_decoding(attr: CRFDecodingAttr, vector_bytes: int = 64) -> LoopNest:
                     i += lanes
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"crf_decoding_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -6,13 +6,13 @@ from typing import Any
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.gen import matmul as product
-from jitkernels.microkernels.gemm.skinny import HALF_MIN_SKINNY_EXTENT, skinny_nest
-from jitkernels.microkernels.gemv.bf16_gemv import gemv_nest
+from jitkernels.microkernels.gemm.skinny import HALF_MIN_SKINNY_EXTENT, skinny_kernel
+from jitkernels.microkernels.gemv.bf16_gemv import gemv_kernel
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms
-from jitkernels.microkernels.gemv.gemv_autovectorized import autovectorized_nest
+from jitkernels.microkernels.gemv.gemv_autovectorized import autovectorized_kernel
 from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST, ROWS, gemv_n_body
 from jitkernels.microkernels.gemv.gemv_t_streaming import gemv_t_body
 from jitkernels.microkernels.weight_only_quant.dot_emitter import STREAMED
@@ -72,24 +72,24 @@ def variants(attr: GEMVAttr) -> list[Variant]:
 
 
 @implements(GEMVAttr, variants=variants)
-def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> LoopNest:
+def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> RangeKernel:
     if attr.dtype == "bfloat16":
-        return gemv_nest(attr, algorithm, parallel)
+        return gemv_kernel(attr, algorithm, parallel)
     if algorithm == ABREAST and attr.trans:
-        return _nest(attr, gemv_t_body(attr.dtype, attr.beta), parallel)
+        return _range_kernel(attr, gemv_t_body(attr.dtype, attr.beta), parallel)
     if algorithm == ABREAST:
         rows, size = gemv_n_body(attr.dtype, attr.beta, cpu_target.target()), dtypes.named(attr.dtype).size
-        return _nest(attr, rows, parallel, workspace=ROWS * size, workspace_dtype=attr.dtype)
+        return _range_kernel(attr, rows, parallel, workspace=ROWS * size, workspace_dtype=attr.dtype)
     of_matrices = product_of(attr)
     if algorithm == "exact":
-        nest = product.matmul(of_matrices, **product.variants(of_matrices)[0])
+        kernel = product.matmul(of_matrices, **product.variants(of_matrices)[0])
     elif algorithm == "thin":
-        nest = skinny_nest(
+        kernel = skinny_kernel(
             replace(of_matrices, trans_b=True), cpu_target.target(), columns=True
         )  # x is contiguous along the sum
     else:
-        nest = autovectorized_nest(replace(of_matrices, m=2))  # a single row would hide the layout of the matrix
-    part = loader.range_of(nest, nest.arguments)
+        kernel = autovectorized_kernel(replace(of_matrices, m=2))  # a single row would hide the layout of the matrix
+    part = loader.range_of(kernel, kernel.arguments)
 
     def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> Any:
         return part(a, x, y, m, 1, n, begin, end)
@@ -98,12 +98,12 @@ def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> Loo
         return part(a, x, y, m, 1, n, 0, m)
 
     chosen = whole if algorithm == "exact" else body
-    return _nest(attr, chosen, parallel, exact=nest.exact, straight=True)
+    return _range_kernel(attr, chosen, parallel, exact=kernel.exact, straight=True)
 
 
-def _nest(attr: GEMVAttr, body: Any, parallel: bool, **more: Any) -> LoopNest:
+def _range_kernel(attr: GEMVAttr, body: Any, parallel: bool, **more: Any) -> RangeKernel:
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"gemv_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.attrs.group_norm import GroupNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
@@ -112,7 +112,7 @@ def normalising_of(dtype: str, width: int, stream: bool) -> Any:
 
 
 @implements(GroupNormAttr, variants=variants)
-def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
+def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
     normalise = normalising_of(attr.dtype, width, stream)
@@ -136,7 +136,7 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
             store_fence()
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"group_norm_{attr.dtype}",
         signature.c_arguments,
         body,

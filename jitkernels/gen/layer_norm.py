@@ -9,7 +9,7 @@ import numpy as np
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset, vectors
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
@@ -92,7 +92,7 @@ def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: An
 
 
 @implements(LayerNormAttr, variants=variants)
-def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
+def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
     cold = careful_moments(attr.dtype), mean_of_infinite(attr.dtype)  # one function each for both
@@ -106,7 +106,7 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
             wide(arrays, rows, number(eps[0]), workspace)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"layer_norm_{attr.dtype}",
         signature.c_arguments,
         body,

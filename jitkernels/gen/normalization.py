@@ -9,14 +9,14 @@ import numpy as np
 
 from jitkernels.attrs.normalization import BatchNormAttr, RmsNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms
 from jitkernels.microkernels.maths.strict_arithmetic import times_plus
-from jitkernels.microkernels.reduction.bf16_rms_norm import rms_norm_nest
+from jitkernels.microkernels.reduction.bf16_rms_norm import rms_norm_kernel
 from jitkernels.microkernels.reduction.streaming_normalize import (
     CHANNELS,
     FIRST,
@@ -71,8 +71,8 @@ def rms_norm_variants(attr: RmsNormAttr) -> list[Variant]:
 
 
 @implements(RmsNormAttr, variants=rms_norm_variants, dtypes=("bfloat16",))
-def rms_norm(attr: RmsNormAttr, algorithm: str = WIDENED, parallel: bool = False) -> LoopNest:
-    return rms_norm_nest(attr, algorithm, _rms_norm_block(attr), parallel)
+def rms_norm(attr: RmsNormAttr, algorithm: str = WIDENED, parallel: bool = False) -> RangeKernel:
+    return rms_norm_kernel(attr, algorithm, _rms_norm_block(attr), parallel)
 
 
 def factors_of(dtype: str) -> Any:
@@ -162,7 +162,7 @@ def planes_of(dtype: str, width: int, stream: bool) -> Any:
 
 
 @implements(BatchNormAttr, variants=variants)
-def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
+def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
     in_strips, in_planes = strips_of(attr.dtype, width, stream), planes_of(attr.dtype, width, stream)
@@ -176,7 +176,7 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
             store_fence()
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"batch_norm_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -11,7 +11,7 @@ import numpy as np
 
 from jitkernels.attrs.quantize import QuantizeAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.tuning_space import widths_and_threads
@@ -90,7 +90,7 @@ def rows_of(attr: QuantizeAttr) -> Any:
 
 
 @implements(QuantizeAttr, variants=variants)
-def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
+def quantize(attr: QuantizeAttr, **variant: Any) -> RangeKernel:
     number, quantize_row = np.dtype(attr.dtype).type, rows_of(attr)
 
     def body(x: Any, scale: Any, zero: Any, q: Any, n: int, part: Range) -> None:
@@ -99,7 +99,7 @@ def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
             quantize_row(offset(x, row * n), offset(q, row * n), n, scale[row], start)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"quantize_{attr.dtype}_{attr.q_dtype}",
         signature.c_arguments,
         body,

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.seq_pool import SeqPoolAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, noinline, offset
 from jitkernels.core import cpu_target
 from jitkernels.core.frozen_dataclass import record
@@ -185,7 +185,7 @@ def shape_dispatch(kind: Pool, part: Any, pool: Any) -> Any:
 
 
 @implements(SeqPoolAttr, variants=variants)
-def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
+def seq_pool(attr: SeqPoolAttr, **variant: Any) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     one, is_root = number(1), attr.pool == "sqrt"
     kind = Pool(attr.pool, attr.dtype, min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes))
@@ -203,7 +203,7 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
             pool_all(PooledRows(x, w, h), y, part, workspace, factor)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"seq_pool_{attr.pool}_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.sgd import SgdAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
@@ -63,7 +63,7 @@ def _block(attr: SgdAttr, along: str) -> int:
 
 
 @implements(SgdAttr, variants=variants)
-def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", parallel: bool = False) -> LoopNest:
+def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", parallel: bool = False) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     by_columns = along == "param_width"
 
@@ -104,7 +104,7 @@ def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", paral
                 step(own, offset(grad, i * width + left), own, right - left, factor)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"sgd_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.softmax import CrossEntropyAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset, vectors
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
@@ -37,7 +37,7 @@ def variants(attr: CrossEntropyAttr) -> list[Variant]:
 
 
 @implements(CrossEntropyAttr, variants=variants)
-def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
+def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     single = attr.dtype == "float32"
     row_maximum = row_maximum_float32 if single else row_maximum_float64
@@ -72,7 +72,7 @@ def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
             loss[row] = log(sum_of_row(offset(logits, first), n, largest)) - label_logit
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"cross_entropy_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -12,7 +12,7 @@ import numpy as np
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.sort_topk import SortAttr, TopkAttr
 from jitkernels.codegen import error_status
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
@@ -147,7 +147,7 @@ def sorting_of(dtype: str, lanes: int) -> Any:
 
 
 @implements(SortAttr, variants=variants)
-def sort(attr: SortAttr, **variant: Any) -> LoopNest:
+def sort(attr: SortAttr, **variant: Any) -> RangeKernel:
     dtype, word = attr.dtype, WORDS[attr.dtype]
     size, digits = word.bits // 8, word.digits
     sort_short, sort_long = sorting_of(dtype, variant.get("vector_bytes", cpu_target.target().vector_bytes) // size)
@@ -173,9 +173,9 @@ def sort(attr: SortAttr, **variant: Any) -> LoopNest:
     return _nest(attr, body, variant, workspace=MAX_MERGED_ELEMENTS * size, workspace_dtype=INTEGER[dtype])
 
 
-def _nest(attr: SortAttr | TopkAttr, body: Any, variant: Mapping[str, Any], **options: Any) -> LoopNest:
+def _nest(attr: SortAttr | TopkAttr, body: Any, variant: Mapping[str, Any], **options: Any) -> RangeKernel:
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"{attr.name}_{attr.dtype}",
         signature.c_arguments,
         body,
@@ -360,7 +360,7 @@ def check_count(n: int, k: int) -> int:
 
 
 @implements(TopkAttr, variants=variants)
-def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
+def topk(attr: TopkAttr, **variant: Any) -> RangeKernel:
     lanes = variant.get("vector_bytes", cpu_target.target().vector_bytes) // 8
     find_few, find_many, memory = few_of(attr.dtype), many_of(attr.dtype, lanes), heap_allocator("int64_t")
     no_memory = np.int64(error_status.no_memory_for(f"topk_{attr.dtype}"))

@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
@@ -177,7 +177,7 @@ def streaming_turn(dtype: str, turn: Any) -> Any:
 
 
 @implements(TransposeAttr, variants=transpose_variants)
-def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> LoopNest:
+def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> RangeKernel:
     along, block = _along(attr)
     is_batch, turn = along == "batch", turning_of(attr.dtype)
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
@@ -198,7 +198,7 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Loop
             turn_matrix(matrix, Range(0, n) if is_batch else part)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"transpose_{attr.dtype}",
         signature.c_arguments,
         body,
@@ -224,7 +224,7 @@ def gather_variants(attr: GatherAttr) -> list[Variant]:
 
 
 @implements(GatherAttr, variants=gather_variants)
-def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
+def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> RangeKernel:
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
     past = streaming_results(attr.dtype, variant.get("vector_bytes", 64), COPIES) if stream else store_fence
 
@@ -246,7 +246,7 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
             store_fence()
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"gather_{attr.dtype}",
         signature.c_arguments,
         body,
@@ -277,7 +277,7 @@ class Scattered(NamedTuple):
 
 
 @implements(ScatterAddAttr, variants=scatter_variants)
-def scatter_add(attr: ScatterAddAttr, **variant: Any) -> LoopNest:
+def scatter_add(attr: ScatterAddAttr, **variant: Any) -> RangeKernel:
     def body(arrays: Scattered, table_rows: int, n: int, count: int, part: Range) -> None:
         table, ids, x, y, begin, end = arrays.table, arrays.ids, arrays.x, arrays.y, part.begin, part.end
         if not is_same_address(table, y):
@@ -298,7 +298,7 @@ def scatter_add(attr: ScatterAddAttr, **variant: Any) -> LoopNest:
                 row[j] += added[j]
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"scatter_add_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -1,4 +1,4 @@
-"""Barrier between the phases of a thread team, with work stealing: for nests whose threads work `together`.
+"""Barrier between the phases of a thread team, with work stealing: for kernels whose threads work `together`.
 
 Each phase has as many shares as the team has threads, and begins when all shares of the phase before are done. A thread
 claims its own share first, whose data is in its caches, then those that no thread has claimed: the others do the work

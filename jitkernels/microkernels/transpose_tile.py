@@ -1,4 +1,4 @@
-"""Tiled transpose of a part of a matrix in registers, with the dispatcher's loops, for loop nests to call."""
+"""Tiled transpose of a part of a matrix in registers, with the dispatcher's loops, for range kernels to call."""
 
 from jitkernels.codegen.source_protocol import IRFunction
 from jitkernels.core import dtypes

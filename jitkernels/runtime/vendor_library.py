@@ -1,4 +1,4 @@
-"""Libraries of vendors, opened on first use: where they are looked for, and their functions for loop nests to call."""
+"""Libraries of vendors, opened on first use: where they are looked for, and their functions that range kernels call."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -74,6 +74,6 @@ class VendorLibrary:
         return self.address(self.demanded(), self.prefix + name)
 
     def external(self, name: str) -> Any:
-        """Return a declared function for loop nests to call, named without the prefix of the library's names."""
+        """Return a declared function for range kernels to call, named without the prefix of the library's names."""
         result, arguments = self.functions[self.prefix + name]
         return External(f"jk_{self.name}_{name}", result, arguments, lambda: self.address_of(name))

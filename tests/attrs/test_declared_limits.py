@@ -20,7 +20,7 @@ from jitkernels.attrs.schema.base import Case, KernelAttr, Tolerance, cases, rea
 from jitkernels.attrs.schema.fields import MOST_WHOLE, Field
 from jitkernels.attrs.schema.registry import all_rows, implements
 from jitkernels.attrs.schema.signature import AnyArray, Argument
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.dispatch.operators import Everyday
 from jitkernels.dispatch.option_types import ordered
 from jitkernels.errors import AttrError, JitKernelsError, RegistrationError
@@ -58,7 +58,7 @@ def of_numbers(attr: ToyLimitsAttr, x: AnyArray, y: AnyArray) -> None:
     y[...] = x * number(attr.above) + number(attr.below) + number(attr.around) + number(attr.endless) + attr.k
 
 
-def nest_of_numbers(attr: ToyLimitsAttr) -> LoopNest:
+def nest_of_numbers(attr: ToyLimitsAttr) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
 
     def body(
@@ -67,7 +67,7 @@ def nest_of_numbers(attr: ToyLimitsAttr) -> LoopNest:
         for i in range(begin, end):
             y[i] = x[i] * number(above[0]) + number(below[0]) + number(around[0]) + number(endless[0]) + number(k)
 
-    return LoopNest(f"toy_limits_{attr.dtype}", attr.signature().c_arguments, body, extent=2)
+    return RangeKernel(f"toy_limits_{attr.dtype}", attr.signature().c_arguments, body, extent=2)
 
 
 implements(ToyLimitsAttr, name="refer")(of_numbers)

@@ -23,7 +23,7 @@ from jitkernels.attrs.schema import error_bounds
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.registry import Variant, implementations
 from jitkernels.attrs.schema.signature import AnyArray, Argument
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import symbol_of
 from jitkernels.core import bfloat16
 from jitkernels.errors import AttrError
@@ -72,18 +72,18 @@ def size_of(argument: Argument, attr: KernelAttr) -> int:
 
 
 def nests(attr: KernelAttr) -> list[tuple[str, Any, Variant]]:
-    """The usable implementations of loop nests: some variants, none of threads, whose ranges are the same."""
+    """The usable implementations that are range kernels: some variants, none of threads, whose ranges are the same."""
     found = []
     for name, one in implementations(type(attr)).items():
         if one.is_reference or one.reason_against(attr) is not None:
             continue
         serial = [variant for variant in one.variants(attr) if not variant.get("parallel")]
         for variant in {str(variant): variant for variant in (*serial[:2], *serial[-1:])}.values():
-            found += [(f"{name}{variant}", one, variant)] * isinstance(one.source(attr, variant), LoopNest)
+            found += [(f"{name}{variant}", one, variant)] * isinstance(one.source(attr, variant), RangeKernel)
     return found
 
 
-def extents_of(attr: KernelAttr, nest: LoopNest) -> list[str]:
+def extents_of(attr: KernelAttr, nest: RangeKernel) -> list[str]:
     """The names of the extents that the range of a nest goes over."""
     signature = attr.signature()
     integers = [name for name, _ in signature.integers]

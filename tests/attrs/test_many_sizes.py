@@ -17,7 +17,7 @@ import jitkernels as jk
 from jitkernels.attrs.schema import argument_binding, schema_queries
 from jitkernels.attrs.schema.kernel_impl import Implementation
 from jitkernels.attrs.schema.registry import implementations
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import External, inlined
 from jitkernels.dispatch import operators
 from jitkernels.dispatch.kernel_cache import LOOK, KernelFuncs
@@ -54,7 +54,7 @@ def test_nests_are_identified_by_text(row: Row) -> None:
                 continue
             for variant in found.variants(attr)[:2]:
                 source = found.source(attr, variant)
-                if type(source) is not LoopNest or source.exact:
+                if type(source) is not RangeKernel or source.exact:
                     continue
                 same = code_of(source)
                 texts.setdefault(id(same), set()).add(source.text)
@@ -73,12 +73,12 @@ def scaled(value: Any) -> Any:
     return value * FACTOR
 
 
-def nest(constant: Any, called: Callable[..., Any] = scaled, **fields: Any) -> LoopNest:
+def nest(constant: Any, called: Callable[..., Any] = scaled, **fields: Any) -> RangeKernel:
     def body(x: Any, n: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             x[i] = called(x[i]) + constant
 
-    return dataclasses.replace(LoopNest("scaling", ("double*", "int64"), body, extent=1), **fields)
+    return dataclasses.replace(RangeKernel("scaling", ("double*", "int64"), body, extent=1), **fields)
 
 
 @inlined("reassoc")
@@ -86,7 +86,7 @@ def with_other_flags(value: Any) -> Any:
     return value * FACTOR
 
 
-DIFFERENT: tuple[LoopNest, ...] = (
+DIFFERENT: tuple[RangeKernel, ...] = (
     nest(1),
     nest(1.0),
     nest(True),
@@ -169,7 +169,7 @@ def test_size_classes_share_texts_and_launchers(name: str, fresh: Path, monkeypa
     """All classes with the same code share one text and one object, also after the caches are cleared."""
     jk.vexp(BIG[:8])  # so that the launcher is there, which is an object of its own
     KernelFuncs.cache().clear()
-    made = counted(monkeypatch, LoopNest.__dict__["text"], "func")
+    made = counted(monkeypatch, RangeKernel.__dict__["text"], "func")
     requested = counted(monkeypatch, loader, "address_of")
     monkeypatch.setattr(compiled_code, "_known", {})
 
@@ -249,8 +249,8 @@ def test_a_new_class_with_known_code_builds_nothing(name: str, fresh: Path, monk
     operators._holders[name].forget()
     made: list[Any] = []
     for owner, what in (
-        (LoopNest.__dict__["text"], "func"), (loader, "address_of"), (Implementation, "source"),
-        (LoopNest.__dict__["identity"], "func"), (argument_binding, "bound"),
+        (RangeKernel.__dict__["text"], "func"), (loader, "address_of"), (Implementation, "source"),
+        (RangeKernel.__dict__["identity"], "func"), (argument_binding, "bound"),
     ):  # fmt: skip
         monkeypatch.setattr(owner, what, lambda *given, what=what: made.append((what, given)))
     OPENED.clear()

@@ -77,7 +77,7 @@ def test_errors_print_the_guard_and_its_line(name: str) -> None:
 
 def test_building_a_guarded_reference_is_an_error() -> None:
     attr = ToyLimitsAttr(n=9)
-    nest = traced_kernel.nest(attr, compares_a_size, 2, 64, False, False)
+    nest = traced_kernel.range_kernel(attr, compares_a_size, 2, 64, False, False)
     with pytest.raises(BuildError, match=r"(?s)ToyLimitsAttr: the reference cannot.*-4 \+ n > 0.*if attr\.n > 4:"):
         nest.object_code("toy_limits")
 

@@ -63,7 +63,7 @@ def numbers_of(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
 
 
 def over(function: Function) -> Function:
-    """A loop nest that computes a function of two arrays."""
+    """A range kernel that computes a function of two arrays."""
 
     def body(x: Any, y: Any, z: Any, n: int) -> None:
         for i in range(n):

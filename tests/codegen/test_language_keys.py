@@ -1,4 +1,4 @@
-"""Cache keys of loop nests and segments: all that decides the code is in their text."""
+"""Cache keys of range kernels and segments: all that decides the code is in their text."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from translated import Function
 
 from jitkernels.codegen import llvm_backend, llvm_passes
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import External, IRFunction, inlined, noinline, symbol_of
 from jitkernels.compiler.codegen.core import module_text
 from jitkernels.errors import BuildError
@@ -117,7 +117,7 @@ DIFFERENT: dict[str, list[Function]] = {
 
 @pytest.mark.parametrize("kind", DIFFERENT)
 def test_different_code_has_a_different_key(kind: str) -> None:
-    nests = [LoopNest("key", ("float64*", "int64"), body, extent=1) for body in DIFFERENT[kind]]
+    nests = [RangeKernel("key", ("float64*", "int64"), body, extent=1) for body in DIFFERENT[kind]]
     assert len({nest.text for nest in nests}) == len(nests)
     assert len({id(code_of(nest)) for nest in nests}) == len(nests)
 
@@ -130,7 +130,7 @@ def test_names_of_other_scopes_have_other_keys() -> None:
     for name in ("max", "min"):
         scope = {name: function_of_two}
         exec(code, scope)
-        found.append(code_of(LoopNest("key", ("float64*", "int64"), scope["body"], extent=1)))
+        found.append(code_of(RangeKernel("key", ("float64*", "int64"), scope["body"], extent=1)))
     assert found[0] is not found[1]
 
 
@@ -144,7 +144,7 @@ def test_a_name_without_a_value_is_a_build_error() -> None:
         p[0] = late
 
     with pytest.raises(BuildError, match="has no value yet"):
-        _ = code_of(LoopNest("key", ("float64*", "int64"), body, extent=1)).address
+        _ = code_of(RangeKernel("key", ("float64*", "int64"), body, extent=1)).address
     late = 1
 
 
@@ -158,19 +158,20 @@ def test_keys_ignore_annotations_docstrings_and_closures() -> None:
 
     value = 1
     texts = {
-        LoopNest("key", ("float64*", "int64"), one, extent=1).text for one in (with_constant(1), with_constant(1), body)
+        RangeKernel("key", ("float64*", "int64"), one, extent=1).text
+        for one in (with_constant(1), with_constant(1), body)
     }
     assert len(texts) == 1
 
 
 def test_flags_decide_the_key_of_a_body_that_is_called_too() -> None:
-    def nest(*flags: str) -> LoopNest:
+    def nest(*flags: str) -> RangeKernel:
         both = marked(*flags)
 
         def check(a: Any) -> int:
             return int(both(a) > 0)
 
-        return LoopNest("key", ("float64",), both, extent=0, check=check)
+        return RangeKernel("key", ("float64",), both, extent=0, check=check)
 
     assert nest("contract").text != nest("reassoc").text
 
@@ -182,8 +183,8 @@ def test_a_symbol_has_one_meaning_in_a_nest() -> None:
     def body(p: Any, n: int, begin: int, end: int) -> None:
         p[0] = one(p[0]) + other(p[0])
 
-    with pytest.raises(BuildError, match="two functions of a loop nest are called jk_a"):
-        LoopNest("key", ("float64*", "int64"), body, extent=1).text  # noqa: B018
+    with pytest.raises(BuildError, match="two functions of a range kernel are called jk_a"):
+        RangeKernel("key", ("float64*", "int64"), body, extent=1).text  # noqa: B018
 
 
 SEGMENT = "define i64 @entry(ptr %frame) nounwind {\n  ret i64 0\n}\n"

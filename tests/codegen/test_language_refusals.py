@@ -13,7 +13,7 @@ from translated import Function, nothing, written
 
 from jitkernels.codegen.module_link import parsed
 from jitkernels.codegen.python import kernel_module
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import External, Module
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading import loader
@@ -185,9 +185,9 @@ shortcut = inlined()(
 
 
 def refusal(body: Function, arguments: tuple[str, ...] = ("float64*", "int64")) -> str:
-    """What building a loop nest says; whatever else is raised passes."""
+    """What building a range kernel says; whatever else is raised passes."""
     with pytest.raises(BuildError) as caught:
-        loader.address_of(LoopNest("refused", arguments, body, extent=1))
+        loader.address_of(RangeKernel("refused", arguments, body, extent=1))
     return str(caught.value)
 
 

@@ -9,7 +9,7 @@ from translated import written
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.codegen.python import kernel_module
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset, symbol_of
 from jitkernels.core.frozen_dataclass import record
 from jitkernels.errors import BuildError
@@ -58,7 +58,7 @@ def shifted(part: Range, by: int) -> Any:
     return Range(part.begin + by, part.end + by)
 
 
-def ran(nest: LoopNest, *arrays: np.ndarray[Any, Any]) -> int:
+def ran(nest: RangeKernel, *arrays: np.ndarray[Any, Any]) -> int:
     """Call a kernel of arrays of one length."""
     entry = loader.functions_of(nest, (symbol_of(nest),))[symbol_of(nest)]
     kinds = [ctypes.c_void_p] * len(arrays)
@@ -84,10 +84,10 @@ def body_of_records(arrays: Arrays, part: Range) -> None:
 def test_an_optional_array(body: Any, has_scale: bool) -> None:
     x, scale, y = np.arange(9.0), np.arange(9.0) + 2, np.zeros(9)
     if has_scale:
-        nest = LoopNest("optional", ("float64*", *TYPES), body, extent=3, names=("x", "scale", "y", "n"))
+        nest = RangeKernel("optional", ("float64*", *TYPES), body, extent=3, names=("x", "scale", "y", "n"))
         assert ran(nest, x, scale, y) == 0
     else:
-        nest = LoopNest("optional", TYPES, body, extent=2, names=(*NAMES, "scale"))
+        nest = RangeKernel("optional", TYPES, body, extent=2, names=(*NAMES, "scale"))
         assert ran(nest, x, y) == 0
     assert np.array_equal(y, x * scale if has_scale else x)
 
@@ -111,7 +111,7 @@ def test_records_compile_to_single_parameters() -> None:
         for i in range(part.begin, part.end):
             arrays.y[i] = doubled_of(arrays, Range(i, part.end))
 
-    nests = LoopNest("same", TYPES, plain, 2), LoopNest("same", TYPES, in_records, 2, names=(*NAMES, "scale"))
+    nests = RangeKernel("same", TYPES, plain, 2), RangeKernel("same", TYPES, in_records, 2, names=(*NAMES, "scale"))
     assert nests[0].object_code("jk_same") == nests[1].object_code("jk_same")
 
 
@@ -136,14 +136,14 @@ class Constants:
         return self.count - 1
 
 
-def with_constants(constants: Constants) -> LoopNest:
+def with_constants(constants: Constants) -> RangeKernel:
     step = constants.step
 
     def body(x: Any, y: Any, begin: int, end: int) -> None:
         for i in range(begin, end):
             y[i] = step.apply(x[i]) * constants.step.factor + step.number(constants.last)
 
-    return LoopNest("constants", TYPES, body, extent=2, names=NAMES)
+    return RangeKernel("constants", TYPES, body, extent=2, names=NAMES)
 
 
 @inlined()
@@ -191,7 +191,7 @@ def test_check_workspace_and_team_by_name() -> None:
     def threads(end: int) -> int:
         return min(end, 2)
 
-    nest = LoopNest(
+    nest = RangeKernel(
         "by_name", TYPES, body, extent=2, names=NAMES, check=check, workspace=needed, workspace_dtype="float64",
         together=threads,
     )  # fmt: skip
@@ -206,7 +206,7 @@ def test_absent_arrays_are_part_of_the_key() -> None:
         y[begin] = x[begin] if bias is None else x[0]
 
     first, second = (
-        LoopNest("key", TYPES, body, extent=2, names=names)
+        RangeKernel("key", TYPES, body, extent=2, names=names)
         for names in (("x", "y", "n", "bias"), ("bias", "y", "n", "x"))
     )
     assert symbol_of(first) != symbol_of(second)
@@ -214,12 +214,12 @@ def test_absent_arrays_are_part_of_the_key() -> None:
 
 
 def test_keys_contain_the_fields_of_a_parameter_record() -> None:
-    def nest(kind: type) -> LoopNest:
+    def nest(kind: type) -> RangeKernel:
         def body(arrays: Any) -> None:
             arrays.y[0] = arrays.x[0]
 
         body.__annotations__["arrays"] = kind
-        return LoopNest("key", TYPES, body, extent=2, names=NAMES)
+        return RangeKernel("key", TYPES, body, extent=2, names=NAMES)
 
     kinds: list[Any] = [NamedTuple("Pair", [("x", Any), ("y", Any)]), NamedTuple("Pair", [("y", Any), ("x", Any)])]
     assert len({symbol_of(nest(kind)) for kind in kinds}) == len({nest(kind).text for kind in kinds}) == 2
@@ -230,7 +230,7 @@ def test_parameters_without_an_argument_of_their_name() -> None:
         y[begin] = x[begin]
 
     with pytest.raises(BuildError, match=r"the parameter scael is no argument of the kernel: expected some of x, y, n"):
-        symbol_of(LoopNest("wrong", TYPES, body, extent=2, names=(*NAMES, "scale")))
+        symbol_of(RangeKernel("wrong", TYPES, body, extent=2, names=(*NAMES, "scale")))
 
 
 REFUSED = {

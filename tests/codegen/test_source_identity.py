@@ -1,4 +1,4 @@
-"""Identity of loop nests: equal nests have equal text, in every process."""
+"""Identity of range kernels: equal kernels have equal text, in every process."""
 
 import ast
 import json
@@ -13,7 +13,7 @@ import pytest
 from processes import python
 
 from jitkernels.codegen import kernel_archive
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import (
     WRITERS,
     WRITTEN_OF,
@@ -32,8 +32,8 @@ from jitkernels.microkernels.gemm.packing import copy_panel, transpose_panel
 HEAD = "import numpy as np\nfrom jitkernels.codegen.source_protocol import inlined, instruction, offset\n"
 
 
-def nest_of(body: Any, name: str = "identity") -> LoopNest:
-    return LoopNest(name, ("float64*", "int64"), body, extent=1)
+def nest_of(body: Any, name: str = "identity") -> RangeKernel:
+    return RangeKernel(name, ("float64*", "int64"), body, extent=1)
 
 
 def made(folder: Path, text: str, **scope: Any) -> Any:

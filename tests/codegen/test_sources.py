@@ -16,7 +16,7 @@ from jitkernels.attrs.schema.registry import implementation, implementations
 from jitkernels.codegen import c_source, source_protocol
 from jitkernels.codegen.function_ast import parsed
 from jitkernels.codegen.ir_source import IRSource
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import External, Source, inlined, symbol_of
 from jitkernels.core import dtypes
 from jitkernels.errors import BuildError
@@ -76,7 +76,7 @@ def positive(x: Any, n: int) -> int:
     return 0 if n > 0 else 5
 
 
-BASE = LoopNest("doubling", ("double*", "int64"), doubling, extent=1)
+BASE = RangeKernel("doubling", ("double*", "int64"), doubling, extent=1)
 SCRATCH = dataclasses.replace(BASE, body=doubling_with_scratch, workspace=64, workspace_dtype="float64")
 THREADS = dataclasses.replace(BASE, parallel=True)
 TOGETHER = dataclasses.replace(BASE, body=doubling_together, together=two)
@@ -124,7 +124,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
 
 
 def test_every_field_is_tested() -> None:
-    for kind in (LoopNest, c_source.CSource, IRSource):
+    for kind in (RangeKernel, c_source.CSource, IRSource):
         looked_at = {name for base, changes in CHANGES.items() if isinstance(base, kind) for name in changes}
         assert looked_at == {field.name for field in dataclasses.fields(kind)}
 
@@ -146,7 +146,7 @@ def test_every_change_of_code_changes_the_key(base: Any) -> None:
 
 def decisive(source: Any) -> tuple[Any, ...]:
     """Everything but the functions that a source is made from, and the blocks of what has no threads."""
-    if isinstance(source, LoopNest) and not source.parallel:
+    if isinstance(source, RangeKernel) and not source.parallel:
         source = dataclasses.replace(source, block=1)
     values = (getattr(source, field.name) for field in dataclasses.fields(source))
     return (type(source), *(value for value in values if not callable(value)))
@@ -205,11 +205,11 @@ def test_loop_nest_of_llvm_code(form: str, parallel: bool, private_cache: Any) -
 import ctypes, sys
 import llvmlite.binding as llvm, numpy as np
 from jitkernels.runtime.loading import loader as load; from jitkernels.runtime.threads import num_threads as threads
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 DOUBLING = {DOUBLING!r}
 threads.set_num_threads(2)
 body = DOUBLING if {form!r} == "text" else llvm.parse_assembly(DOUBLING).as_bitcode()
-nest = LoopNest("doubling", ("double*", "int64"), body, extent=1, parallel={parallel})
+nest = RangeKernel("doubling", ("double*", "int64"), body, extent=1, parallel={parallel})
 values = np.arange(10000.0)
 function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(load.address_of(nest))
 assert function(values.ctypes.data, values.size) == 0
@@ -248,7 +248,7 @@ def late(x: Any, y: Any, n: int, begin: int, end: int) -> None:
 def test_pointers_are_noalias_only_where_declared() -> None:
     """A loop that carries a value through shared memory keeps its order."""
     arguments = ("double*", "double*", "int64")
-    nest = LoopNest("late", arguments, late, extent=2)
+    nest = RangeKernel("late", arguments, late, extent=2)
     values = np.arange(1.0, 100.0)
     shared = values.copy()
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(

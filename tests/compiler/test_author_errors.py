@@ -7,7 +7,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.attrs.schema.registry import implementation, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.errors import NotUsableError, RegistrationError
 
@@ -85,12 +85,12 @@ def test_functions_without_a_source_are_rejected(toy: Any, made: object) -> None
     with pytest.raises(RegistrationError) as error:
         built(toy.ToyAttr(n=3))
     assert "the function for ToyAttr(n=3" in said(error)
-    assert "a source such as a LoopNest or a CSource" in said(error)
+    assert "a source such as a RangeKernel or a CSource" in said(error)
 
 
 def test_arguments_of_another_function(toy: Any) -> None:
     def mine(attr: Any) -> Any:
-        return LoopNest("mine", ("float*", "int64"), too_few, extent=1)
+        return RangeKernel("mine", ("float*", "int64"), too_few, extent=1)
 
     implements(toy.ToyAttr, name="mine")(mine)
     with pytest.raises(RegistrationError) as error:
@@ -109,7 +109,7 @@ def test_body_of_wrong_arity(toy: Any, body: Callable[..., None]) -> None:
     implements(toy.ToyAttr, name="mine")(lambda attr: toy.nest(attr, body))
     with pytest.raises(RegistrationError) as error:
         built(toy.ToyAttr(n=3))
-    assert "the body of the loop nest for ToyAttr(n=3" in said(error)
+    assert "the body of the range kernel for ToyAttr(n=3" in said(error)
     assert "the 8 parameters (x, table, ids, y, n, m, begin, end)" in said(error)
 
 

@@ -7,6 +7,7 @@ import pytest
 from processes import python
 
 import jitkernels as jk
+from jitkernels.codegen import range_kernel
 from jitkernels.core import moved_modules
 
 
@@ -48,3 +49,10 @@ new = importlib.import_module("jitkernels.{new}")
 assert old is new and new.__spec__.name == "jitkernels.{new}"
 """
     python(code)
+
+
+def test_the_old_name_of_a_class_is_deprecated() -> None:
+    with pytest.deprecated_call(match="LoopNest is called RangeKernel"):
+        assert vars(range_kernel)["__getattr__"]("LoopNest") is range_kernel.RangeKernel
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        vars(range_kernel)["__getattr__"]("Nothing")

@@ -13,7 +13,7 @@ from jitkernels.attrs.schema.base import Case, KernelAttr, Tolerance, cases, who
 from jitkernels.attrs.schema.registry import all_rows, implements
 from jitkernels.attrs.schema.schema_queries import integer_options_of
 from jitkernels.attrs.schema.signature import AnyArray, Argument
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.dispatch.operators import Everyday
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, JitKernelsError, RegistrationError
 
@@ -74,7 +74,7 @@ def counted(attr: ToyCountAttr, y: AnyArray) -> None:
     y[...] = attr.start + np.arange(attr.n)
 
 
-def repeated_nest(attr: ToyRepeatAttr) -> LoopNest:
+def repeated_nest(attr: ToyRepeatAttr) -> RangeKernel:
     number = np.dtype(attr.dtype).type
 
     def body(x: Any, y: Any, rows: int, n: int, k: int, seed: int, begin: int, end: int) -> None:
@@ -82,17 +82,17 @@ def repeated_nest(attr: ToyRepeatAttr) -> LoopNest:
             for j in range(k):
                 y[i * k + j] = x[i * n + j % n] + number(seed)
 
-    return LoopNest(f"toy_repeat_{attr.dtype}", attr.signature().c_arguments, body, extent=2)
+    return RangeKernel(f"toy_repeat_{attr.dtype}", attr.signature().c_arguments, body, extent=2)
 
 
-def counted_nest(attr: ToyCountAttr) -> LoopNest:
+def counted_nest(attr: ToyCountAttr) -> RangeKernel:
     number = np.dtype(attr.dtype).type
 
     def body(y: Any, n: int, start: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             y[i] = number(start + i)
 
-    return LoopNest(f"toy_count_{attr.dtype}", attr.signature().c_arguments, body, extent=1)
+    return RangeKernel(f"toy_count_{attr.dtype}", attr.signature().c_arguments, body, extent=1)
 
 
 ROWS: Sequence[tuple[Any, Any, Any]] = ((ToyRepeatAttr, repeated, repeated_nest), (ToyCountAttr, counted, counted_nest))

@@ -230,7 +230,7 @@ def test_casting_nests_that_cannot_be_built(fresh: Path, monkeypatch: pytest.Mon
     def refused(self: Any, symbol: str) -> bytes:
         raise BuildError("no compiler")
 
-    monkeypatch.setattr("jitkernels.codegen.range_kernel.LoopNest.object_code", refused)
+    monkeypatch.setattr("jitkernels.codegen.range_kernel.RangeKernel.object_code", refused)
     for _ in range(3):
         assert bits(jk.vmul(*given)) == bits(np.multiply(*given, dtype=np.float64))
     assert nests(jk.VMulAttr) == [0]

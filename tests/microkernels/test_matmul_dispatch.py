@@ -120,7 +120,7 @@ def test_products_are_kernels_whatever_was_measured(monkeypatch: pytest.MonkeyPa
 def test_texts_of_kernels_are_generated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """For all products of a process in equal layouts."""
     jk.jit(lambda x, w: x @ w)(array(9, 8), array(8, 7))
-    monkeypatch.setattr(runtime_select, "runtime_select_nest", None)
+    monkeypatch.setattr(runtime_select, "runtime_select_kernel", None)
     jk.jit(lambda x, w: x @ w)(array(90, 80), array(80, 7))
 
 

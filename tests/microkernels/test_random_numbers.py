@@ -10,7 +10,7 @@ from oracles.random_numbers import philox as oracle_philox
 import jitkernels as jk
 from jitkernels.attrs.schema.registry import implementation
 from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.microkernels.maths.philox import philox
 from jitkernels.refer.random_numbers import philox as reference_philox
@@ -45,7 +45,7 @@ def _compiled(given: AnyArray) -> AnyArray:
         words[2] = c
         words[3] = d
 
-    nest = LoopNest("philox", ("uint64*", "uint64*", "int64"), body, extent=2)
+    nest = RangeKernel("philox", ("uint64*", "uint64*", "int64"), body, extent=2)
     words = np.zeros(4, np.uint64)
     entry = loader.entry_of(nest, nest.arguments)
     import ctypes

@@ -146,6 +146,6 @@ def test_archives_contain_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def load_nest() -> Any:
     from jitkernels.attrs.matmul import MatMulAttr
     from jitkernels.core.cpu_target import target
-    from jitkernels.microkernels.gemm.direct_dynamic import direct_dynamic_nest
+    from jitkernels.microkernels.gemm.direct_dynamic import direct_dynamic_kernel
 
-    return direct_dynamic_nest(MatMulAttr(m=1, n=1, k=1, dtype="float32"), target())
+    return direct_dynamic_kernel(MatMulAttr(m=1, n=1, k=1, dtype="float32"), target())

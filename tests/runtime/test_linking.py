@@ -15,7 +15,7 @@ from processes import python
 import jitkernels as jk
 from jitkernels.attrs.schema.registry import implementation, implements
 from jitkernels.codegen import error_status
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Source, symbol_of
 from jitkernels.dispatch.kernel import Kernel, scalar_words
 from jitkernels.errors import BuildError, WorkspaceError
@@ -49,11 +49,11 @@ def test_ranges_add_up_to_the_serial_entry(row: cases.Row, name: str, restored_t
     jk.set_num_threads(1)
     for attr in cases.evenly(cases.in_scope(row, name), MOST_ATTRS):
         for nest in sources(attr, name):
-            if isinstance(nest, LoopNest):
+            if isinstance(nest, RangeKernel):
                 _check_parts(attr, nest)
 
 
-def _check_parts(attr: jk.KernelAttr, nest: LoopNest) -> None:
+def _check_parts(attr: jk.KernelAttr, nest: RangeKernel) -> None:
     parts = attr.signature().sample(1)
     before = [array.copy() for array in parts]
     given = words(attr, parts)
@@ -106,28 +106,28 @@ def test_components_of_every_implementation(name: str, fresh: Any) -> None:
         assert (values == expected).all()
 
 
-def _squaring(multiply: Any) -> LoopNest:
+def _squaring(multiply: Any) -> RangeKernel:
     def body(x: Any, n: int, begin: int, end: int) -> Any:
         return multiply(x, x, x, n)
 
-    return LoopNest("squaring", ("float*", "int64"), body, extent=1)
+    return RangeKernel("squaring", ("float*", "int64"), body, extent=1)
 
 
-def _needy(name: str, workspace: int = HUGE) -> LoopNest:
+def _needy(name: str, workspace: int = HUGE) -> RangeKernel:
     def body(x: Any, n: int, workspace: Any, begin: int, end: int) -> None:
         for i in range(begin, end):
             x[i] = x[i] + workspace[0] * 0
 
-    return LoopNest(name, ("float*", "int64"), body, extent=1, workspace=workspace, workspace_dtype="float32")
+    return RangeKernel(name, ("float*", "int64"), body, extent=1, workspace=workspace, workspace_dtype="float32")
 
 
-def _calling(inner: LoopNest, parallel: bool) -> LoopNest:
+def _calling(inner: RangeKernel, parallel: bool) -> RangeKernel:
     called = loader.range_of(inner, inner.arguments)
 
     def body(x: Any, n: int, begin: int, end: int) -> Any:
         return called(x, n, begin, end)
 
-    return LoopNest("calling", ("float*", "int64"), body, extent=1, parallel=parallel)
+    return RangeKernel("calling", ("float*", "int64"), body, extent=1, parallel=parallel)
 
 
 @pytest.mark.parametrize("parallel", [False, True])
@@ -153,11 +153,11 @@ def test_workspace_errors_of_components_are_raised(toy: Any, fresh: Any) -> None
     inner = _needy("greedy_component")
     called = loader.range_of(inner, inner.arguments)
 
-    def needs_too_much(attr: Any) -> LoopNest:
+    def needs_too_much(attr: Any) -> RangeKernel:
         def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> Any:
             return called(y, n, begin, end)
 
-        return LoopNest("outer", attr.signature().c_arguments, body, extent=4)
+        return RangeKernel("outer", attr.signature().c_arguments, body, extent=4)
 
     implements(toy.ToyAttr, name="mine")(needs_too_much)
     attr = toy.ToyAttr(n=9)
@@ -171,7 +171,7 @@ def test_a_body_returns_a_status_or_nothing() -> None:
         return 0.5
 
     with pytest.raises(BuildError, match=r"body \(.*\): expected to return nothing, or an int"):
-        loader.address_of(LoopNest("strange", ("float*", "int64"), body, extent=1))
+        loader.address_of(RangeKernel("strange", ("float*", "int64"), body, extent=1))
 
 
 NESTED = """
@@ -179,7 +179,7 @@ import ctypes, os
 import numpy as np
 import jitkernels as jk
 from jitkernels.runtime.loading import loader as load
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.attrs.schema.registry import implementation
 
 jk.set_num_threads(3)
@@ -194,7 +194,7 @@ def body(x, y, rows, n, begin, end):
             return status
     return 0
 
-nest = LoopNest("nested", ("float*", "float*", "int64", "int64"), body, extent=2, parallel=True)
+nest = RangeKernel("nested", ("float*", "float*", "int64", "int64"), body, extent=2, parallel=True)
 x, y = np.ones(1 << 16, np.float32), np.zeros(1 << 16, np.float32)
 address = load.address_of(nest)
 function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)(address)

@@ -285,7 +285,7 @@ def test_fewer_features(private_cache: Path, tmp_path: Path) -> None:
 
 
 LOOPS = '''
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined
 
 STEP = 10
@@ -303,7 +303,7 @@ def nest():
     def body(x, n, begin, end):
         for i in range(begin, end):
             x[i] = helper(x[i])
-    return LoopNest("edited", ("double*", "int64"), body, extent=1)
+    return RangeKernel("edited", ("double*", "int64"), body, extent=1)
 '''
 USE_LOOPS = (
     PREPARE

@@ -9,7 +9,7 @@ import pytest
 from processes import python
 
 from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.microkernels.team_barrier import Team, claim_share, finish_share, shares_pending, yield_core
 from jitkernels.runtime.loading import loader
 from jitkernels.runtime.threads import team_size
@@ -51,7 +51,7 @@ def members(wanted: int) -> int:
 
 def called() -> Any:
     """The C function."""
-    nest = LoopNest("rounds", ARGUMENTS, body, extent=2, together=members, flags=(), names=NAMES)
+    nest = RangeKernel("rounds", ARGUMENTS, body, extent=2, together=members, flags=(), names=NAMES)
     kinds = [ctypes.c_void_p, *[ctypes.c_int64] * 3]
     return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(loader.address_of(nest))
 

@@ -19,7 +19,7 @@ import toy
 
 import jitkernels as jk
 from jitkernels.attrs.schema.registry import all_rows, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.tools import testing
 
 Numbers: TypeAlias = "itertools.count[int]"
@@ -36,7 +36,7 @@ def watched(seconds: int = TIMEOUT_SECONDS) -> None:
 def plant(*, cold: bool) -> None:
     """Register a kernel of the toy row; with `cold`, every attr needs a new compilation."""
 
-    def of_its_own(attr: toy.ToyAttr) -> LoopNest:
+    def of_its_own(attr: toy.ToyAttr) -> RangeKernel:
         return dataclasses.replace(toy.right(attr), name=f"toy_{attr.n}")
 
     implements(toy.ToyAttr, name="gen")(of_its_own if cold else toy.right)

@@ -228,7 +228,7 @@ def test_a_row_reduction(recipes: dict[str, list[tuple[str, str]]], copy: Copy) 
 
 
 def test_arguments_by_name(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
-    copy.write(recipes["The language of loop nests"])
+    copy.write(recipes["The kernel language"])
     printed = copy.python("-c", CHECK_NAMES).splitlines()
     assert printed == ["[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]", "[[2.0, 2.0, 2.0], [3.0, 3.0, 3.0]]"]
 

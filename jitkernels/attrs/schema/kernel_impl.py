@@ -101,7 +101,7 @@ class Implementation:
         own = getattr(source, "__dict__", ())  # the property `text` itself may be expensive
         if not all(name in own or hasattr(type(source), name) for name in ("name", "text", "externals")):
             raise self._mistake(
-                "the function", attr, "a source such as a LoopNest or a CSource, or a cffi function", source
+                "the function", attr, "a source such as a RangeKernel or a CSource, or a cffi function", source
             )
         expected = attr.signature().c_arguments
         arguments = tuple(getattr(source, "arguments", expected))
@@ -133,7 +133,9 @@ class Implementation:
         names = [*code_arguments.args, *(name for name in (code_arguments.varargs, code_arguments.varkw) if name)]
         if len(names) != len(expected):
             wanted = f"the {len(expected)} parameters ({', '.join(expected)})"
-            raise self._mistake("the body of the loop nest", attr, wanted, _Text(f"{len(names)}: ({', '.join(names)})"))
+            raise self._mistake(
+                "the body of the range kernel", attr, wanted, _Text(f"{len(names)}: ({', '.join(names)})")
+            )
 
     def check_reference(self, attr: KernelAttr) -> None:
         """Raise RegistrationError unless `function` takes the attr and every array."""

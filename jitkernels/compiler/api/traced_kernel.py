@@ -19,7 +19,7 @@ from jitkernels.attrs.schema.registry import Variant as Choice
 from jitkernels.attrs.schema.schema_queries import specialised_extents_of, trailing_of
 from jitkernels.codegen.function_ast import lines_of
 from jitkernels.codegen.numba_functions import numba_version
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import DeferredIR, references
 from jitkernels.core import cpu_target
 from jitkernels.core.hashing import sha256
@@ -37,7 +37,7 @@ ACROSS, REDUCED = (4, 8, 2), (8, 4, 2)
 """The same of steps down columns, and where columns are reduced: so much of each row that memory is read in runs."""
 
 
-def nest(
+def range_kernel(
     attr: KernelAttr,
     reference: Callable[..., None],
     unroll: int,
@@ -45,8 +45,8 @@ def nest(
     stream: bool,
     parallel: bool,
     backend: str = "native",
-) -> LoopNest:
-    """The loop nest of a row's reference, which runs over the first extent of its last array.
+) -> RangeKernel:
+    """The range kernel of a row's reference, which runs over the first extent of its last array.
 
     `backend`: the code generator that makes it, as of `JitConfig`.
     """
@@ -80,10 +80,10 @@ def nest(
     if backend == "numba":
         key.append(f"; by numba {numba_version()}")
     converts = len(set(own)) == 1
-    return nest_along(attr, along, key, make, vector_bytes, parallel=parallel, converts=converts)
+    return range_kernel_along(attr, along, key, make, vector_bytes, parallel=parallel, converts=converts)
 
 
-def nest_along(
+def range_kernel_along(
     attr: KernelAttr,
     along: str,
     key: Sequence[str],
@@ -92,10 +92,10 @@ def nest_along(
     *,
     parallel: bool,
     converts: bool = False,
-) -> LoopNest:
-    """A loop nest over one extent, whose LLVM IR the compiler makes of what the `key` says."""
+) -> RangeKernel:
+    """A range kernel over one extent, whose LLVM IR the compiler makes of what the `key` says."""
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         "_".join([attr.name, *([attr.fields()["dtype"]] if "dtype" in attr.fields() else [])]),
         signature.c_arguments,
         DeferredIR("\n".join([*key, f"; by the compiler {compiler()}"]), make),
@@ -149,16 +149,16 @@ def register(
 
     def made(
         attr: KernelAttr, unroll: int = UNROLLS[0], vector_bytes: int = 64, stream: bool = False, parallel: bool = False
-    ) -> LoopNest:
-        return nest(attr, reference, unroll, vector_bytes, stream, parallel)
+    ) -> RangeKernel:
+        return range_kernel(attr, reference, unroll, vector_bytes, stream, parallel)
 
     if by_hand is None:
         implements(row, name="gen", variants=variants)(made)
         return
     written = by_hand
 
-    def gen(attr: KernelAttr, **variant: Any) -> LoopNest:
-        found: LoopNest = (written.function if attr.fields()["dtype"] in others else made)(attr, **variant)
+    def gen(attr: KernelAttr, **variant: Any) -> RangeKernel:
+        found: RangeKernel = (written.function if attr.fields()["dtype"] in others else made)(attr, **variant)
         return found
 
     def of_both(attr: KernelAttr) -> Sequence[Choice]:
@@ -175,8 +175,8 @@ def register_numba(
     `others` are the dtypes of which the reference does not compile.
     """
 
-    def numba(attr: KernelAttr, parallel: bool = False) -> LoopNest:
-        return nest(attr, reference, UNROLLS[0], 64, False, parallel, "numba")
+    def numba(attr: KernelAttr, parallel: bool = False) -> RangeKernel:
+        return range_kernel(attr, reference, UNROLLS[0], 64, False, parallel, "numba")
 
     def can_be_used(attr: KernelAttr) -> bool | str:
         fields = attr.fields()

@@ -22,7 +22,7 @@ from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.lowering import autotune_nest, autotune_program, backends, lower_graph
 from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram, aligned_memory
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.core import cpu_target
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, NotUsableError, shown
@@ -128,7 +128,7 @@ class TunedCall:
 
     def _kernels(self, left: Callable[[float], float]) -> list[Explanation]:
         """Tune the nests and products alone, in the order of their time."""
-        collected: list[tuple[Nest, autotune_nest.FusedNest]] = []
+        collected: list[tuple[LoopNest, autotune_nest.FusedNest]] = []
 
         def collect(request: NestRequest) -> NestSchedule | None:
             own_kernel = autotune_nest.fused_nest(request)

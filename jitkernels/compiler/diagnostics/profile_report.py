@@ -10,7 +10,7 @@ from jitkernels.compiler.diagnostics.kernel_summary import Group, group_of, grou
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.lowering.profile_counters import Profile, SizeCounters
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 
 OPERATIONS_WITHOUT_ARITHMETIC = frozenset({"input", "constant", "extent", "view", "cast", "reshape", "placed", "copy"})
 """Operations that do no arithmetic."""
@@ -151,7 +151,7 @@ def _work(group: Group, values: Mapping[str, int]) -> tuple[int, int]:
 
 def _bytes(part: Any, values: Mapping[str, int]) -> int:
     """Bytes that one run of a part moves: of an array that it needs a slice of, that slice."""
-    if isinstance(part, Nest):
+    if isinstance(part, LoopNest):
         stored = {store.region.root for store in part.stores}
         return sum(_size(node, values) for node in stored) + sum(
             min(_size(leaf, values), symbolic_dims.evaluated(steps, values) * np.dtype(leaf.dtype).itemsize)

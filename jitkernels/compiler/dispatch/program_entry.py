@@ -20,7 +20,7 @@ from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.ir.symbolic_dims import Guard
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment, empty_segment
 from jitkernels.compiler.schedule.kernel_step import KernelCall
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.update_in_place import memory_of
 from jitkernels.core.frozen_dataclass import record
@@ -219,7 +219,7 @@ def _writes_before_checks(program: CompiledProgram) -> bool:
     nests = [nest for step in program.steps if isinstance(step, Segment) for nest in step.nests]
     written = False
     for nest in nests:
-        targets = [store.target for store in nest.stores] if isinstance(nest, Nest) else [nest.node]
+        targets = [store.target for store in nest.stores] if isinstance(nest, LoopNest) else [nest.node]
         if isinstance(nest, KernelCall | NumpyCall):
             targets = nest.items
         if isinstance(nest, NumpyCall) and written:
@@ -238,7 +238,7 @@ def _writes_before_checks(program: CompiledProgram) -> bool:
 def _argument(program: CompiledProgram, node: Node, segment: Segment) -> call_abi.ArrayArgument:
     strides = node.options.get("strides") or builder.contiguous(node.shape)
     whole = symbolic_dims.key_of_shape(strides) == symbolic_dims.key_of_shape(builder.contiguous(node.shape))
-    nests = [nest for nest in segment.nests if isinstance(nest, Nest)]
+    nests = [nest for nest in segment.nests if isinstance(nest, LoopNest)]
     alone = len(segment.nests) == 1 and len(nests) == 1 and not nests[0].rows and not program.orders
     same_place = all(
         node not in region.access_maps

@@ -16,7 +16,7 @@ from jitkernels.compiler.ir.graph import Graph
 from jitkernels.compiler.ir.symbolic_dims import Extent, Guard, Scope
 from jitkernels.compiler.lowering import autotune_nest, heuristics
 from jitkernels.compiler.lowering.build_segment import Choose, NestRequest
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.core import cache_dirs, cpu_target
 from jitkernels.errors import AttrError
 from jitkernels.runtime.threads.num_threads import get_num_threads
@@ -36,7 +36,7 @@ class ProgramVariant:
     config: JitConfig
     variant: Mapping[str, Any] = field(default_factory=dict)
     choose: Choose | None = None
-    nests: list[Nest] = field(default_factory=list)
+    nests: list[LoopNest] = field(default_factory=list)
 
     @property
     def description(self) -> str:

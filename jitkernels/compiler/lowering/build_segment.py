@@ -34,7 +34,7 @@ from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segme
 from jitkernels.compiler.memory.lifetimes import Unit
 from jitkernels.compiler.schedule.fusion import UnfusedStep
 from jitkernels.compiler.schedule.kernel_step import KernelCall
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.region_stages import scatter_written_words
@@ -56,7 +56,7 @@ So many usually come from an unrolled outer loop, where each is a small part of 
 class NestRequest:
     """What the choice of a nest's schedule depends on. `cost`: additions per element; `unroll`: the default factor."""
 
-    nest: Nest
+    nest: LoopNest
     arrays: Mapping[Node, StridedArray]
     scope: Scope
     cost: float
@@ -65,7 +65,7 @@ class NestRequest:
 
 Choose = Callable[[NestRequest], NestSchedule | None]
 """Chooses the schedule of a nest; None for the default."""
-Step = Nest | MatMulStep | Flow | KernelCall | NumpyCall
+Step = LoopNest | MatMulStep | Flow | KernelCall | NumpyCall
 
 
 @dataclass
@@ -116,7 +116,7 @@ class SegmentBuilder:
                 self._flow(step, f"flow{number}")
             elif isinstance(step, MatMulStep):
                 product = step
-            elif isinstance(step, Nest):
+            elif isinstance(step, LoopNest):
                 if not step.is_empty:
                     self._nest(step, f"nest{number}", product)
                     product = None
@@ -139,7 +139,7 @@ class SegmentBuilder:
                 if isinstance(step, MatMulStep):
                     products[own] = step.node
                     inner._product(step, own)
-                elif isinstance(step, Nest):
+                elif isinstance(step, LoopNest):
                     if not step.is_empty:
                         inner._nest(step, own, None)
                 elif isinstance(step, KernelCall | NumpyCall):
@@ -245,7 +245,7 @@ class SegmentBuilder:
         bails_out = isinstance(call, NumpyCall)
         self.calls.append(SegmentCall(name, None, call.work, bails_out=bails_out, clock=self._clock(call)))
 
-    def _nest(self, nest: Nest, name: str, product: MatMulStep | None) -> None:
+    def _nest(self, nest: LoopNest, name: str, product: MatMulStep | None) -> None:
         """The code of a loop nest and its call; the nest may be the epilogue of the `product` before it."""
         emitter = self._emitter(nest, name, self._variant(nest, follows=product is not None))
         accesses = parallel_region.accesses_of(emitter)
@@ -289,7 +289,7 @@ class SegmentBuilder:
         can_run_as_epilogue = is_fused and gemm_epilogue_rows.can_run_as_epilogue(product, emitter, self.arrays)
         return product.with_row_callback(in_parts=self._is_in_parts(product)) if can_run_as_epilogue else None
 
-    def _variant(self, nest: Nest, *, follows: bool) -> NestSchedule:
+    def _variant(self, nest: LoopNest, *, follows: bool) -> NestSchedule:
         """The variant of a nest: the measured one, or one by heuristics."""
         unroll = heuristics.unroll(nest, self.arrays)
         request = NestRequest(nest, self.arrays, self.scope, nest.cost, unroll)
@@ -304,22 +304,22 @@ class SegmentBuilder:
         is_delicate = self.emitted is None and not self.has_flows and _is_delicate(nest, self.program)
         return replace(chosen, keeps_fp_flags_exact=is_delicate, any_size=self.emitted is not None)
 
-    def _guess(self, nest: Nest) -> NestSchedule | None:  # noqa: ARG002  # InnerMaker uses it
+    def _guess(self, nest: LoopNest) -> NestSchedule | None:  # noqa: ARG002  # InnerMaker uses it
         """The variant of a nest by its context; None for the one by its operations."""
         return None
 
-    def _is_inlined(self, nest: Nest) -> bool:  # noqa: ARG002  # InnerMaker uses it
+    def _is_inlined(self, nest: LoopNest) -> bool:  # noqa: ARG002  # InnerMaker uses it
         """Whether to inline a nest into its caller."""
         return False
 
-    def _emitter(self, nest: Nest, name: str, variant: NestSchedule) -> NestEmitter:
+    def _emitter(self, nest: LoopNest, name: str, variant: NestSchedule) -> NestEmitter:
         emitter = NestEmitter(nest, self.arrays, self._function(), variant, name)
         if self.emitted is not None or not serves(emitter):
             return emitter
         self.shares = True
         return BlockwiseEmitter(nest, self.arrays, self._function(), variant, name)
 
-    def _clock(self, part: Nest | MatMulStep | Flow | KernelCall | NumpyCall) -> Clock | None:
+    def _clock(self, part: LoopNest | MatMulStep | Flow | KernelCall | NumpyCall) -> Clock | None:
         return self.program.profile.clock(part) if self.program.profile is not None else None
 
     def _function(self) -> FunctionBuilder:
@@ -334,7 +334,7 @@ class RegionNestBuilder(SegmentBuilder):
     fresh: AbstractSet[int] = frozenset()
     """Frame slots of arrays whose elements are stored in the same iterations."""
 
-    def _guess(self, nest: Nest) -> NestSchedule | None:
+    def _guess(self, nest: LoopNest) -> NestSchedule | None:
         """The variant of a nest inside a loop; None for the default.
 
         Its data is cached since the last iteration, so that vectors across cache lines dominate the time; for short
@@ -362,20 +362,20 @@ class RegionNestBuilder(SegmentBuilder):
         symbols = self.program.symbols
         return FunctionBuilder(self.library, {**symbols, DIRECTION: len(self.program.words) + len(symbols)})
 
-    def _is_inlined(self, nest: Nest) -> bool:
+    def _is_inlined(self, nest: LoopNest) -> bool:
         """Whether a nest computes scalars only: inlined, these stay in registers and their users start earlier."""
         return not any(store.target.ndim for store in nest.stores)
 
-    def _emitter(self, nest: Nest, name: str, variant: NestSchedule) -> NestEmitter:
+    def _emitter(self, nest: LoopNest, name: str, variant: NestSchedule) -> NestEmitter:
         return NestEmitter(nest, self.arrays, self._function(), variant, name)
 
 
-def _sums(nest: Nest) -> bool:
+def _sums(nest: LoopNest) -> bool:
     """Whether a nest sums floats, in an order of its own that rounds differently anyway."""
     return any(one.options["kind"] == "sum" and one.dtype in FLOATS for one in nest.reductions)
 
 
-def _is_delicate(nest: Nest, program: CompiledProgram) -> bool:
+def _is_delicate(nest: LoopNest, program: CompiledProgram) -> bool:
     """Whether inactive lanes could set floating-point flags that a warning reports.
 
     A program that overwrites its arguments can only report errors by the flags.

@@ -19,7 +19,7 @@ from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.lowering.profile_counters import Profile
 from jitkernels.compiler.memory.arena import Arena
 from jitkernels.compiler.schedule.kernel_step import KernelCall
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.update_in_place import memory_of
@@ -40,7 +40,7 @@ class Segment:
     `polls`: it polls for signals, so that Python code may run meanwhile; or it `calls_python`.
     """
 
-    nests: list[Nest | MatMulStep | Flow | KernelCall | NumpyCall] = field(repr=False)
+    nests: list[LoopNest | MatMulStep | Flow | KernelCall | NumpyCall] = field(repr=False)
     source: module_text.Fused
     work: Number
     cached: bool = True

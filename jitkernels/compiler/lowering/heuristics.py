@@ -10,7 +10,7 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.partial_stores import BY_NUMBERS
 
 STREAM_BYTES = 1 << 24
@@ -38,12 +38,12 @@ COSTLY_FUNCTIONS_OF = {
 """For each dtype, `COSTLY_FUNCTIONS` and the functions for which the same holds in this precision only."""
 
 
-def stream(nest: Nest) -> int:
+def stream(nest: LoopNest) -> int:
     """Bytes of the result from which on to use streaming stores; 0 for never, where computing takes longer."""
     return STREAM_BYTES if nest.cost < 24 else 0
 
 
-def is_stencil(nest: Nest) -> bool:
+def is_stencil(nest: LoopNest) -> bool:
     """Whether an array is read with several access maps for one result, most of them not aligned to cache lines."""
     return not nest.reductions and any(
         leaf.shape and _are_near([*region.access_maps[leaf].values()])
@@ -64,7 +64,7 @@ def _is_near(first: IndexMap, second: IndexMap) -> bool:
     return any(bool(steps or other_steps) for (a, steps), (b, other_steps) in pairs if steps != other_steps or a - b)
 
 
-def unroll(nest: Nest, arrays: Mapping[Node, StridedArray]) -> int:
+def unroll(nest: LoopNest, arrays: Mapping[Node, StridedArray]) -> int:
     """The unroll factor: vectors per step."""
     if any(access_map.adds(store.region.root) for store in nest.stores):
         return 1  # scatter-adds run lane by lane
@@ -85,7 +85,7 @@ def unroll(nest: Nest, arrays: Mapping[Node, StridedArray]) -> int:
     return most
 
 
-def _moved(nest: Nest, arrays: Mapping[Node, StridedArray]) -> int:
+def _moved(nest: LoopNest, arrays: Mapping[Node, StridedArray]) -> int:
     """Vectors loaded and stored per result: several for lanes at small strides."""
     read: dict[Any, int] = {}
     written = 0

@@ -25,7 +25,7 @@ from jitkernels.compiler.schedule import gemm_epilogue, kernel_step, matmul_step
 from jitkernels.compiler.schedule.fusion import UnfusedStep, schedule_graph
 from jitkernels.compiler.schedule.gemm_epilogue import Step
 from jitkernels.compiler.schedule.kernel_step import KernelCall
-from jitkernels.compiler.schedule.loop_nest import Nest, Store
+from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.partial_stores import is_reshaped_input
@@ -184,7 +184,7 @@ class _BufferAssignment:
             elif isinstance(step, KernelCall | NumpyCall):
                 for node in step.items:
                     self._allocate(node)
-            elif isinstance(step, Nest):
+            elif isinstance(step, LoopNest):
                 for store in step.stores:
                     if store.target not in self.arrays:
                         self._store(time, store)
@@ -278,9 +278,9 @@ def _largest(shape: Sequence[Number]) -> tuple[Number, ...]:
     return tuple(bounds)
 
 
-def _lower_step(step: Nest | UnfusedStep, results: Sequence[Node]) -> Step:
+def _lower_step(step: LoopNest | UnfusedStep, results: Sequence[Node]) -> Step:
     """A step as a GEMM call if its operands are contiguous matrices, as a control-flow step, or as it is."""
-    if isinstance(step, Nest):
+    if isinstance(step, LoopNest):
         return step
     node = step.node
     if region_memory.is_control_flow(node):

@@ -25,7 +25,7 @@ from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule import fusion_region, matmul_step
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_direction import Directions
-from jitkernels.compiler.schedule.loop_nest import Nest, Store
+from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 from jitkernels.compiler.schedule.partial_stores import broadcast_copy, has_partial_stores, partial_stores_of
 from jitkernels.compiler.schedule.reduction_epilogue import ReductionEpilogues
 from jitkernels.compiler.schedule.update_in_place import (
@@ -44,7 +44,7 @@ class UnfusedStep:
     node: Node
 
 
-Step = Nest | UnfusedStep
+Step = LoopNest | UnfusedStep
 
 
 @dataclass
@@ -150,7 +150,7 @@ def _written(graph: Graph, shared: dict[Node, Node], kept: set[Node]) -> list[St
         if memory_of(value, shared) is not target:
             region = FusionRegion(broadcast_copy(value, target.shape), kept)
             rows, columns, order = split(region)
-            results.append(Nest(rows, columns, [Store(region, order, target)]))
+            results.append(LoopNest(rows, columns, [Store(region, order, target)]))
     return results
 
 
@@ -257,7 +257,7 @@ class _NestGrouping:
                 step_index = self._add_to_nest(max(earliest, barrier), store)
                 if step_index is None:
                     step_index = len(steps)
-                    steps.append(Nest(rows, columns, [store]))
+                    steps.append(LoopNest(rows, columns, [store]))
                 step_of[node] = max(step_index, step_of.get(node, -1))
                 if node in self.checks:
                     last_check = max(last_check, step_index)
@@ -273,7 +273,7 @@ class _NestGrouping:
         rows, columns, _ = split(store.region)
         for i in range(len(self.steps) - 1, max(after, 0) - 1, -1) if self.most_inputs else ():
             step = self.steps[i]
-            if not isinstance(step, Nest) or not _same(step.rows, rows):
+            if not isinstance(step, LoopNest) or not _same(step.rows, rows):
                 continue
             if any((other.target in self.checks) != (store.target in self.checks) for other in step.stores):
                 continue  # checks run before any store
@@ -306,7 +306,7 @@ class _NestGrouping:
             for leaf in reader.region.leaves
         )
 
-    def _is_fusible_with_producer(self, nest: Nest, store: Store, step: int) -> bool:
+    def _is_fusible_with_producer(self, nest: LoopNest, store: Store, step: int) -> bool:
         """Return whether an output can read other outputs of the same nest from registers, at the same access map."""
         stores = {other.target: other for other in nest.stores}
         needed = {leaf for leaf in store.region.leaves if self.step_of.get(leaf) == step}

@@ -2,7 +2,7 @@
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemm.gemm_arguments import Operands
@@ -17,8 +17,8 @@ def pair_of(attr: MatMulBatchedAttr) -> MatMulAttr:
     return MatMulAttr(m=attr.m, n=attr.n, k=attr.k, trans_a=attr.trans_a, trans_b=attr.trans_b, dtype=attr.dtype)
 
 
-def batched_nest(attr: MatMulBatchedAttr, pair: LoopNest, *, parallel: bool) -> LoopNest:
-    """Make the loop nest that calls the nest of one GEMM for each pair; threads split the pairs if it is `parallel`."""
+def batched_kernel(attr: MatMulBatchedAttr, pair: RangeKernel, *, parallel: bool) -> RangeKernel:
+    """Make the range kernel that calls one GEMM for each pair, which threads split if it is `parallel`."""
     product = loader.entry_of(pair, pair.arguments)
 
     def body(operands: Operands, m: int, n: int, k: int, begin: int, end: int) -> int:
@@ -28,7 +28,7 @@ def batched_nest(attr: MatMulBatchedAttr, pair: LoopNest, *, parallel: bool) -> 
         return status
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"matmul_batched_{attr.dtype}",
         signature.c_arguments,
         body,

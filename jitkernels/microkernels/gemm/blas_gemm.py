@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.schema.registry import Variant
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart, Operands
 
@@ -36,7 +36,7 @@ def variants(attr: Any) -> list[Variant]:
 
 
 def adapt_cblas_gemm(gemm: Any) -> Any:
-    """Wrap a ``cblas_?gemm`` for `gemm_nest`: it reports no failure, so the status is 0."""
+    """Wrap a ``cblas_?gemm`` for `gemm_kernel`: it reports no failure, so the status is 0."""
 
     @inlined()
     def call(
@@ -51,8 +51,8 @@ def adapt_cblas_gemm(gemm: Any) -> Any:
     return call
 
 
-def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: bool, *, name: str) -> LoopNest:
-    """Make the loop nest ``c = op(a) @ op(b) + beta * c``, which threads split along the longer side of c.
+def gemm_kernel(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: bool, *, name: str) -> RangeKernel:
+    """Make the range kernel ``c = op(a) @ op(b) + beta * c``, which threads split along the longer side of c.
 
     `gemm` takes those of ``cblas_?gemm`` as records, and returns a status. Without threads nothing is split, so the
     source is the same for all sizes: callers include it in sources of their own, which serve any size.
@@ -82,7 +82,7 @@ def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: boo
         return status
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"matmul_{name}",
         signature.c_arguments,
         body,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.gemm.blas_gemm import HALF_MIN_BLAS_EXTENT
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart, Operands
@@ -40,8 +40,8 @@ def is_exact(product: Callable[[int, int, int, int], object]) -> bool:
 
 def int8_nest(
     attr: MatMulInt8Attr, gemm: Any, enter: Any, leave: Any, parallel: bool, *, name: str, flips: bool
-) -> LoopNest:
-    """Make the loop nest ``c = a @ op(b)``, split along the longer side of c; serial nests share one source.
+) -> RangeKernel:
+    """Make the range kernel ``c = a @ op(b)``, split along the longer side of c; serial kernels share one source.
 
     `gemm` takes (extents, a, b, c, zero), where `zero` points to an integer, and b and c are matrices that begin at
     their data; it returns a status. flips: the library reads A as uint8, that is int8 values plus 128.
@@ -68,7 +68,7 @@ def int8_nest(
         return ZERO + (end - begin if by_rows else m) * k if flips else ZERO
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"matmul_int8_{name}",
         signature.c_arguments,
         body,

@@ -204,7 +204,7 @@ def dot_choice(product: Product, target: Target) -> dict[str, Any]:
 
 
 def few_columns_of(trans_a: bool, trans_b: bool) -> Any:
-    """Return the predicate (m, n, k) -> bool: C is best computed by the nest for few columns.
+    """Return the predicate (m, n, k) -> bool: C is best computed by the kernel for few columns.
 
     For few rows, apply it to ``op(B).T @ op(A).T``.
     """

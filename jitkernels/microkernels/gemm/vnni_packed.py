@@ -1,6 +1,6 @@
 """Packed GEMM of int8 or bfloat16: panels of words, each of which holds several steps along k.
 
-The nest packs a block of B, all of k deep, into panels of 32 columns, and a block of A into panels of 12 rows. Sums
+The kernel packs a block of B, all of k deep, into panels of 32 columns, and a block of A into panels of 12 rows. Sums
 stay in registers over all of k (see `jitkernels.microkernels.gemm.vnni_microkernel`), so that no partial sum is stored.
 VPDPBUSD reads A without signs: packing adds 128 to int8 numbers of A, and sums start at minus 128 times the column sums
 of B.
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.attrs.schema.signature import Signature
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import IRFunction, Range, inlined, offset
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import Target
@@ -83,10 +83,10 @@ class Scales(NamedTuple):
     b_scale: Any
 
 
-def vnni_nest(name: str, signature: Signature, product: Narrow, *, by_columns: bool, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, b, [a_scale, b_scale,] c, m, n, k)``; threads split columns or rows of C."""
+def vnni_kernel(name: str, signature: Signature, product: Narrow, *, by_columns: bool, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(a, b, [a_scale, b_scale,] c, m, n, k)``; threads split columns or rows of C."""
     slack, names = packing_slack(LANES, WIDTH), signature.names
-    return LoopNest(
+    return RangeKernel(
         name=name,
         arguments=signature.c_arguments,
         body=_body(product, by_columns),

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.attrs.gemv import GEMVAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.gemm.skinny import HALF_MIN_SKINNY_EXTENT
 from jitkernels.microkernels.gemv.bf16_sums import ACCUMULATORS_IN_MEMORY, add_rows, row_product
@@ -15,10 +15,10 @@ from jitkernels.microkernels.gemv.gemv_t_streaming import SUM_BYTES, add_scaled_
 from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
 
 
-def gemv_nest(attr: GEMVAttr, algorithm: str, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, x, y, m, n)``."""
+def gemv_kernel(attr: GEMVAttr, algorithm: str, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(a, x, y, m, n)``."""
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"gemv_bfloat16_{algorithm}",
         signature.c_arguments,
         (_across if attr.trans else _along)(attr.beta, algorithm),

@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.attrs.schema.registry import Variant
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.gemm.blas_gemm import HALF_MIN_BLAS_EXTENT, PLAIN, ROW_MAJOR, TRANSPOSED
 
@@ -20,8 +20,8 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     return [{"parallel": parallel} for parallel in ((False, True) if several else (False,))]
 
 
-def gemv_nest(attr: GEMVAttr, gemv: Any, enter: Any, leave: Any, parallel: bool) -> LoopNest:
-    """Make the loop nest ``y = op(a) @ x + beta * y``, which threads split along the rows of op(a)."""
+def gemv_kernel(attr: GEMVAttr, gemv: Any, enter: Any, leave: Any, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``y = op(a) @ x + beta * y``, which threads split along the rows of op(a)."""
     number = np.dtype(attr.dtype).type
     one, beta, zero = number(1), number(attr.beta), number(0)
     trans, keeps = attr.trans, attr.beta != 0
@@ -45,7 +45,7 @@ def gemv_nest(attr: GEMVAttr, gemv: Any, enter: Any, leave: Any, parallel: bool)
         leave(token)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"gemv_{gemv.symbol}",
         signature.c_arguments,
         body,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
 from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
@@ -101,8 +101,8 @@ def pool_largest(rows: SelectedRows, h: int, y: Any, largest: Any, count: int) -
         y[j] = round_to_bfloat16(largest[j])
 
 
-def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, Any]) -> LoopNest:
-    """Make the loop nest ``(table, ids, out, table_h, table_w, idx_h, idx_w)``."""
+def pool_kernel(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, Any]) -> RangeKernel:
+    """Make the range kernel ``(table, ids, out, table_h, table_w, idx_h, idx_w)``."""
     is_mean, is_max = attr.pool == "mean", attr.pool == "max"
 
     @inlined()
@@ -139,7 +139,7 @@ def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, A
                 pool(rows, idx_h, offset(y, left), workspace, count)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"emb_seq_pool_{attr.pool}_bfloat16",
         signature.c_arguments,
         body,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.attrs.normalization import RmsNormAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.gemv.bf16_sums import row_product
 from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
@@ -22,8 +22,8 @@ class RmsNormArrays(NamedTuple):
     y: Any
 
 
-def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(x, [scale,] y, rows, n, remain, eps)``."""
+def rms_norm_kernel(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(x, [scale,] y, rows, n, remain, eps)``."""
     is_affine, of_row = attr.affine, row_product(algorithm)
     one = np.float32(1)
 
@@ -62,7 +62,7 @@ def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool)
                 columns(offset(arrays.x, at), scale, offset(arrays.y, at), n, remain, least, workspace)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"rms_norm_bfloat16_{algorithm}",
         signature.c_arguments,
         body,

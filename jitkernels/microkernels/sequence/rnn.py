@@ -1,4 +1,4 @@
-"""LSTM and GRU layers: the loop nest over all steps of some rows of the batch, with packed weights in caches.
+"""LSTM and GRU layers: the range kernel over all steps of some rows of the batch, with packed weights in caches.
 
 Hidden units form blocks of one vector. The weights of all gates of a block share one panel, so that the register tile
 of `jitkernels.microkernels.gemm.microkernel` computes all gates of the block, and the epilogue of the step follows at
@@ -65,7 +65,7 @@ def shape_of(dtype: str, gates: int, target: Target, vector_bytes: int) -> Shape
 
 @record
 class Products:
-    """Functions for loop nests: packing of weights, and products of one block of units."""
+    """Functions for range kernels: packing of weights, and products of one block of units."""
 
     packed: Any
     tiles: Any

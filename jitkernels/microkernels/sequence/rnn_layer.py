@@ -1,4 +1,4 @@
-"""The loop nest of an LSTM or GRU layer: shares of units of all steps, in the order of the recurrence."""
+"""The range kernel of an LSTM or GRU layer: shares of units of all steps, in the order of the recurrence."""
 
 from typing import Any, NamedTuple
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
@@ -88,8 +88,8 @@ def by_columns(attr: QuantizedWeightsAttr, target: Target, per_byte: int) -> Cal
     return in_columns
 
 
-def columns_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> LoopNest:
-    """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)``."""
+def columns_kernel(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> RangeKernel:
+    """Make the range kernel ``(a, q, scale, [zero,] c, m, n, groups, size)``."""
     dtype, bytes_ = attr.dtype, element_size(attr.dtype)
     in_columns = by_columns(attr, target, per_byte)
 
@@ -100,7 +100,7 @@ def columns_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per
         return COLUMNS * per_byte * groups * size * bytes_
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"{attr.name}_columns_{dtype}",
         signature.c_arguments,
         body,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.weight_only_quant.dot_emitter import COLUMNS, ROWS, STREAMED, DotWriter
 from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
@@ -154,10 +154,10 @@ def shift_of(size: int, least: int) -> int:
     return exponent
 
 
-def skinny_nest(attr: QuantizedWeightsAttr, name: str, body: Any, needed: Any, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)`` of a body."""
+def skinny_kernel(attr: QuantizedWeightsAttr, name: str, body: Any, needed: Any, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(a, q, scale, [zero,] c, m, n, groups, size)`` of a body."""
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"{name}_{attr.dtype}_{attr.bits // 8}",
         signature.c_arguments,
         body,

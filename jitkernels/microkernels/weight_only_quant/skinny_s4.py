@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.vnni_packed import has_instruction
@@ -63,8 +63,8 @@ def short_groups(attr: MatMulInt4Attr, target: Target) -> Any:
     return multiply
 
 
-def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, packed, scale, [zero,] c, m, n, groups, half)`` of float32."""
+def rows_kernel(attr: MatMulInt4Attr, target: Target, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(a, packed, scale, [zero,] c, m, n, groups, half)`` of float32."""
     shifted, permutes = attr.shifted, target.is_x86 and target.vector_bytes == 64
     digits, layout = has_instruction("int8", target), Layout(attr.bits // 8, 4)
     by_floats = skinny.row_by_row(Dots(partial(FloatDots, permutes), COLUMNS, shifted))
@@ -106,4 +106,4 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
         for_rows = min(m, ROWS) * ((groups * size + LOADED - 1) // LOADED) * layout.floats
         return 4 * max(for_rows, UNPACKED * 2 * groups * size)
 
-    return skinny.skinny_nest(attr, "matmul_int4_rows", body, needed, parallel)
+    return skinny.skinny_kernel(attr, "matmul_int4_rows", body, needed, parallel)

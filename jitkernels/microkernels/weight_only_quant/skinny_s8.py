@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, offset
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.vnni_packed import has_instruction
@@ -29,8 +29,8 @@ ALONE = 6
 """Stands for the exponent of a single group, which has no other group beside it in a vector."""
 
 
-def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)`` of float32."""
+def rows_kernel(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(a, q, scale, [zero,] c, m, n, groups, size)`` of float32."""
     shifted, digits, layout = attr.shifted, has_instruction("int8", target), Layout(attr.bits // 8, 8)
     columns, repair = by_columns(attr, target, per_byte=1), skinny.repairing(1)
     by_floats = by_digits = skinny.tiles_or_rows(Dots(Int8Dots, COLUMNS, shifted, has_short=False))
@@ -67,4 +67,4 @@ def rows_nest(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> Lo
         for_rows = min(m, ROWS) * ((groups * size + LOADED - 1) // LOADED) * floats_of_block if digits else 0
         return 4 * max(for_columns, for_rows)
 
-    return skinny.skinny_nest(attr, "matmul_int8_weights_rows", body, needed, parallel)
+    return skinny.skinny_kernel(attr, "matmul_int8_weights_rows", body, needed, parallel)

@@ -7,7 +7,7 @@ import numpy as np
 from jitkernels.attrs.lstm import LSTMCtHtAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.vector import VMulAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.chunking import threads
 from jitkernels.more.mix.activation import activation
@@ -32,7 +32,7 @@ class LstmArrays(NamedTuple):
 
 
 @implements(LSTMCtHtAttr, variants=variants)
-def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
+def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> RangeKernel:
     gate, candidate, cell = (activation(name, attr.dtype) for name in (attr.act_gate, attr.act_cand, attr.act_cell))
     multiply = component(VMulAttr(n=CHUNK_ELEMENTS, dtype=attr.dtype))
 
@@ -69,7 +69,7 @@ def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
         return status
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"lstm_ctht_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -4,7 +4,7 @@ import numpy as np
 
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.gemm.blas_gemm import PLAIN, ROW_MAJOR, TRANSPOSED
 from jitkernels.microkernels.gemm.gemm_arguments import Operands
@@ -12,7 +12,7 @@ from jitkernels.more.mkl.library import external, one_thread, set_threads, usabl
 
 
 @implements(MatMulBatchedAttr, can_be_used=usable)
-def matmul_batched(attr: MatMulBatchedAttr) -> LoopNest:
+def matmul_batched(attr: MatMulBatchedAttr) -> RangeKernel:
     single = attr.dtype == "float32"
     gemm = external("cblas_sgemm_batch_strided_64" if single else "cblas_dgemm_batch_strided_64")
     number = np.dtype(attr.dtype).type
@@ -38,4 +38,4 @@ def matmul_batched(attr: MatMulBatchedAttr) -> LoopNest:
 
     signature = attr.signature()
     name, arguments = f"matmul_batched_{gemm.symbol}", signature.c_arguments
-    return LoopNest(name, arguments, body, extent=signature.index("batch"), names=signature.names)
+    return RangeKernel(name, arguments, body, extent=signature.index("batch"), names=signature.names)

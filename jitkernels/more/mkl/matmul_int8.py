@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined
 from jitkernels.microkernels.gemm.blas_gemm import PLAIN, ROW_MAJOR, TRANSPOSED, variants
 from jitkernels.microkernels.gemm.blas_gemm_int8 import int8_nest, is_exact, reason_against
@@ -47,7 +47,7 @@ def usable_for(attr: MatMulInt8Attr) -> bool | str:
 
 
 @implements(MatMulInt8Attr, can_be_used=usable_for, variants=variants)
-def matmul_int8(attr: MatMulInt8Attr, parallel: bool = False) -> LoopNest:
+def matmul_int8(attr: MatMulInt8Attr, parallel: bool = False) -> RangeKernel:
     flips = attr.a_dtype == "int8"
     turn_b = TRANSPOSED if attr.trans_b else PLAIN
     less = np.int32(-128 if flips else 0)

@@ -4,9 +4,9 @@ from typing import Any
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.gen.emb_seq_pool import check
-from jitkernels.more.numba.python_nest import RowArguments, larger, python_nest, real, threads_along, usable
+from jitkernels.more.numba.numba_kernel import RowArguments, larger, numba_kernel, real, threads_along, usable
 
 ROWS = 16
 """Rows that are added up before they are joined to the sum of a column."""
@@ -17,7 +17,7 @@ def can_be_used(attr: EmbSeqPoolAttr) -> bool | str:
 
 
 @implements(EmbSeqPoolAttr, can_be_used=can_be_used, variants=threads_along("idx_w"))
-def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
+def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> RangeKernel:
     is_max, is_mean = attr.pool == "max", attr.pool == "mean"
 
     def body(table: Any, ids: Any, out: Any, sizes: RowArguments, begin: int, end: int) -> None:
@@ -43,4 +43,4 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
                         total = total / real(sizes.idx_h)
                 out[s * sizes.table_w + j] = total
 
-    return python_nest(attr, body, "idx_w", check=check, parallel=parallel)
+    return numba_kernel(attr, body, "idx_w", check=check, parallel=parallel)

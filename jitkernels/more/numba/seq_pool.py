@@ -6,8 +6,8 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.seq_pool import SeqPoolAttr
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import larger, python_nest, real, threads_along, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import larger, numba_kernel, real, threads_along, usable
 
 float64 = np.float64
 ROWS = 16
@@ -15,7 +15,7 @@ ROWS = 16
 
 
 @implements(SeqPoolAttr, can_be_used=usable, variants=threads_along("w"))
-def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> LoopNest:
+def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> RangeKernel:
     is_mean, is_root = attr.pool == "mean", attr.pool == "sqrt"
 
     def pool_max(x: Any, y: Any, h: int, w: int, begin: int, end: int) -> None:
@@ -45,4 +45,4 @@ def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> LoopNest:
                 total += lost
             y[j] = real(total / divisor)
 
-    return python_nest(attr, pool_max if attr.pool == "max" else pool_sum, "w", parallel=parallel)
+    return numba_kernel(attr, pool_max if attr.pool == "max" else pool_sum, "w", parallel=parallel)

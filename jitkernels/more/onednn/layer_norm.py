@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain, threads
 from jitkernels.more.onednn.primitives import LAYER_NORM, LAYER_NORM_PLAIN, primitives, usable
@@ -28,7 +28,7 @@ def can_be_used(attr: LayerNormAttr) -> bool | str:
 
 
 @implements(LayerNormAttr, can_be_used=can_be_used, variants=variants)
-def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> LoopNest:
+def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> RangeKernel:
     kind = LAYER_NORM if attr.affine else LAYER_NORM_PLAIN
 
     def body(arrays: LayerNormTensors, n: int, eps: Any, begin: int, end: int) -> Any:
@@ -37,7 +37,7 @@ def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> LoopNest:
         return primitives(kind, first, scale, bias, result, end - begin, n, eps[0])
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         "layer_norm_onednn",
         signature.c_arguments,
         body,

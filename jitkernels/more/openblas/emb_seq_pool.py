@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, offset
 from jitkernels.gen.emb_seq_pool import LookupExtents, check
 from jitkernels.microkernels.chunking import grain, threads
@@ -28,7 +28,7 @@ def variants(attr: EmbSeqPoolAttr) -> list[Variant]:
 
 
 @implements(EmbSeqPoolAttr, can_be_used=can_be_used, variants=variants)
-def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
+def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> RangeKernel:
     number = np.dtype(attr.dtype).type
     zero, one = number(0), number(1)
     join_block, settle_blocks = block_joining(attr.dtype), block_settling(attr.dtype)
@@ -67,7 +67,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
                     settle_blocks(part, count, sums, one)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"emb_seq_pool_{attr.pool}_{attr.dtype}",
         signature.c_arguments,
         body,

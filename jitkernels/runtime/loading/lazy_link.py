@@ -13,7 +13,7 @@ from jitkernels.core import dtypes
 from jitkernels.runtime.loading import loader
 
 if TYPE_CHECKING:
-    from jitkernels.codegen.range_kernel import LoopNest
+    from jitkernels.codegen.range_kernel import RangeKernel
 
 MISSING = 10
 """The status of code that has written nothing, as it needs a function that is not built yet."""
@@ -29,15 +29,15 @@ class LazyKernel:
     words.
     """
 
-    def __init__(self, nest: "LoopNest") -> None:
-        self.source, self.symbol = nest, symbol_of(nest)
+    def __init__(self, kernel: "RangeKernel") -> None:
+        self.source, self.symbol = kernel, symbol_of(kernel)
         self._words = (ctypes.c_int64 * WORDS)()
         self.variable = f"jk_later_{self.symbol}"
         self._declared = f"@{self.variable} = external global [{WORDS} x i64]\n"
-        self.entry = self._call_text("entry", nest.arguments, ENTRY)
-        self.part = self._call_text("part", (*nest.arguments, "int64", "int64"), RANGE)
+        self.entry = self._call_text("entry", kernel.arguments, ENTRY)
+        self.part = self._call_text("part", (*kernel.arguments, "int64", "int64"), RANGE)
         self.missing = IRFunction(f"{self.symbol}_missing", "int64", (), self._missing_text())
-        self.link = External(self.variable, "int64", (), self._address, lambda: nest)
+        self.link = External(self.variable, "int64", (), self._address, lambda: kernel)
 
     def _call_text(self, name: str, arguments: tuple[str, ...], word: int) -> IRFunction:
         kinds = [dtypes.c_type(argument).llvm.split()[0] for argument in arguments]
@@ -95,9 +95,9 @@ _known: dict[str, LazyKernel] = {}
 """All lazy functions, by the symbols of their words."""
 
 
-def later(nest: "LoopNest") -> LazyKernel:
+def later(kernel: "RangeKernel") -> LazyKernel:
     """Make a range kernel lazy; one object for all kernels of the same text."""
-    candidate = LazyKernel(nest)
+    candidate = LazyKernel(kernel)
     return _known.setdefault(candidate.variable, candidate)
 
 

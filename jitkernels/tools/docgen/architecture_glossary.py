@@ -93,7 +93,11 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
         "one entry of an inline cache: how many arguments, which names, what must hold, what to call",
         "runtime.inline_cache:link",
     ),
-    ("loop nest", "loops that compute one or several outputs in one pass", "compiler.schedule.loop_nest:Nest"),
+    (
+        "loop nest",
+        "loops that compute one or several outputs in one pass, as scheduled",
+        "compiler.schedule.loop_nest:LoopNest",
+    ),
     ("microkernel", "the register tile of a matrix product", "microkernels.gemm.microkernel"),
     ("object cache", "built objects on disk, by the hash of source, flags and target", "codegen.object_cache:fetch"),
     (
@@ -119,8 +123,8 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "range kernel",
-        "a kernel as a function over a range of its parallel dimension, which threads divide",
-        "codegen.range_kernel:LoopNest",
+        "the source of a kernel: a function over a range of its parallel dimension, which threads divide",
+        "codegen.range_kernel:RangeKernel",
     ),
     ("record", "the stored measurement of one tuning class", "selection.records:Record"),
     ("reference", "the NumPy implementation, which defines what a kernel means", "refer"),

@@ -9,7 +9,7 @@ import pytest
 from jitted import array, notes, same
 
 import jitkernels as jk
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.errors import WorkspaceError
 from jitkernels.runtime.loading import loader
@@ -24,7 +24,7 @@ def kernel(workspace: int) -> Any:
         workspace[0] = 7.0
         c[0] = workspace[0]
 
-    nest = LoopNest("needy", ARGUMENTS, body, extent=3, workspace=workspace, workspace_dtype="float64")
+    nest = RangeKernel("needy", ARGUMENTS, body, extent=3, workspace=workspace, workspace_dtype="float64")
     return loader.entry_of(nest, ARGUMENTS)
 
 

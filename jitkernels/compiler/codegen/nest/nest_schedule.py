@@ -14,7 +14,7 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.core.frozen_dataclass import record
 
 
@@ -73,7 +73,7 @@ class NestTarget:
 class Targets:
     """The targets of one nest, and the loops around each."""
 
-    nest: Nest
+    nest: LoopNest
     arrays: dict[Node, StridedArray]
     function: FunctionBuilder
     variant: NestSchedule

@@ -22,7 +22,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow, targets_of
 from jitkernels.compiler.ir.regions import regions_of, walk_nodes
 from jitkernels.compiler.schedule import gemm_epilogue
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.region_stages import NestGroup
 
 SYMBOL = re.compile(r" *(\w+) = [ci]\d+")
@@ -41,7 +41,7 @@ def unprintable(flow: Flow) -> str:
     for body in flow.bodies.values():
         for group in body.groups:
             for step in group.steps:
-                if not isinstance(step, Nest):
+                if not isinstance(step, LoopNest):
                     return f"{gemm_epilogue.kind_of(step)} in a loop or branch"
     return ""
 
@@ -178,7 +178,7 @@ class FlowPrinter(NumberPrinter):
                 self._nest(step, group, arrays, numbers)
         self._set_results(group, values, made.__getitem__)
 
-    def _nest(self, nest: Nest, group: NestGroup, arrays: dict[int, str], numbers: dict[int, str]) -> None:
+    def _nest(self, nest: LoopNest, group: NestGroup, arrays: dict[int, str], numbers: dict[int, str]) -> None:
         self.count += 1
         function = FunctionBuilder(self.library, group.program.symbols)
         name = f"{self.name}.{self.count}"
