@@ -15,7 +15,7 @@ from jitkernels.codegen.dump import dump_intermediates, dumps_intermediates
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import BuildError
 
 COMPILERS = ("cc", "gcc", "clang")
@@ -80,7 +80,7 @@ def _identity() -> str:
     )
 
 
-@record
+@frozen_dataclass
 class CSource:
     """The C function `function`, one of those that `code` defines, returning ``int64_t``.
 

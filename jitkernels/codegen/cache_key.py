@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.codegen.bytecode_key import UnlikeError, written
-from jitkernels.codegen.parameters import record_fields, used_fields
+from jitkernels.codegen.parameters import struct_fields, used_fields
 from jitkernels.codegen.source_protocol import (
     WRITERS,
     WRITTEN_OF,
@@ -31,7 +31,7 @@ from jitkernels.core import source_hash
 AS_THEY_ARE = frozenset({str, bytes, int, float, bool, type(None)})
 """Types whose `repr` identifies a value."""
 WHOLE = frozenset({External, IRFunction, Written, DeferredIR, Table})
-"""Records with a text of their own."""
+"""Structs with a text of their own."""
 
 
 class Identity:
@@ -62,9 +62,9 @@ class Identity:
             return _number(value)
         if isinstance(value, type) and issubclass(value, np.generic):
             return f"{value.__module__}.{value.__qualname__}"
-        record = record_fields(value)
-        if record is not None:
-            return f"record {value.__name__} {[*record]}"
+        struct = struct_fields(value)
+        if struct is not None:
+            return f"struct {value.__name__} {[*struct]}"
         if kind is External:
             self.called.append(value)
             return f"external {value.symbol} {value.result} {value.arguments}"
@@ -80,7 +80,7 @@ class Identity:
         raise UnlikeError
 
     def _given(self, value: Any) -> str:
-        """The text of plain values, and records of them."""
+        """The text of plain values, and structs of them."""
         if isinstance(value, tuple):
             return f"({', '.join(map(self._given, value))})"
         if is_dataclass(value):
@@ -108,7 +108,7 @@ class Identity:
         return f"{written(code)} {marks} [{', '.join(uses)}]"
 
     def _used(self, value: Any, code: CodeType) -> str:
-        """The text of a value from around a function: of a record, that of the fields that the function may read."""
+        """The text of a value from around a function: of a struct, that of the fields that the function may read."""
         fields = None if type(value) in WHOLE else used_fields(value, code)
         if fields is None:
             return self._value(value)
@@ -116,7 +116,7 @@ class Identity:
 
 
 def _name_of_writer(value: Any) -> str:
-    """The qualified name of an IR writer or its record class, which must be in a module with a known source hash."""
+    """The qualified name of an IR writer or its struct class, which must be in a module with a known source hash."""
     module_path = value.__module__.removeprefix("jitkernels.").replace(".", "/")
     if f"{module_path}.py" not in WRITERS or "<" in value.__qualname__:
         raise UnlikeError

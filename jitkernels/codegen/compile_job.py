@@ -8,12 +8,12 @@ from dataclasses import field, fields, replace
 from typing import Any
 
 from jitkernels.core import cpu_target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 _gives_bitcode: ContextVar[bool] = ContextVar("gives_bitcode", default=False)
 
 
-@record
+@frozen_dataclass
 class CompileJob:
     """One object file. `parts`: LLVM IR texts or bitcode, of which only `visible` names are exported.
 

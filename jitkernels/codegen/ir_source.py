@@ -7,12 +7,12 @@ from typing import ClassVar
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.codegen.compiling import compiled
 from jitkernels.codegen.source_protocol import External
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 STRAIGHT, UNOPTIMIZED = "; straight\n", "; unoptimized\n"
 
 
-@record
+@frozen_dataclass
 class IRSource:
     """Functions written in LLVM IR; ``@entry`` in the text is replaced by the symbol of the source.
 
@@ -38,7 +38,7 @@ class IRSource:
         return compiled(CompileJob(self.name, symbol, (text,), calls, passes))
 
 
-@record
+@frozen_dataclass
 class I64Source:
     """The source of code with a light pipeline, such as translated i64 functions: one object with several symbols.
 

@@ -15,7 +15,7 @@ from jitkernels.codegen.parameters import described
 from jitkernels.codegen.source_protocol import DeferredIR, External, Module
 from jitkernels.core import dtypes, hooks, operand_forms
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.core.hashing import sha256
 from jitkernels.errors import BuildError
 
@@ -26,7 +26,7 @@ Code = Callable[..., Any] | DeferredIR | str | bytes
 """A Python function in the language of `jitkernels.codegen.python.kernel_module`, LLVM IR as text, or LLVM bitcode."""
 
 
-@record
+@frozen_dataclass
 class RangeKernel:
     """The C function ``int64_t name(arguments)`` made from the loop `body`.
 

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from jitkernels.codegen.function_ast import parsed, place_of
-from jitkernels.codegen.parameters import record_fields, used_fields
+from jitkernels.codegen.parameters import struct_fields, used_fields
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.core.hashing import sha256
 from jitkernels.errors import BuildError
 
@@ -64,7 +64,7 @@ class Source(Protocol):
         """Build it; `symbol` is what its entry is called. Raises BuildError."""
 
 
-@record
+@frozen_dataclass
 class External:
     """A C function of another object or library, called by name from a range kernel.
 
@@ -79,11 +79,11 @@ class External:
     source: "Callable[[], Source] | None" = field(default=None, compare=False, repr=False)
 
 
-@record
+@frozen_dataclass
 class Written:
     """A text that `writer` generates from `given`, at build time only: a process that loads code does not generate it.
 
-    `writer`: a function of one of `WRITERS`, or a method of a record there; `given`: plain values and such records.
+    `writer`: a function of one of `WRITERS`, or a method of a struct there; `given`: plain values and such structs.
     """
 
     writer: Callable[..., str]
@@ -106,7 +106,7 @@ WRITERS = tuple(
 WRITTEN_OF = ("microkernels/maths",)
 
 
-@record
+@frozen_dataclass
 class IRFunction:
     """A function in LLVM IR, linked into the object and called by name from a range kernel.
 
@@ -127,7 +127,7 @@ class IRFunction:
         raise BuildError(f"{self.symbol}{arguments} exists in compiled range kernels only")
 
 
-@record
+@frozen_dataclass
 class DeferredIR:
     """LLVM IR of a kernel's body that is generated at build time: a warm process needs no compiler.
 
@@ -145,7 +145,7 @@ class DeferredIR:
         return f"; reading {', '.join(self.reading)}\n{self.key}" if self.reading else self.key
 
 
-@record
+@frozen_dataclass
 class Table:
     """Rows of NumPy scalars of one type: `table[i]` in a function is row i, as a tuple.
 
@@ -306,9 +306,9 @@ class Module:
             return f"float.fromhex({value.hex()!r})" if isinstance(value, float) else repr(value)
         if isinstance(value, type) and issubclass(value, np.generic):
             return f"np.{value.__name__}"
-        fields = record_fields(value)
+        fields = struct_fields(value)
         if fields is not None:
-            return f"record({value.__name__!r}, {[*fields]})"
+            return f"struct({value.__name__!r}, {[*fields]})"
         if inspect.isfunction(value) and hasattr(value, "fastmath"):
             return self.add(value, value.fastmath)
         used = used_fields(value, function.__code__)

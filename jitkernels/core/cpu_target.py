@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from jitkernels.core import cpuid, dtypes, settings, versions
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import UnknownNameError
 
 CACHE_LINE_BYTES = 64
@@ -111,7 +111,7 @@ def _dependents(removed: set[str]) -> set[str]:
     return gone
 
 
-@record
+@frozen_dataclass
 class Target:
     """The CPU facts that kernels choose their code by.
 

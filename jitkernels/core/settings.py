@@ -9,7 +9,7 @@ import os
 import re
 
 from jitkernels.core.atomic_files import warn_once
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import UnknownNameError
 
 PREFIX = "JITKERNELS_"
@@ -17,7 +17,7 @@ OF_TESTS = f"{PREFIX}TEST_"
 """Prefix of variables that configure test suites; the package reads none of them."""
 
 
-@record
+@frozen_dataclass
 class Setting:
     """One variable: `expected` describes its values, `pattern` is that as a regular expression, None for any text."""
 

@@ -13,7 +13,7 @@ from jitkernels.attrs.seq_pool import SeqPoolAttr
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, noinline, offset
 from jitkernels.core import cpu_target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, ROWS, block_joining, block_settling, workspace_of
 from jitkernels.microkernels.reduction.embedding_bag_lanes import pool_lanes
 from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
@@ -46,7 +46,7 @@ class PooledRows(NamedTuple):
     h: int
 
 
-@record
+@frozen_dataclass
 class Pool:
     """Pooling of rows of a dtype, in vectors of some bytes."""
 

@@ -70,19 +70,19 @@ class Context:
 
     The C function (or 0), the number of arrays, whether to release the GIL, the fallback callable, the Python
     callable that replaces a C function (or None), the compiled checks, and the countdown of calls until Python sees
-    one. A record per array follows, then the words that the C function takes after the arrays.
+    one. A descriptor per array follows, then the words that the C function takes after the arrays.
     """
 
-    ENTRY, COUNT, LONG, SLOW, PYTHON, CALL, COUNTDOWN, RECORDS = range(8)
+    ENTRY, COUNT, LONG, SLOW, PYTHON, CALL, COUNTDOWN, DESCRIPTORS = range(8)
 
 
-class ArrayRecord:
-    """Words of an array's record in a kernel's context; its extents come last."""
+class ArrayDescriptor:
+    """Words of an array's descriptor in a kernel's context; its extents come last."""
 
     DTYPE, DIMENSIONS, BYTES, EXTENTS = range(4)
 
 
-RECORD_WORDS = ArrayRecord.EXTENTS + MOST_DIMENSIONS
+DESCRIPTOR_WORDS = ArrayDescriptor.EXTENTS + MOST_DIMENSIONS
 
 
 class ContextWords:
@@ -101,14 +101,14 @@ class OperatorTable:
 
     The Python fallback; the numbers of inputs, options, outputs, parameters (``out`` included), symbols and floats;
     the symbol of its batch dimensions or -1; its `Plain` kind; whether exact contexts are possible; the hash table of
-    contexts (pairs of key and address) and its mask; the descriptors of options; a bit for each symbol that no output
+    contexts (pairs of key and address) and its mask; the offset of the options; a bit for each symbol that no output
     has, and for each that is no size; the name ``out``; whether the kernel must see all batch dimensions at once; the
     input of which another one selects the rows, or -1, and that other one; whether there are integers to which
     nothing is cast; the symbol of its inner dimensions or -1; whether only its first input has other dimensions than
     the kernel's, so that it may be transposed; whether results lack the last extent of a plain call's rows; whether
     bfloat16 arrays are accepted; whether the result is a rearrangement of the input that the symbols determine; the
     key of the kernel that a call passed to Python lacked (the address is 0 if the kernel was unknown); the last key
-    that was not found; then the parameters' names and the records.
+    that was not found; then the parameters' names and the specifications of the operands.
     """
 
     (
@@ -116,7 +116,7 @@ class OperatorTable:
         HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, NARROWS, MOVES, WANTED,
         MISSED, NAMES,
     ) = range(28)  # fmt: skip
-    RECORDS = NAMES + MOST_SLOTS
+    OPERAND_SPECS = NAMES + MOST_SLOTS
 
 
 class Plain:
@@ -150,7 +150,7 @@ class Part:
     GENERAL, IN_BLOCKS, MIXED, OF_SEQUENCE, COPIED = range(5)
 
 
-class OperandRecord:
+class OperandSpec:
     """Words of an input or output in a table.
 
     WHEN: what its presence adds to the options key. LEADER: the first input of its optional group, or -1; an output
@@ -171,7 +171,7 @@ class OperandRecord:
     WORDS = MORE + MOST_SHAPE
 
 
-class OptionRecord:
+class OptionSpec:
     """Words of an option in a table, and its kinds.
 
     OF_VALUES: the factor in the key, the number of objects and these, the default first, and how many of them are
@@ -249,14 +249,14 @@ def constants() -> dict[str, int]:
     """All constants above by the names in translated code, such as ``Context.COUNT``."""
     kinds = (
         Context,
-        ArrayRecord,
+        ArrayDescriptor,
         ContextWords,
         OperatorTable,
         Plain,
         Outcome,
         Part,
-        OperandRecord,
-        OptionRecord,
+        OperandSpec,
+        OptionSpec,
         Operand,
         Frame,
         Offset,

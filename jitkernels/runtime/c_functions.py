@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from jitkernels.codegen.ir_source import STRAIGHT, IRSource
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import cffi_values, dtypes
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.runtime.cffi_library import address_of
 
 TARGET = "jk_c_function"
@@ -16,7 +16,7 @@ STATUS = {
 }
 
 
-@record
+@frozen_dataclass
 class CFunctionSource:
     """A cffi function pointer with a row's signature; `function` keeps its library open.
 

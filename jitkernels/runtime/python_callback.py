@@ -1,9 +1,9 @@
 """Callback from compiled code into Python: call a Python function with arrays that wrap existing memory.
 
-``i64 f(ptr callee, i64 count, ptr arguments, i64 results, ptr records, i64 reports)`` calls a function with positional
-arguments. Six words describe each argument: its kind (`KINDS`), the address of its elements, and, for arrays and
-NumPy scalars, the dtype object, the number of dimensions, and the addresses of extents and of strides in bytes (0 if
-dense). Six words describe each result: its index in a tuple (-1: the whole result), the destination address, the
+``i64 f(ptr callee, i64 count, ptr arguments, i64 results, ptr descriptors, i64 reports)`` calls a function with
+positional arguments. Six words describe each argument: its kind (`KINDS`), the address of its elements, and, for arrays
+and NumPy scalars, the dtype object, the number of dimensions, and the addresses of extents and of strides in bytes (0
+if dense). Six words describe each result: its index in a tuple (-1: the whole result), the destination address, the
 dtype object, dimensions, extents, and bytes.
 
 It returns 0, `REFUSED` if the function raised or returned something unexpected, or `INTERRUPTED` if it raised a
@@ -118,9 +118,9 @@ next:
   br i1 %more, label %make, label %call
 make:
   %word = mul i64 %i, {WORDS}
-  %record = getelementptr i64, ptr %inputs, i64 %word
-  %kind = load i64, ptr %record
-  %data.at = getelementptr i64, ptr %record, i64 1
+  %descriptor = getelementptr i64, ptr %inputs, i64 %word
+  %kind = load i64, ptr %descriptor
+  %data.at = getelementptr i64, ptr %descriptor, i64 1
   %data = load ptr, ptr %data.at
   switch i64 %kind, label %array [ i64 {FLOAT}, label %float i64 {INT}, label %int i64 {BOOL}, label %bool ]
 float:
@@ -137,13 +137,13 @@ bool:
   %bool.object = call ptr @PyBool_FromLong(i64 %bit)
   br label %stored
 array:
-  %dtype.at = getelementptr i64, ptr %record, i64 2
+  %dtype.at = getelementptr i64, ptr %descriptor, i64 2
   %dtype = load ptr, ptr %dtype.at
-  %nd.at = getelementptr i64, ptr %record, i64 3
+  %nd.at = getelementptr i64, ptr %descriptor, i64 3
   %nd = load i32, ptr %nd.at
-  %extents.at = getelementptr i64, ptr %record, i64 4
+  %extents.at = getelementptr i64, ptr %descriptor, i64 4
   %extents = load ptr, ptr %extents.at
-  %steps.at = getelementptr i64, ptr %record, i64 5
+  %steps.at = getelementptr i64, ptr %descriptor, i64 5
   %steps = load ptr, ptr %steps.at
   call void @Py_IncRef(ptr %dtype)
   %made.array = call ptr @PyArray_NewFromDescr(ptr @jk_ndarray, ptr %dtype, i32 %nd,
@@ -173,15 +173,15 @@ take:
   br i1 %wanted, label %get, label %all
 get:
   %word.out = mul i64 %j, {WORDS}
-  %record.out = getelementptr i64, ptr %outputs, i64 %word.out
-  %index = load i64, ptr %record.out
-  %target.at = getelementptr i64, ptr %record.out, i64 1
+  %descriptor.out = getelementptr i64, ptr %outputs, i64 %word.out
+  %index = load i64, ptr %descriptor.out
+  %target.at = getelementptr i64, ptr %descriptor.out, i64 1
   %target = load ptr, ptr %target.at
-  %dtype.out.at = getelementptr i64, ptr %record.out, i64 2
+  %dtype.out.at = getelementptr i64, ptr %descriptor.out, i64 2
   %dtype.out = load ptr, ptr %dtype.out.at
-  %nd.out.at = getelementptr i64, ptr %record.out, i64 3
+  %nd.out.at = getelementptr i64, ptr %descriptor.out, i64 3
   %nd.out = load i32, ptr %nd.out.at
-  %extents.out.at = getelementptr i64, ptr %record.out, i64 4
+  %extents.out.at = getelementptr i64, ptr %descriptor.out, i64 4
   %extents.out = load ptr, ptr %extents.out.at
   %is.whole = icmp slt i64 %index, 0
   br i1 %is.whole, label %itself, label %part
@@ -237,7 +237,7 @@ bring:
 copy:
   %source.at = getelementptr i8, ptr %found, i64 {int(Offset.ARRAY_DATA)}
   %source = load ptr, ptr %source.at
-  %size.at = getelementptr i64, ptr %record.out, i64 5
+  %size.at = getelementptr i64, ptr %descriptor.out, i64 5
   %size = load i64, ptr %size.at
   call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %size, i1 false)
   call void @Py_DecRef(ptr %found)

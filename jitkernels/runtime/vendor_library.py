@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from jitkernels.codegen.source_protocol import External
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import NotUsableError
 from jitkernels.runtime.cffi_library import CffiLibrary
 
@@ -43,7 +43,7 @@ def open_first(places: Iterable[Path | str], open_library: Callable[[str], Opene
     return None, "; ".join(refused) or absent
 
 
-@record
+@frozen_dataclass
 class VendorLibrary:
     """A library called `title`, and in symbols `name`; `find` opens it, `functions` are its declared prototypes.
 

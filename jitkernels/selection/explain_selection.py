@@ -5,13 +5,13 @@ from typing import Any
 
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.registry import implementations, row
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentTypeError
 from jitkernels.selection.records import Measured
 from jitkernels.selection.select import choose, known_record
 
 
-@record
+@frozen_dataclass
 class CandidateLine:
     """One implementation: usable or why not, and its measured seconds if there are any."""
 
@@ -21,7 +21,7 @@ class CandidateLine:
     error: str | None
 
 
-@record
+@frozen_dataclass
 class Explanation:
     """The result of `explain`: a line per implementation, the winner, its variant and the rule that selected it."""
 

@@ -14,7 +14,7 @@ from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.codegen import kernel_archive
 from jitkernels.core import cache_dirs, environment, hashing
 from jitkernels.core.atomic_files import content_of, publish, warn_once
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 FORMAT = 1
 DAY = 86400
@@ -22,7 +22,7 @@ saved = 0
 """Records written by this process: a directory's modification time misses some, as its clock ticks in milliseconds."""
 
 
-@record
+@frozen_dataclass
 class Measured:
     """One candidate of a record: its time, or why it has none."""
 
@@ -39,7 +39,7 @@ class Measured:
         return f"{self.implementation}[{variant}]" if variant else self.implementation
 
 
-@record
+@frozen_dataclass
 class Record:
     """The measurements of one attr, fastest candidate first.
 

@@ -15,7 +15,7 @@ from jitkernels.attrs.schema.registry import (
 )
 from jitkernels.core import cpu_target, settings
 from jitkernels.core.atomic_files import warn_once
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentTypeError, NotUsableError, shown
 from jitkernels.runtime.loading import loader
 from jitkernels.runtime.threads.num_threads import get_num_threads
@@ -25,7 +25,7 @@ from jitkernels.selection.records import Measured, Record
 from jitkernels.selection.size_classes import LEAST_FOR_THREADS, class_of, has_elements, least_seconds, measured_member
 
 
-@record
+@frozen_dataclass
 class Choice:
     """The result of the lookup order: an implementation, its variant, the rule, and the record if there is one."""
 

@@ -15,7 +15,7 @@ from typing import Any
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.core import cache_dirs, cpu_target, versions
 from jitkernels.core.atomic_files import content_of, warn_once
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import AttrError
 from jitkernels.selection.nearest_record import FARTHEST, distance
 from jitkernels.selection.records import Measured, Record, measured_of
@@ -26,7 +26,7 @@ FORMAT = 1
 Classes = Mapping[tuple[int, ...], Sequence[Measured]]
 
 
-@record
+@frozen_dataclass
 class Entry:
     """The measurements of one class with one number of threads: the best variant of each implementation, best first."""
 

@@ -1,4 +1,4 @@
-"""Parameters of kernel functions are bound by name: absent arrays are None, records are read by field."""
+"""Parameters of kernel functions are bound by name: absent arrays are None, structs are read by field."""
 
 import ctypes
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.codegen.python import kernel_module
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset, symbol_of
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading import loader
 
@@ -25,7 +25,7 @@ class Range(NamedTuple):
     end: int
 
 
-@record
+@frozen_dataclass
 class Arrays:
     """An input, a factor that may be absent, and an output."""
 
@@ -42,7 +42,7 @@ class Pair(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A record of records."""
+    """A struct of structs."""
 
     arrays: Arrays
     part: Range
@@ -72,14 +72,14 @@ def body_of_scalars(y: Any, end: int, begin: int, x: Any, scale: Any) -> None:
         y[i] = x[i] if factors is None else x[i] * factors[i]
 
 
-def body_of_records(arrays: Arrays, part: Range) -> None:
+def body_of_structs(arrays: Arrays, part: Range) -> None:
     whole = Problem(arrays, shifted(part, 1))
     inside = shifted(whole.part, -1)
     for i in range(inside.begin, inside.end):
         whole.arrays.y[i] = scaled(whole.arrays, i)
 
 
-@pytest.mark.parametrize("body", [body_of_scalars, body_of_records])
+@pytest.mark.parametrize("body", [body_of_scalars, body_of_structs])
 @pytest.mark.parametrize("has_scale", [False, True])
 def test_an_optional_array(body: Any, has_scale: bool) -> None:
     x, scale, y = np.arange(9.0), np.arange(9.0) + 2, np.zeros(9)
@@ -107,11 +107,11 @@ def test_records_compile_to_single_parameters() -> None:
         for i in range(begin, end):
             y[i] = doubled(x, i, 2.0)
 
-    def in_records(arrays: Arrays, part: Range) -> None:
+    def in_structs(arrays: Arrays, part: Range) -> None:
         for i in range(part.begin, part.end):
             arrays.y[i] = doubled_of(arrays, Range(i, part.end))
 
-    nests = RangeKernel("same", TYPES, plain, 2), RangeKernel("same", TYPES, in_records, 2, names=(*NAMES, "scale"))
+    nests = RangeKernel("same", TYPES, plain, 2), RangeKernel("same", TYPES, in_structs, 2, names=(*NAMES, "scale"))
     assert nests[0].object_code("jk_same") == nests[1].object_code("jk_same")
 
 
@@ -124,9 +124,9 @@ class Step(NamedTuple):
     name: str = "which no function reads"
 
 
-@record
+@frozen_dataclass
 class Constants:
-    """A record of a record."""
+    """A struct of a struct."""
 
     step: Step
     count: int

@@ -43,7 +43,7 @@ from jitkernels.attrs.schema.shape_inference import (
 )
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.core import bfloat16
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentError, ArgumentTypeError, DataIndexError, WorkspaceError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ WEAK = (bool, int, float)
 """Python's scalar types, which have no dtype of their own."""
 
 
-@record
+@frozen_dataclass
 class BoundCall:
     """An everyday call in terms of a kernel: its attr, its input arrays, and the shapes of the caller's results.
 
@@ -69,7 +69,7 @@ class BoundCall:
     narrow: "np.dtype[Any] | None" = None
 
 
-@record
+@frozen_dataclass
 class Form:
     """An everyday call without its values: the attr, the inputs that are present, unconverted, and the results.
 

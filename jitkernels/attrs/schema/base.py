@@ -29,7 +29,7 @@ from jitkernels.attrs.schema.fields import (
 from jitkernels.attrs.schema.kernel_types import KernelType
 from jitkernels.attrs.schema.signature import AnyArray, Argument, Signature
 from jitkernels.core.fork_locks import build_lock
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentTypeError, AttrError, RegistrationError
 
 __all__ = [
@@ -74,7 +74,7 @@ class _Rows(dict[KernelType, "type[KernelAttr]"]):
 rows = _Rows()
 
 
-@record
+@frozen_dataclass
 class Tolerance:
     """The error bound of a result for any finite inputs.
 
@@ -97,7 +97,7 @@ def sum_error(count: int) -> float:
     return (16.0 + math.log2(max(count, 1))) / 2
 
 
-@record
+@frozen_dataclass
 class Case:
     """A named attr of a sweep; cases tagged "ci" always run, those tagged "full" only in full runs."""
 

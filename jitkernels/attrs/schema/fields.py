@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.core import dtypes
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import AttrError, RegistrationError, shown
 
 FLOATS = ("float32", "float64")
@@ -27,7 +27,7 @@ MOST_WHOLE = (1 << 63) - 1
 Canonical = Callable[[str, Any], Any]
 
 
-@record
+@frozen_dataclass
 class Field:
     """How one field is checked, stored and read back.
 

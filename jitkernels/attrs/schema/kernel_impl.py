@@ -12,7 +12,7 @@ from typing import Any
 
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.core import cffi_values, signal_exceptions
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import NotUsableError, RegistrationError
 
 PLAIN = frozenset({int, float, str, bool})
@@ -43,7 +43,7 @@ def sources_cached() -> Iterator[None]:
             _cached_sources.clear()
 
 
-@record
+@frozen_dataclass
 class Implementation:
     """One implementation of a kernel.
 

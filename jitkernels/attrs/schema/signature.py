@@ -12,13 +12,13 @@ import numpy as np
 
 from jitkernels.core import bfloat16, dtypes
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentError, ArgumentTypeError, RegistrationError
 
 AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 
-@record
+@frozen_dataclass
 class DeclaredExtent:
     """One extent of a symbolic shape: ``factor * symbols + more``, or a number.
 
@@ -50,7 +50,7 @@ class DeclaredExtent:
         return f"{product}+{self.more}" if self.more else product
 
 
-@record
+@frozen_dataclass
 class Argument:
     """One array as a row declares it, such as ``Argument("x", "in", "*rows n")``.
 
@@ -168,7 +168,7 @@ def _extent(argument: Argument, word: str) -> DeclaredExtent:
     return DeclaredExtent(symbols, factor, spread, optional, more)
 
 
-@record
+@frozen_dataclass
 class Array:
     """One array argument, C-contiguous and aligned.
 
@@ -243,7 +243,7 @@ class Array:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
-@record
+@frozen_dataclass
 class Signature:
     """All arguments of a kernel: arrays (inputs, then outputs), then integers, then floats.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jitkernels.codegen.function_ast import place_of
-from jitkernels.codegen.parameters import parameters_of, record_fields
+from jitkernels.codegen.parameters import parameters_of, struct_fields
 from jitkernels.codegen.python import types
 from jitkernels.codegen.python.control_statements import WEIGHTS
 from jitkernels.codegen.python.function_writer import FunctionWriter
@@ -104,8 +104,8 @@ class KernelModule:
 
 
 def _bound(name: str, annotation: Any, values: Mapping[str, Value]) -> Value:
-    """The value of a parameter: the argument of its name, or a record of those that its fields name."""
-    fields = record_fields(annotation)
+    """The value of a parameter: the argument of its name, or a struct of those that its fields name."""
+    fields = struct_fields(annotation)
     if fields is None:
         return values[name]
     parts = tuple(_bound(field, kind, values) for field, kind in fields.items())

@@ -25,7 +25,7 @@ class ElementWriter(FunctionWriter):
     has_indices = False
 
     def construct(self, node: ast.AST, kind: type, fields: tuple[str, ...], values: Sequence[Value]) -> Value:  # noqa: ARG002
-        raise self.failure(node, "records are of range kernels alone")
+        raise self.failure(node, "structs are of range kernels alone")
 
 
 class LaneWriter(ElementWriter):

@@ -23,7 +23,7 @@ from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.update_in_place import memory_of
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.runtime import fp_status, vectorcall
 
 EXACT = 2**53
@@ -32,7 +32,7 @@ NEVER = 2**62
 """A work limit that no call reaches: code that calls Python must hold the GIL."""
 
 
-@record
+@frozen_dataclass
 class EntrySource:
     """The source of an entry, the source of its segment, and the largest work that runs with the GIL held."""
 
@@ -41,7 +41,7 @@ class EntrySource:
     max_work_with_gil: int
 
 
-@record
+@frozen_dataclass
 class EntryInterface:
     """What an entry checks, loads and returns.
 

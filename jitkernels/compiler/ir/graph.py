@@ -15,7 +15,7 @@ from typing import Any
 
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, key_of_shape
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 _serials = itertools.count(1)
@@ -61,7 +61,7 @@ def serial() -> int:
     return next(_serials)
 
 
-@record
+@frozen_dataclass
 class Graph:
     """Inputs in the order of the arguments, outputs, and writes to inputs after all is computed.
 

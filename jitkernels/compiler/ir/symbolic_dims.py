@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 Number = Any
 """An int or an `Extent`."""
@@ -20,7 +20,7 @@ BOUNDS: dict[str, Any] = {}
 """Functions of `dim_bounds` on loop-variant extents, which imports this module."""
 
 
-@record
+@frozen_dataclass
 class Atom:
     """A symbol, whose `operation` is empty, or a quotient, remainder, minimum or maximum of two extents.
 

@@ -40,7 +40,7 @@ from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.region_stages import scatter_written_words
 from jitkernels.compiler.transforms.trip_count import work_of
 from jitkernels.core import cpu_target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import GraphError
 from jitkernels.runtime import c_api
 from jitkernels.runtime.threads.parallel_for import MIN_THREAD_WORK
@@ -52,7 +52,7 @@ So many usually come from an unrolled outer loop, where each is a small part of 
 """
 
 
-@record
+@frozen_dataclass
 class NestRequest:
     """What the choice of a nest's schedule depends on. `cost`: additions per element; `unroll`: the default factor."""
 

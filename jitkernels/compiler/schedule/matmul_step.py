@@ -16,7 +16,7 @@ from jitkernels.compiler.ir.graph import Graph, Node, transformed
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core import cpu_target
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import NotUsableError
 from jitkernels.runtime.loading import loader
 
@@ -105,7 +105,7 @@ def _is_fortran_ordered(node: Node) -> bool:
     return symbolic_dims.key_of_shape(strides) == symbolic_dims.key_of_shape(builder.contiguous(node.shape, order))
 
 
-@record
+@frozen_dataclass
 class MatMulStep:
     """A product of matrices in memory; `transposed`: which of the two operands are transposed."""
 

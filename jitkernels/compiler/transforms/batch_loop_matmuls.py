@@ -34,7 +34,7 @@ from jitkernels.compiler.ir.regions import (
     symbols_in,
 )
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, same
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 BLOCK_ITERATIONS = 64
 """Iterations of a block: rows enough for a matrix product, few enough to stay in the caches."""
@@ -57,7 +57,7 @@ def batch_loop_products(graph: Graph, scope: Scope) -> Graph:
     return transformed(graph, rule) if any(map(regions_of, graph)) else graph
 
 
-@record
+@frozen_dataclass
 class IterationBlock:
     """Consecutive iterations: the first value of the induction variable, its step, and the trip count."""
 

@@ -9,10 +9,10 @@ from collections.abc import Collection
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import is_direct
 from jitkernels.compiler.ir.regions import regions_of
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
-@record
+@frozen_dataclass
 class Conflict:
     """A loop-invariant index that the induction variable meets, and the loads that are invariant otherwise."""
 

@@ -15,10 +15,10 @@ from jitkernels.compiler.ir.region_memory import is_direct
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, is_loop_variant, polynomial, same, terms_of
 from jitkernels.compiler.transforms.early_exits import is_constant
 from jitkernels.compiler.transforms.parallel_int_reductions import IntReduction, int_reductions_of
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
-@record
+@frozen_dataclass
 class RowIndex:
     """An index that differs in every iteration: a multiple of the induction variable plus an offset."""
 

@@ -5,7 +5,7 @@ Such a call needs a kernel only if input and result both have the kernel's layou
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, stack
-from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandRecord
+from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandSpec
 
 
 def move_data(table: int, frame: int, context: int) -> int:
@@ -14,7 +14,7 @@ def move_data(table: int, frame: int, context: int) -> int:
     out = operand_at(frame, 1)
     pair = 4 * operand[Operand.KIND] + target_index(out[Operand.KIND])
     if operand[Operand.COPY]:
-        return argument_at(table, 0)[OperandRecord.IN_PLACE] and is_same_memory(operand, out)
+        return argument_at(table, 0)[OperandSpec.IN_PLACE] and is_same_memory(operand, out)
     if address("jk_forms")[pair] == 0:
         return 0
     match_loops(table, frame, operand, out)
@@ -52,18 +52,18 @@ def match_loops(table: int, frame: int, operand: int, out: int) -> int:
     """Give both operands the loop of the result: extents match by symbol; along other ones the input has stride 0."""
     argument = argument_at(table, 1)
     leading = 0
-    if argument[OperandRecord.LEADS]:
+    if argument[OperandSpec.LEADS]:
         leading = frame[Frame.LEADING]
-    dimensions = leading + argument[OperandRecord.FIXED]
+    dimensions = leading + argument[OperandSpec.FIXED]
     strides = stack(MOST_OPERAND_DIMENSIONS)
     for d in range(leading):
         strides[d] = operand[Operand.STRIDES + d]
         out[Operand.EXTENTS + d] = operand[Operand.EXTENTS + d]
     for d in range(leading, dimensions):
-        symbol = argument[OperandRecord.SHAPE + 3 * (d - leading) + 1]
+        symbol = argument[OperandSpec.SHAPE + 3 * (d - leading) + 1]
         strides[d] = 0
-        for e in range(argument_at(table, 0)[OperandRecord.FIXED]):
-            if argument_at(table, 0)[OperandRecord.SHAPE + 3 * e + 1] == symbol:
+        for e in range(argument_at(table, 0)[OperandSpec.FIXED]):
+            if argument_at(table, 0)[OperandSpec.SHAPE + 3 * e + 1] == symbol:
                 strides[d] = operand[Operand.STRIDES + leading + e]
         out[Operand.EXTENTS + d] = frame[Frame.EXTENTS + symbol]
     stride = out[Operand.ITEM]

@@ -135,12 +135,12 @@ def context(
         Context.CALL: _pattern_address(pattern),
         Context.COUNTDOWN: NEVER,
     }
-    records: list[int] = []
+    descriptors: list[int] = []
     for parameter in parameters:
         size = parameter.dtype.itemsize * math.prod(parameter.shape)
         extents = [*parameter.shape, *[0] * (MOST_DIMENSIONS - len(parameter.shape))]
-        records += [id(parameter.dtype), len(parameter.shape), size, *extents]
-    return np.array([*(header[word] for word in sorted(header)), *records, *words], np.int64)
+        descriptors += [id(parameter.dtype), len(parameter.shape), size, *extents]
+    return np.array([*(header[word] for word in sorted(header)), *descriptors, *words], np.int64)
 
 
 def replace(words: "np.ndarray[Any, np.dtype[np.int64]]", other: "np.ndarray[Any, np.dtype[np.int64]]") -> None:

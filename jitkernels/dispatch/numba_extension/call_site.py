@@ -77,7 +77,7 @@ class CallSite:
         self.signature = self.attr.signature()
         self.sizes = [name for name, f in self.row.known_fields().items() if f.is_integer and f.is_size]
         self.slots = np.zeros(SLOTS, np.int64)
-        self._records: dict[tuple[int, ...], Any] = {}
+        self._descriptors: dict[tuple[int, ...], Any] = {}
         self._alive: list[Any] = []
         self.reason = self._reason()
         _sites.add(self)
@@ -210,11 +210,11 @@ class CallSite:
         if not kernel.address or attr.signature().c_arguments != self.signature.c_arguments:
             return
         key = self.key(attr)
-        record = self._records.get((kernel.address, *key))
-        if record is None:
-            record = self._records[kernel.address, *key] = np.array([kernel.address, *key], np.int64)
+        descriptor = self._descriptors.get((kernel.address, *key))
+        if descriptor is None:
+            descriptor = self._descriptors[kernel.address, *key] = np.array([kernel.address, *key], np.int64)
             self._alive.append(kernel)
-        self.slots[slot_of(key)] = record.ctypes.data
+        self.slots[slot_of(key)] = descriptor.ctypes.data
 
     def key(self, attr: KernelAttr) -> list[int]:
         """The size class of every extent, and which floats are 0, as that may be another computation."""
@@ -224,7 +224,7 @@ class CallSite:
         return [*classes, zeros] if self.row.floats else classes
 
     def forget(self) -> None:
-        """Empty the table; records stay allocated, as other threads may be reading them."""
+        """Empty the table; descriptors stay allocated, as other threads may be reading them."""
         self.slots[:] = 0
 
 

@@ -54,7 +54,7 @@ def adapt_cblas_gemm(gemm: Any) -> Any:
 def gemm_kernel(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: bool, *, name: str) -> RangeKernel:
     """Make the range kernel ``c = op(a) @ op(b) + beta * c``, which threads split along the longer side of c.
 
-    `gemm` takes those of ``cblas_?gemm`` as records, and returns a status. Without threads nothing is split, so the
+    `gemm` takes those of ``cblas_?gemm`` as structs, and returns a status. Without threads nothing is split, so the
     source is the same for all sizes: callers include it in sources of their own, which serve any size.
     """
     number = np.dtype(attr.dtype).type

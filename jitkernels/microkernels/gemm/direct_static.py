@@ -12,7 +12,7 @@ from typing import Any
 
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import written_by
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.gemm_arguments import NAMES, ir_function, matmul_arguments
 from jitkernels.microkernels.gemm.microkernel import Tile, element_size
 from jitkernels.microkernels.gemm.microkernel_column import COLUMN_ARGUMENTS, TileColumn
@@ -20,7 +20,7 @@ from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, 
 from jitkernels.microkernels.gemm.thresholds import ROW_BLOCK_BYTES
 
 
-@record
+@frozen_dataclass
 class SmallShape:
     """The parameters that determine the code of one static shape.
 

@@ -1,4 +1,4 @@
-"""The arguments of GEMM as records, and the C types and names of those of its kernels."""
+"""The arguments of GEMM as structs, and the C types and names of those of its kernels."""
 
 from typing import Any, NamedTuple
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from jitkernels.codegen.source_protocol import inlined
 from jitkernels.core.cpu_target import Target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packed_panels import Blocking
 from jitkernels.microkernels.gemm.thresholds import (
@@ -28,7 +28,7 @@ from jitkernels.microkernels.gemm.thresholds import (
 )
 
 
-@record
+@frozen_dataclass
 class Product:
     """A matrix product; ``swapped``: the operands changed sides, so that a C of several rows is transposed."""
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import IRFunction, Range, inlined, written_by
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.epilogue.tile_consumer import call_consumer
 from jitkernels.microkernels.gemm.gemm_arguments import (
     NAMES,
@@ -43,7 +43,7 @@ is_same_address = IRFunction(
 """Whether two arrays have the same address."""
 
 
-@record
+@frozen_dataclass
 class Blocking:
     """Blocking of the packed algorithm: a tile of ``rows x vectors`` registers, and the blocks of k, m and n."""
 
@@ -54,7 +54,7 @@ class Blocking:
     block_columns: int
 
 
-@record
+@frozen_dataclass
 class PackedGemm:
     """What determines the code. split: whether threads split the "columns" or the "rows" of C."""
 

@@ -12,7 +12,7 @@ from jitkernels.attrs.cdist import CDistAttr
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core.cpu_target import Target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
@@ -30,7 +30,7 @@ MIN_PANEL_RATIO = 4
 """Least ratio of the panel's width to a row of results that selects dot products without a transpose."""
 
 
-@record
+@frozen_dataclass
 class DistanceBlocking:
     """Blocking: a tile of ``rows x vectors`` registers, whose columns are a panel, and the panels per thread."""
 
@@ -39,7 +39,7 @@ class DistanceBlocking:
     share: int
 
 
-@record
+@frozen_dataclass
 class _Distance:
     """What determines the code."""
 

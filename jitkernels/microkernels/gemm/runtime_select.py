@@ -248,7 +248,7 @@ def _none_missing() -> int:
 
 
 def _called(kernel: RangeKernel, entry: Any, part: Any, *, consumed: bool) -> Any:
-    """Wrap a kernel as a function of records that range kernels call: single-threaded where there is little work."""
+    """Wrap a kernel as a function of structs that range kernels call: single-threaded where there is little work."""
     splits, of_rows = kernel.parallel, kernel.extent == 3
 
     @inlined()

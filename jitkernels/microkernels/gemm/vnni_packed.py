@@ -16,7 +16,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import IRFunction, Range, inlined, offset
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import Target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, Operands
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.microkernels.gemm.vnni_microkernel import C_ARGUMENTS, LANES, VnniTile
@@ -34,7 +34,7 @@ CACHED_WORDS = 1 << 17
 MOST_COLUMNS = 2048
 
 
-@record
+@frozen_dataclass
 class Narrow:
     """The element types of A, B and C as the schemas name them, and the layout of B."""
 

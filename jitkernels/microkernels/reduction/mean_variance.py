@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, noinline
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.maths.blocked_summation import part_length
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, distance, plus, times, two_sum_error
 from jitkernels.microkernels.reduction.simd_row_sum import MAX_PLAIN_ROW, row_squares, row_sum
@@ -18,7 +18,7 @@ SPREAD = 16.0
 """A mean whose square exceeds so many variances is corrected: its rounding would show in the result."""
 
 
-@record
+@frozen_dataclass
 class Limits:
     """The range of sums of squares without underflow or overflow, and the scales that bring other rows into it."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from jitkernels.codegen.source_protocol import inlined, vectors, written_by
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import Target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, transpose_panel
@@ -31,7 +31,7 @@ SIGMOIDS: dict[str, Any] = {"float32": sigmoid_float32, "float64": sigmoid_float
 TANHS: dict[str, Any] = {"float32": tanh_float32, "float64": tanh_float64}
 
 
-@record
+@frozen_dataclass
 class Shape:
     """Parameters of the code: lanes of a vector, gates, and rows of the tall and of the middle tile."""
 
@@ -63,7 +63,7 @@ def shape_of(dtype: str, gates: int, target: Target, vector_bytes: int) -> Shape
     return Shape(dtype, lanes, gates, tall, middle)
 
 
-@record
+@frozen_dataclass
 class Products:
     """Functions for range kernels: packing of weights, and products of one block of units."""
 

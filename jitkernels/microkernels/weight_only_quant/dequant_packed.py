@@ -11,7 +11,7 @@ from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core.cpu_target import Target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.gemm_heuristics import blocking
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
@@ -25,7 +25,7 @@ PANEL_COLUMNS = 512
 """Columns of a block, whose panels lie in the second-level cache."""
 
 
-@record
+@frozen_dataclass
 class DequantizedPanels:
     """Blocking of the product, and offsets in the workspace, which begins with the panels of A, in elements."""
 

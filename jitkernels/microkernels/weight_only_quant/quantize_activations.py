@@ -10,7 +10,7 @@ subtracted from the lanes' sums, and their units. With fewer digits multiples ha
 """
 
 from jitkernels.codegen.source_protocol import IRFunction
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.microkernel import Text
 from jitkernels.microkernels.weight_only_quant.dot_emitter import COLUMNS, FLOATS, LANES, NUMBERS, WORDS, all_of
 
@@ -25,7 +25,7 @@ CARRY = 1 << 17
 SYMBOL = "digits_arranged"
 
 
-@record
+@frozen_dataclass
 class Layout:
     """Layout of blocks of floats of `digits` digits, for weights of `bits` bits."""
 

@@ -16,7 +16,7 @@ from jitkernels.codegen.numba_functions import PythonFunction, numba_version
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import DeferredIR, references
 from jitkernels.core import dtypes
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import BuildError
 from jitkernels.microkernels.chunking import grain
 
@@ -28,7 +28,7 @@ MIN_THREAD_WORK_OR_BYTES = 65536
 """Operations, or bytes, that a thread gets at least."""
 
 
-@record
+@frozen_dataclass
 class ScalarFunction:
     """An operation of numbers of the row's floating-point type. `reduces`: it is a sum, or a maximum, in any order."""
 

@@ -95,7 +95,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "loop nest",
-        "loops that compute one or several outputs in one pass, as scheduled",
+        "loops that compute one or several outputs in one pass, as the compiler schedules them",
         "compiler.schedule.loop_nest:LoopNest",
     ),
     ("microkernel", "the register tile of a matrix product", "microkernels.gemm.microkernel"),

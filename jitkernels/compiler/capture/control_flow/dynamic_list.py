@@ -21,7 +21,7 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 END, BEGIN = 0, 1
 """Indices into `ends`: the end of the elements, and the index of the first one."""
@@ -62,7 +62,7 @@ def _is_immutable(form: Form) -> bool:
     return isinstance(form, LeafForm)
 
 
-@record
+@frozen_dataclass
 class ListSnapshot(Composite):
     """A snapshot of the elements: their arrays, and the indices of their begin and end."""
 

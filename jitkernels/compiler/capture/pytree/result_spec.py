@@ -25,7 +25,7 @@ from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.ops import strided_view
 from jitkernels.compiler.ir.regions import leaked
 from jitkernels.compiler.transforms import bounds_checks
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
 class ResultInputs(NamedTuple):
@@ -48,7 +48,7 @@ IMMUTABLE = (
 )  # fmt: skip
 
 
-@record
+@frozen_dataclass
 class ResultPlan:
     """How the result of a call is built.
 

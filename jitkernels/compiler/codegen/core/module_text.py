@@ -21,7 +21,7 @@ from jitkernels.compiler.codegen.core import cycle_counter, outline_identical_ne
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.codegen.core.parallel_region import SegmentCall
 from jitkernels.compiler.ir.symbolic_dims import Number
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.runtime.threads import team_size
 
 MAX_INLINE_CHARS, MAX_INLINE_CALLS = 1500, 6
@@ -34,7 +34,7 @@ where each loop is a small part of the time. `LARGE_MODULE_CHARS`: the character
 _HEAD = re.compile(r"^define (i64 @\S+\(ptr [^)]*\))", re.MULTILINE)
 
 
-@record
+@frozen_dataclass
 class Fused:
     """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source.
 
@@ -103,7 +103,7 @@ RequiredCode = tuple[External, Sequence[Number]]
 """A function that checks whether the code for a call with some sizes is built, and these sizes."""
 
 
-@record
+@frozen_dataclass
 class SegmentParts:
     """The emitted parts of a segment: the library, the functions of its loop nests, of its loops and branches, calls.
 

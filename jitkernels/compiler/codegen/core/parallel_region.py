@@ -16,7 +16,7 @@ from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.runtime.threads.parallel_for import MIN_THREAD_WORK, PHASE
 from jitkernels.runtime.threads.team_size import SHARE_RUN
 
@@ -28,7 +28,7 @@ Overlap = Callable[[int, int], bool]
 """Whether the arrays of two frame words may alias."""
 
 
-@record
+@frozen_dataclass
 class Accesses:
     """The arrays that a call reads and writes."""
 
@@ -36,7 +36,7 @@ class Accesses:
     writes: Mapping[int, Number | None]
 
 
-@record
+@frozen_dataclass
 class SegmentCall:
     """One loop nest of a segment: its function, its parallel extent (None if it must run whole), and its work.
 

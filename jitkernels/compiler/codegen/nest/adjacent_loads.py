@@ -15,7 +15,7 @@ from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 RUNS_AHEAD = 4
 """The prefetch distance of runs, in iterations."""
@@ -27,7 +27,7 @@ MIN_RUN_VECTORS = 4
 """The least vectors of a run for which an additional line pays."""
 
 
-@record
+@frozen_dataclass
 class LongRun:
     """An array that is loaded in runs: an access map, the stride between runs, and whether all are aligned."""
 

@@ -12,13 +12,13 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MAX_ACCUMULATOR_VECTORS = 8
 """The most accumulator vectors: 32 registers have room for them and for their compensations."""
 
 
-@record
+@frozen_dataclass
 class LoopSpec:
     """A loop over a range, and the lanes of an iteration. `loop`: its number, None for none of the nest's loops.
 

@@ -15,10 +15,10 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.compiler.schedule.loop_nest import LoopNest
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
-@record
+@frozen_dataclass
 class NestSchedule:
     """The schedule of a loop nest: bytes of a vector, and the unroll factor of the lane loop.
 

@@ -23,7 +23,7 @@ from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
 from jitkernels.compiler.codegen.nest.row_vectors import RowGroup
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import Extent, is_loop_variant
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 
 MAX_ROW_VECTORS = 64
@@ -36,7 +36,7 @@ APART = frozenset({"gather", "scan", "placed"})
 """Operations that are not packed."""
 
 
-@record
+@frozen_dataclass
 class RowPacking:
     """How many rows are packed, the lanes for each, and the longest row if rows take several iterations."""
 

@@ -27,7 +27,7 @@ from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core import cpu_target
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MAX_UNROLLED_VECTORS = 6
 """The most vectors of a row that is fully unrolled, if registers hold their results."""
@@ -39,7 +39,7 @@ FIRST_CACHE = 48 << 10
 """The L1 bytes of processors whose stores wait for lines."""
 
 
-@record
+@frozen_dataclass
 class PendingLines:
     """Cache lines to prefetch for stores: an access map of an array, and a distance in elements."""
 

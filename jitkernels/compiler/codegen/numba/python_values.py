@@ -19,13 +19,13 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, symbols_of
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MAX_INLINED_CHARS = 72
 """Characters of an expression that is written where it is read."""
 
 
-@record
+@frozen_dataclass
 class PrintedValue:
     """A value: a Python expression and its dtype. `home` is the block that computes it."""
 

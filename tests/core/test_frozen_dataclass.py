@@ -1,4 +1,4 @@
-"""A record is what ``dataclass(frozen=True)`` makes, but created in less time."""
+"""`frozen_dataclass` makes what ``dataclass(frozen=True)`` makes, in less time."""
 
 import copy
 import dataclasses
@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
-@record
+@frozen_dataclass
 class Record:
     first: int
     second: str = "two"
@@ -29,12 +29,12 @@ class Class:
     shared: ClassVar[int] = 3
 
 
-@record
+@frozen_dataclass
 class Alone:
     value: float
 
 
-@record
+@frozen_dataclass
 class Checked:
     value: float
 
