@@ -1,7 +1,7 @@
 """jitkernels: the fastest CPU kernels for Python, selected by measurement, called in tens of nanoseconds.
 
-Attrs (``jk.VMulAttr``) and everyday functions (``jk.vmul``) are attributes of this package, one of each per row of the
-registry, rows of plug-ins included. Type checkers read ``__init__.pyi``, which is generated.
+Attrs (``jk.VMulAttr``) and everyday functions (``jk.vmul``) are attributes of this package, one of each per op schema
+of the registry, those of plug-ins included. Type checkers read ``__init__.pyi``, which is generated.
 """
 
 import sys as _sys
@@ -64,7 +64,7 @@ _PROVIDERS = {
     "bypass_launcher": ("jitkernels.dispatch.native.launcher", "set_bypass"),
     "compile_reference": ("jitkernels.compiler.api.traced_kernel", "register"),
     "compile_reference_by_numba": ("jitkernels.compiler.api.traced_kernel", "register_numba"),
-    "discover_rows": ("jitkernels.attrs.schema.registry", "import_all_rows"),
+    "discover_schemas": ("jitkernels.attrs.schema.registry", "import_all_schemas"),
     "implement_by_numba": ("jitkernels.dispatch.numba_extension.entry_compiler", "implementation_of"),
     "parallel_runtime": ("jitkernels.runtime.threads.team_size", "externals"),
     "prepare_launcher": ("jitkernels.dispatch.native.launcher", "reason_for_slow_path"),
@@ -88,11 +88,11 @@ _fixed = {"errors", "set_num_threads", *_LAZY}
 
 def _names() -> list[str]:
     """All public names of this package; those of plug-ins are not included."""
-    from jitkernels.attrs.schema.base import rows
+    from jitkernels.attrs.schema.base import schemas
 
-    own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
-    functions = sorted(row.kernel_type.name.lower() for row in own)
-    return [*sorted(_fixed), *sorted(row.__name__ for row in own), *functions]
+    own = [schema for schema in schemas.values() if schema.__module__.startswith("jitkernels.")]
+    functions = sorted(schema.kernel_type.name.lower() for schema in own)
+    return [*sorted(_fixed), *sorted(schema.__name__ for schema in own), *functions]
 
 
 def __getattr__(name: str) -> Any:
@@ -127,19 +127,19 @@ def _resolve(name: str) -> Any:
     if name.startswith("_"):
         return None
     if name.islower():
-        from jitkernels.attrs.schema.registry import find_row
+        from jitkernels.attrs.schema.registry import find_schema
         from jitkernels.dispatch.operators import everyday
 
-        return everyday(name) if find_row(name.upper()) else None
+        return everyday(name) if find_schema(name.upper()) else None
     if name[:1].isupper():
-        from jitkernels.attrs.schema.registry import find_row_by_class_name
+        from jitkernels.attrs.schema.registry import find_schema_by_class_name
 
-        return find_row_by_class_name(name)
+        return find_schema_by_class_name(name)
     return None
 
 
 def __dir__() -> list[str]:
-    from jitkernels.attrs.schema.registry import all_rows
+    from jitkernels.attrs.schema.registry import all_schemas
 
-    row_names = {name for row in all_rows() for name in (row.__name__, row.kernel_type.name.lower())}
-    return sorted({*globals(), *_names(), *row_names, "__version__", "__all__"})
+    schema_names = {name for schema in all_schemas() for name in (schema.__name__, schema.kernel_type.name.lower())}
+    return sorted({*globals(), *_names(), *schema_names, "__version__", "__all__"})

@@ -22,12 +22,12 @@ TINY = "tiny"
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a run: rows, the tag of their sweeps, seconds for timing each line, threads, peers.
+    """The settings of a run: schemas, the tag of their sweeps, seconds for timing each line, threads, peers.
 
     `parts`: the requested parts of a benchmark, see `Benchmark`; all of it if empty.
     """
 
-    rows: Sequence[type[KernelAttr]]
+    schemas: Sequence[type[KernelAttr]]
     tag: str
     seconds: float
     threads: int

@@ -84,7 +84,7 @@ def _identity() -> str:
 class CSource:
     """The C function `function`, one of those that `code` defines, returning ``int64_t``.
 
-    `arguments` are C types as in a row's signature; `flags` are further options of the compiler.
+    `arguments` are C types as in a schema's signature; `flags` are further options of the compiler.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Bind the C arguments of a kernel to the parameters of its Python functions, by name.
 
 A function of a kernel takes whichever arguments it wants, in any order. A parameter whose annotation is a struct class
-takes the arguments that its fields name. Arrays that the row declares and this attr lacks are `None`.
+takes the arguments that its fields name. Arrays that the schema declares and this attr lacks are `None`.
 """
 
 import inspect

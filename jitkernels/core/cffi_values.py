@@ -1,6 +1,6 @@
 """cffi functions and buffers as values, without importing cffi before the program has.
 
-A C function with the C signature of a row is an implementation of it; cffi memory of known type and length is an
+A C function with the C signature of a schema is an implementation of it; cffi memory of known type and length is an
 array.
 """
 
@@ -75,7 +75,7 @@ def reason_against(function: Any, expected: Sequence[str]) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """An argument of a row's C signature as a name that `_name` returns; bfloat16 is ``uint16_t``."""
+    """An argument of a schema's C signature as a name that `_name` returns; bfloat16 is ``uint16_t``."""
     kind = dtypes.c_type(text)
     element = kind.element.storage if kind.element else "void"
     return f"{element}*" if kind.is_pointer else element

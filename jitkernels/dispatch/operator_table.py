@@ -1,4 +1,4 @@
-"""The dispatch table of an everyday function: its row's arrays and options as int64 words, and its contexts by key.
+"""The dispatch table of an everyday function: its schema's arrays and options as int64 words, and its contexts by key.
 
 The layout is in `jitkernels.runtime.abi_layout`. The key of a context is options, dtype and the size class of every
 extent, six bits each; a context of static shape has the extents in place of their classes.
@@ -55,7 +55,7 @@ _MASK = (1 << 64) - 1
 
 
 class DispatchTable:
-    """The table of one everyday function; raises ValueError where the row exceeds its limits.
+    """The table of one everyday function; raises ValueError where the schema exceeds its limits.
 
     parameters are the names of inputs, options and ``out``; symbols the names of the integers in the order of the C
     function; values the allowed objects of each option, by name (numbers: default and limits); narrow: whether arrays

@@ -18,7 +18,7 @@ STATUS = {
 
 @frozen_dataclass
 class CFunctionSource:
-    """A cffi function pointer with a row's signature; `function` keeps its library open.
+    """A cffi function pointer with a schema's signature; `function` keeps its library open.
 
     Its address is part of the text: two functions of one type are two kernels. The address differs in other
     processes, so the object is not cached.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import implementations, row
+from jitkernels.attrs.schema.registry import implementations, op_schema
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentTypeError
 from jitkernels.selection.records import Measured
@@ -78,7 +78,7 @@ def _attr_of_call(what: object, arguments: Sequence[Any], named: Mapping[str, An
         raise ArgumentTypeError(
             f"explain: expected an attr, an everyday function such as jk.softmax, or its name, got {what!r}"
         )
-    attr_class = row(name)
+    attr_class = op_schema(name)
     if len(arguments) == len(attr_class.parameters().parameters) + 1:
         arguments = arguments[:-1]
     return attr_class.call(*arguments, **{key: value for key, value in named.items() if key != "out"}).attr

@@ -9,11 +9,11 @@ from contextvars import ContextVar
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.registry import (
     Implementation,
-    all_rows,
+    all_schemas,
     find_implementation,
     implementation,
     implementations,
-    row,
+    op_schema,
 )
 from jitkernels.core import hooks, settings
 from jitkernels.core.fork_locks import writing
@@ -95,11 +95,11 @@ def _validate(where: str, chosen: Mapping[str, str]) -> None:
             which = "implementation" if kernel == EVERY else kernel
             raise ArgumentTypeError(f"{where}: {which}: expected the name of an implementation, got {shown(name)}")
         if kernel == EVERY:
-            if not any(name in implementations(row_class) for row_class in all_rows()):
+            if not any(name in implementations(schema) for schema in all_schemas()):
                 raise UnknownNameError(f"{where}: no kernel has an implementation {name!r}")
         else:
             try:
-                implementation(row(kernel), name)
+                implementation(op_schema(kernel), name)
             except UnknownNameError as error:
                 raise UnknownNameError(f"{where}: {error}") from None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.base import KernelAttr, schemas
 from jitkernels.attrs.schema.registry import implementations
 from jitkernels.core import cache_dirs, cpu_target, environment, versions
 from jitkernels.core.atomic_files import content_of, publish
@@ -51,7 +51,7 @@ def best_variant_per_implementation(record: Record) -> tuple[Measured, ...]:
 
 
 def _attr_of(path: Path) -> KernelAttr | None:
-    """The attr of a record file; None if it is invalid or its row unknown."""
+    """The attr of a record file; None if it is invalid or its schema unknown."""
     try:
         return _attr(json.loads(content_of(path))["attr"])
     except (OSError, ValueError, KeyError, TypeError, AttrError, RecursionError):
@@ -59,8 +59,8 @@ def _attr_of(path: Path) -> KernelAttr | None:
 
 
 def _attr(content: dict[str, Any]) -> KernelAttr | None:
-    """The attr of its JSON; None if the row is unknown."""
-    known = {kind.name: row for kind, row in rows.items()}
+    """The attr of its JSON; None if the schema is unknown."""
+    known = {kind.name: schema for kind, schema in schemas.items()}
     name = content["kernel"]
     return known[name].from_json(content) if name in known else None
 

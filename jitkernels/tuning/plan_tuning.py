@@ -1,4 +1,4 @@
-"""Tune execution plans that are not implementations of a row, and store their measurements in the same records."""
+"""Tune execution plans that are not implementations of a schema, and store their measurements in the same records."""
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter

@@ -9,7 +9,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import all_rows, implementation
+from jitkernels.attrs.schema.registry import all_schemas, implementation
 from jitkernels.attrs.schema.schema_queries import inputs_of
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.core import bfloat16
@@ -21,7 +21,7 @@ ml_dtypes = pytest.importorskip("ml_dtypes")
 NUMBER = np.dtype(ml_dtypes.bfloat16)
 ROWS = [
     pytest.param(row, id=row.kernel_type.name.lower())
-    for row in all_rows()
+    for row in all_schemas()
     if "dtype" in row.known_fields() and bfloat16.NAME in row.known_fields()["dtype"].dtypes
 ]
 

@@ -18,7 +18,7 @@ from test_option_limits import MOST, as_tuple, calls_of, result_of
 import jitkernels as jk
 from jitkernels.attrs.schema.base import Case, KernelAttr, Tolerance, cases, real, whole
 from jitkernels.attrs.schema.fields import MOST_WHOLE, Field
-from jitkernels.attrs.schema.registry import all_rows, implements
+from jitkernels.attrs.schema.registry import all_schemas, implements
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.dispatch.operators import Everyday
@@ -130,7 +130,7 @@ def in_reference(function: Callable[..., Any], **given: Any) -> Any:
         return function(**given)
 
 
-ROWS = [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows() if limited(row)]
+ROWS = [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_schemas() if limited(row)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

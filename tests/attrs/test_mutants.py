@@ -105,7 +105,7 @@ def _bound(attr: Any, function: Callable[..., None]) -> Callable[..., None]:
 
 
 def test_all_kernels_have_mistakes() -> None:
-    ours = {row.kernel_type.name.lower() for row in registry.all_rows() if row.__module__.startswith("jitkernels.")}
+    ours = {row.kernel_type.name.lower() for row in registry.all_schemas() if row.__module__.startswith("jitkernels.")}
     assert not ours - {*FAMILIES}
 
 
@@ -113,7 +113,7 @@ def test_all_kernels_have_mistakes() -> None:
 def test_the_original_passes_and_every_mutant_is_caught(kernel: str) -> None:
     family = FAMILIES[kernel]
     planted = {name: mutant(kernel, *pieces) for name, pieces in family.MISTAKES[kernel].items()}
-    subjects = Subjects(registry.row(kernel), {RIGHT: getattr(family, kernel), **planted})
+    subjects = Subjects(registry.op_schema(kernel), {RIGHT: getattr(family, kernel), **planted})
     subjects.check_all()
     assert RIGHT in subjects.right, subjects.wrong[RIGHT]
     assert [*subjects.right] == [RIGHT]

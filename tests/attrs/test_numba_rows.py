@@ -10,7 +10,7 @@ from cases import Failures, Row
 from processes import python
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import UNEARNED, all_rows, implementation, implementations
+from jitkernels.attrs.schema.registry import UNEARNED, all_schemas, implementation, implementations
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.more.numba import WITHOUT
 from jitkernels.tools import testing
@@ -22,11 +22,11 @@ SIZES = 2
 
 
 def rows_by_numba() -> list[Row]:
-    return [row for row in all_rows() if "numba" in implementations(row)]
+    return [row for row in all_schemas() if "numba" in implementations(row)]
 
 
 def ours() -> list[Row]:
-    return [row for row in all_rows() if row.__module__.startswith("jitkernels.")]
+    return [row for row in all_schemas() if row.__module__.startswith("jitkernels.")]
 
 
 def test_number_of_rows_with_numba() -> None:

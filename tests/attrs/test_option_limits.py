@@ -14,7 +14,7 @@ import pytest
 from test_everyday_forms import compiled
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import AttrError, JitKernelsError
@@ -59,12 +59,12 @@ def floats_of(row: Row) -> Iterator[tuple[str, Any]]:
             yield name, field
 
 
-NAMES = [row.kernel_type.name.lower() for row in all_rows() if any(numbers_of(row))]
+NAMES = [row.kernel_type.name.lower() for row in all_schemas() if any(numbers_of(row))]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_numbers_at_their_limits(name: str) -> None:
-    row = next(row for row in all_rows() if row.kernel_type.name.lower() == name)
+    row = next(row for row in all_schemas() if row.kernel_type.name.lower() == name)
     function = getattr(jk, name)
     plain = next(iter(calls_of(row)))
     for option, values in numbers_of(row):
@@ -89,7 +89,7 @@ FINE = (1 + 2.0**-40, 1e-60, 1e60, 0.1)
 
 
 @pytest.mark.parametrize(
-    "row", [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows() if any(floats_of(row))]
+    "row", [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_schemas() if any(floats_of(row))]
 )
 def test_float_options_have_float64_bits(row: Row) -> None:
     """Compiled code passes a kernel the same bits as Python does: those of a float64 array."""

@@ -92,10 +92,10 @@ BROKEN = {
     "names what does not exist": "import jitkernels as jk\njk.implements(jk.VNoneAttr, name='mine')",
 }
 WHOLE = """
-from jitkernels.attrs.schema.registry import all_rows, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementations
 print(jk.vmul([2.0], [3.0]), jk.softmax([[1.0]]))
-theirs = [row.__name__ for row in all_rows() if not row.__module__.startswith("jitkernels.")]
-print("theirs" in implementations(jk.VMulAttr), theirs, len(jk.KernelType) == len(all_rows()))
+theirs = [row.__name__ for row in all_schemas() if not row.__module__.startswith("jitkernels.")]
+print("theirs" in implementations(jk.VMulAttr), theirs, len(jk.KernelType) == len(all_schemas()))
 """
 
 

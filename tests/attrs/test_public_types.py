@@ -12,7 +12,7 @@ import pytest
 from processes import environment, python
 
 import jitkernels as jk
-from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.base import KernelAttr, schemas
 from jitkernels.dispatch import docstrings
 from jitkernels.errors import ArgumentTypeError, UnknownNameError
 from jitkernels.tools.docgen import stubs
@@ -138,7 +138,7 @@ def test_mypy_on_a_user_script(tmp_path: Path) -> None:
 
 def test_stub_has_every_public_name() -> None:
     tree = stubs.text()
-    own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
+    own = [row for row in schemas.values() if row.__module__.startswith("jitkernels.")]
     for name in jk.__all__:
         assert f"import {name} as {name}\n" in tree or f"def {name}(" in tree, name
     assert len(own) == tree.count("Attr as ") - 1, "KernelAttr and the rows, no more"

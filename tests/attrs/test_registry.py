@@ -12,7 +12,7 @@ import jitkernels as jk
 from jitkernels.attrs.schema import registry
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.base import cases as named_cases
-from jitkernels.attrs.schema.registry import MORE, all_rows, implementation, implementations, implements
+from jitkernels.attrs.schema.registry import MORE, all_schemas, implementation, implementations, implements
 from jitkernels.errors import ArgumentTypeError, AttrError, NotUsableError, RegistrationError, UnknownNameError
 from jitkernels.tools import testing
 
@@ -183,12 +183,12 @@ def test_registering_for_no_row() -> None:
     class NoRow(KernelAttr):
         """It has no kernel type."""
 
-    with pytest.raises(RegistrationError, match=r"@implements\(NoRow\): expected the class of a row"):
+    with pytest.raises(RegistrationError, match=r"@implements\(NoRow\): expected the class of a schema"):
         implements(NoRow, name="refer")(lambda attr: None)
 
 
 def test_second_row_of_a_name(toy: Any) -> None:
-    with pytest.raises(RegistrationError, match="already has the row ToyAttr"):
+    with pytest.raises(RegistrationError, match="already has the schema ToyAttr"):
         type("Second", (KernelAttr,), {"__annotations__": {}}, kernel_type="TOY_TAKE")
     for wrong in ("lower", "", "WITH SPACE", "1ST"):
         with pytest.raises(RegistrationError):
@@ -216,8 +216,8 @@ def test_unusable_implementations_have_a_reason(toy: Any) -> None:
 
 def test_unknown_names() -> None:
     with pytest.raises(UnknownNameError, match="no kernel 'nonsense'; there are"):
-        registry.row("nonsense")
-    some = all_rows()[0]
+        registry.op_schema("nonsense")
+    some = all_schemas()[0]
     with pytest.raises(UnknownNameError, match="has no implementation 'nonsense'; it has"):
         implementation(some, "nonsense")
     with pytest.raises(AttributeError, match="nonsense"):

@@ -15,7 +15,7 @@ import pytest
 from cases import every_row
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.attrs.vector import VExpAttr, VMulAttr
 from jitkernels.benchmarks import compare, saved, stamp, table
 from jitkernels.benchmarks.entries import (
@@ -109,7 +109,7 @@ def test_names_of_benchmarks() -> None:
         "first-call",
         "packed",
     } <= set(found)
-    assert not {row.kernel_type.name.lower() for row in all_rows()} & set(found)
+    assert not {row.kernel_type.name.lower() for row in all_schemas()} & set(found)
     for entry in found.values():
         assert entry.summary.endswith(".")
     with pytest.raises(RegistrationError, match="already is a benchmark 'launch'"):
@@ -128,7 +128,7 @@ def test_pytest_runs_the_same_table() -> None:
     command = [sys.executable, "-m", "pytest", "bench", "--benchmark-only", "-q", "-m", "tiny", *quick]
     done = subprocess.run(command, cwd=root, env=around, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    for row in all_rows():
+    for row in all_schemas():
         assert f"test_call[{row.kernel_type.name.lower()}-" in done.stdout, row
     for name in ("pick", "gen", "refer", "numpy"):
         assert re.search(rf"test_call\[vmul-.*-{name}\]", done.stdout), name
@@ -224,13 +224,13 @@ def test_verdicts_can_fail(name: str) -> None:
 
 
 def test_every_row_is_compared_with_peers_at_all_sizes() -> None:
-    for row in all_rows():
+    for row in all_schemas():
         found = [case.attr for case in beside_peers.spread(row, beside_peers.ELEMENTS["full"])]
         assert len(set(found)) == len(found) >= 4, row
 
 
 def test_random_attrs_lie_outside_the_sweep() -> None:
-    for row in all_rows():
+    for row in all_schemas():
         found = random_attrs.attrs_between(row, 5, np.random.default_rng(0))
         assert len(set(found)) == 5
         assert not set(found) & {case.attr for case in row.sweep()}
@@ -309,7 +309,7 @@ def test_memory_bound_rows_have_streaming_benchmarks() -> None:
 
 def test_declared_streaming_extents_are_all_used() -> None:
     """Extents fit their fields, and no attr is skipped."""
-    said = [row for row in all_rows() if row.streams]
+    said = [row for row in all_schemas() if row.streams]
     assert {"SEQ_POOL", "SGD", "TRANSPOSE"} <= {row.kernel_type.name for row in said}
     for row in said:
         assert len(list(streaming.attrs(row))) == len(row.streams)

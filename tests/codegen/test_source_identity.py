@@ -152,7 +152,7 @@ SYMBOLS = """
 import json, sys
 from jitkernels.tools import testing
 from jitkernels.codegen.source_protocol import symbol_of
-from jitkernels.attrs.schema.registry import all_rows, implementation, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementation, implementations
 if {traced}:
     sys.settrace(lambda *_: None)
     if hasattr(sys, "monitoring"):
@@ -160,7 +160,7 @@ if {traced}:
         sys.monitoring.register_callback(3, sys.monitoring.events.LINE, lambda *_: None)
         sys.monitoring.set_events(3, sys.monitoring.events.LINE)
 found = {{}}
-for row in all_rows():
+for row in all_schemas():
     attr = testing.middles(row)[0]
     for name in implementations(row):
         one = implementation(row, name)

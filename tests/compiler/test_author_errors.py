@@ -143,7 +143,7 @@ def test_options_of_the_decorator(toy: Any, options: dict[str, Any], message: st
 
 @pytest.mark.parametrize("wrong", [None, "vmul", 3, object(), int])
 def test_no_row_at_all(wrong: Any) -> None:
-    with pytest.raises(RegistrationError, match=r"@implements\(.*expected the class of a row"):
+    with pytest.raises(RegistrationError, match=r"@implements\(.*expected the class of a schema"):
         implements(wrong, name="mine")(lambda attr: None)
 
 

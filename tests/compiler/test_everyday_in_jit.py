@@ -131,18 +131,18 @@ def test_dtypes_axes_and_outputs_are_those_of_everyday_calls() -> None:
 
 def test_results_are_written_to_out() -> None:
     @jk.jit
-    def ordered(x: AnyArray, values: AnyArray, indices: AnyArray, all_rows: AnyArray) -> Any:
+    def ordered(x: AnyArray, values: AnyArray, indices: AnyArray, all_schemas: AnyArray) -> Any:
         given = jk.topk(x, 2, out=(values, indices))
-        jk.softmax(x, out=all_rows[::2])
+        jk.softmax(x, out=all_schemas[::2])
         return given[0] is values, jk.vadd(x, 1.0, out=x) is x
 
     x = RANDOM.normal(size=(3, 5))
-    values, indices, all_rows = np.zeros((3, 2)), np.zeros((3, 2), np.int64), np.zeros((6, 5))
+    values, indices, all_schemas = np.zeros((3, 2)), np.zeros((3, 2), np.int64), np.zeros((6, 5))
     before = x.copy()
-    assert ordered(x, values, indices, all_rows) == (True, True)
+    assert ordered(x, values, indices, all_schemas) == (True, True)
     assert np.array_equal(values, jk.topk(before, 2)[0])
     assert np.array_equal(indices, jk.topk(before, 2)[1])
-    assert np.allclose(all_rows[::2], jk.softmax(before))
+    assert np.allclose(all_schemas[::2], jk.softmax(before))
     assert np.array_equal(x, before + 1)
 
 

@@ -13,7 +13,7 @@ from cases import Failures
 
 import jitkernels as jk
 from jitkernels.attrs.schema import registry
-from jitkernels.attrs.schema.base import rows
+from jitkernels.attrs.schema.base import schemas
 
 PACKAGE = Path(jk.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -89,7 +89,7 @@ def test_every_row_has_reference_and_generated_kernel() -> None:
             [PACKAGE / folder / "__pycache__"],
         )
     assert {path.name for path in (PACKAGE / "refer").glob("*.py")} == families
-    assert all("gen" in registry.implementations(row) for row in [*rows.values()] if row.__module__ in own)
+    assert all("gen" in registry.implementations(row) for row in [*schemas.values()] if row.__module__ in own)
     assert {path.name for path in (PACKAGE / "more").glob("*.py")} == {"__init__.py"}
 
 
@@ -146,7 +146,7 @@ def test_readme_lists_every_part() -> None:
 def test_all_lists_the_public_names() -> None:
     """``__all__`` is sorted, and holds exactly the public names."""
     promised = list(jk.__all__)
-    own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
+    own = [row for row in schemas.values() if row.__module__.startswith("jitkernels.")]
     functions = {row.kernel_type.name.lower() for row in own}
     classes = {row.__name__ for row in own}
     fixed = [name for name in promised if name not in classes | functions]
@@ -155,7 +155,9 @@ def test_all_lists_the_public_names() -> None:
     assert [name for name in promised if name in functions] == sorted(functions)
     assert all(hasattr(jk, name) for name in promised)
     modules = {name for name in vars(jk) if isinstance(vars(jk)[name], type(sys))}
-    theirs = {name for row in rows.values() if row not in own for name in (row.__name__, row.kernel_type.name.lower())}
+    theirs = {
+        name for row in schemas.values() if row not in own for name in (row.__name__, row.kernel_type.name.lower())
+    }
     public = {name for name in vars(jk) if not name.startswith("_")} - modules - theirs - {"Any"}
     assert public <= set(promised), f"not in __all__: {public - set(promised)}"
     assert functions | set(promised) <= set(dir(jk))

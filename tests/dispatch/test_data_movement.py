@@ -9,7 +9,7 @@ import pytest
 from test_everyday_forms import bits, compiled, numbers
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.attrs.schema.schema_queries import outputs_of
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import array_layouts
@@ -31,7 +31,7 @@ LAYOUTS: dict[str, Callable[[AnyArray], AnyArray]] = {
 
 
 def test_all_rows_that_move_data_are_tested() -> None:
-    assert {row.kernel_type.name for row in all_rows() if outputs_of(row)[0].moves} == {*RIGHT}
+    assert {row.kernel_type.name for row in all_schemas() if outputs_of(row)[0].moves} == {*RIGHT}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int64", "float16"])

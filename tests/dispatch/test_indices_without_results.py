@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.errors import JitKernelsError
 
@@ -18,7 +18,7 @@ def indices_of(row: Row) -> list[Any]:
     return [a for a in row.arrays if a.role == "in" and isinstance(a.domain[1], str)]
 
 
-ROWS = [row for row in all_rows() if indices_of(row) and ordinary_calls_of(row, 24)]
+ROWS = [row for row in all_schemas() if indices_of(row) and ordinary_calls_of(row, 24)]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.kernel_type.name.lower())

@@ -10,7 +10,7 @@ from rows_of_tests import put_back, take_out
 from test_everyday_forms import bits, compiled
 
 from jitkernels.attrs.schema.base import Case, KernelAttr, Tolerance, cases, whole
-from jitkernels.attrs.schema.registry import all_rows, implements
+from jitkernels.attrs.schema.registry import all_schemas, implements
 from jitkernels.attrs.schema.schema_queries import integer_options_of
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.codegen.range_kernel import RangeKernel
@@ -222,7 +222,7 @@ def test_invalid_declarations_are_rejected() -> None:
 
 def test_samples_of_integer_options() -> None:
     """Every row with such an option declares samples, and each survives JSON."""
-    for row in all_rows():
+    for row in all_schemas():
         for name in integer_options_of(row):
             field = row.known_fields()[name]
             samples = row.__dataclass_fields__[name].metadata["samples"]  # type: ignore[attr-defined]

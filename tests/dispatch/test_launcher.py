@@ -14,7 +14,7 @@ from processes import python
 from test_everyday import SAME_VALUES, by_position, example, function_of
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows, implementation
+from jitkernels.attrs.schema.registry import all_schemas, implementation
 from jitkernels.dispatch import operators
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.dispatch.native import launcher
@@ -79,7 +79,7 @@ def test_valid_arguments_never_go_through_python(no_slow_path: None, row: cases.
 
 def test_the_fixture_catches_the_slow_path(no_slow_path: None) -> None:
     """Calls that go through Python fail."""
-    attr = cases.middles(all_rows()[0])[0]
+    attr = cases.middles(all_schemas()[0])[0]
     kernel = cases.kernels_of(attr, "refer")[0]
     with pytest.raises(AssertionError, match="did not take the call"):
         kernel.callable(*attr.signature().sample()[:-1])
@@ -300,7 +300,7 @@ def _called(function: Any, call: Any) -> list[bytes]:
 
 def test_new_results_every_time() -> None:
     """The dispatcher never gives out an array twice."""
-    for row in all_rows():
+    for row in all_schemas():
         _, given = example(row)
         results = [as_tuple(function_of(row)(**given))[0] for _ in range(5)]
         addresses = {result.ctypes.data for result in results}
@@ -338,7 +338,7 @@ print(seen > 20)
 
 @pytest.mark.parametrize("name", ["run", "callable"])
 def test_keywords_are_rejected(name: str) -> None:
-    attr = cases.middles(all_rows()[0])[0]
+    attr = cases.middles(all_schemas()[0])[0]
     kernel = Kernel(attr, implementation(type(attr), "refer"), {})
     with pytest.raises(TypeError):
         getattr(kernel, name)(*attr.signature().sample(), out=None)
@@ -349,8 +349,8 @@ def test_launchers_may_outlive_the_package() -> None:
     code = """
 import codecs
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows
-kept = [jk.get_refer(next(iter(row.sweep())).attr) for row in all_rows()]
+from jitkernels.attrs.schema.registry import all_schemas
+kept = [jk.get_refer(next(iter(row.sweep())).attr) for row in all_schemas()]
 codecs.register(lambda name, kept=kept: None)  # the interpreter drops these after all modules
 """
     assert python(code, PYTHONMALLOC="malloc", MALLOC_PERTURB_="255") == ""

@@ -68,7 +68,7 @@ def assert_same(found: Any, expected: Any) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-EVERYDAY = [row for row in registry.all_rows() if is_everyday(row)]
+EVERYDAY = [row for row in registry.all_schemas() if is_everyday(row)]
 
 
 @pytest.mark.parametrize("row", EVERYDAY, ids=lambda row: row.kernel_type.name.lower())
@@ -87,7 +87,7 @@ def test_every_everyday_function(row: Any, through_python: list[str]) -> None:
 
 
 def test_every_row_has_an_everyday_function() -> None:
-    assert [row.__name__ for row in registry.all_rows() if not is_everyday(row)] == []
+    assert [row.__name__ for row in registry.all_schemas() if not is_everyday(row)] == []
 
 
 def test_all_sizes_and_size_classes(through_python: list[str]) -> None:

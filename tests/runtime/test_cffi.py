@@ -36,7 +36,7 @@ def test_generated_prototypes_are_those_of_the_header(header: Path) -> None:
 
 def called() -> Iterator[tuple[str, Any]]:
     """Every function of a library that generated code calls, with the types that it calls it with."""
-    for row in registry.all_rows():
+    for row in registry.all_schemas():
         for name in LIBRARIES.keys() & registry.implementations(row).keys():
             found = registry.implementation(row, name)
             for case in testing.ci_cases(row):
@@ -214,7 +214,7 @@ def everyday_call(row: Any) -> tuple[dict[str, Any], Any]:
     raise AssertionError(f"no case of {row.__name__} is an everyday call")
 
 
-@pytest.mark.parametrize("row", registry.all_rows(), ids=lambda row: row.__name__)
+@pytest.mark.parametrize("row", registry.all_schemas(), ids=lambda row: row.__name__)
 def test_memory_of_cffi_is_an_array(row: Any) -> None:
     """In every everyday function, as inputs and as results."""
     if not is_everyday(row):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from processes import python
 
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.attrs.schema.schema_queries import is_everyday
 from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.codegen import c_source, kernel_archive
@@ -180,7 +180,7 @@ print(len(calls), len(load._loaded) > len(calls), left)
 
 def test_every_everyday_function_runs_from_an_archive(tmp_path: Path) -> None:
     """Without a compiler, all rows give the results of the process that wrote the archive."""
-    names = [row.kernel_type.name.lower() for row in all_rows() if is_everyday(row) and ordinary_calls_of(row, 8)]
+    names = [row.kernel_type.name.lower() for row in all_schemas() if is_everyday(row) and ordinary_calls_of(row, 8)]
     pack, arrays = tmp_path / "all.pack", tmp_path / "arrays.npz"
     given = json.dumps([str(pack), str(arrays), names])
     make = "import json; from jitkernels.benchmarks.entries.packed import make; print(json.dumps(make(*{})))"

@@ -29,8 +29,8 @@ def test_listing_rows_imports_no_library() -> None:
     """Neither does listing their implementations."""
     code = f"""
 import sys, jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows, implementations
-for row in all_rows():
+from jitkernels.attrs.schema.registry import all_schemas, implementations
+for row in all_schemas():
     implementations(row)
 print([name for name in {OPTIONAL!r} if name in sys.modules])
 """
@@ -58,8 +58,8 @@ import sys
 import jitkernels as jk
 from jitkernels.tools import testing
 from jitkernels.dispatch.kernel_cache import KernelFuncs
-from jitkernels.attrs.schema.registry import all_rows
-for row in all_rows()[::STEP]:
+from jitkernels.attrs.schema.registry import all_schemas
+for row in all_schemas()[::STEP]:
     attr = testing.middle(row, "float32")
     function = KernelFuncs.cache().at(attr)
     function(*attr.signature().sample())

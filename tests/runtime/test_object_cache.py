@@ -50,8 +50,8 @@ MANY_ROWS = (
     PREPARE
     + """
 from jitkernels.tools import testing
-from jitkernels.attrs.schema.registry import all_rows
-for row in all_rows()[::6]:
+from jitkernels.attrs.schema.registry import all_schemas
+for row in all_schemas()[::6]:
     attr = testing.middle(row, "float32")
     testing.check_values(attr, jk.KernelFuncs.cache().at(attr))
 """
@@ -255,8 +255,8 @@ import sys
 from pathlib import Path
 import jitkernels as jk
 from jitkernels.core import cpu_target, environment, hashing; from jitkernels.tools import testing
-from jitkernels.attrs.schema.registry import all_rows
-for row in all_rows()[::4]:
+from jitkernels.attrs.schema.registry import all_schemas
+for row in all_schemas()[::4]:
     attr = testing.middle(row, "float32")
     testing.check_values(attr, next(iter(jk.get_all_candidates(attr).values())))
 print(hashing.digest(environment.environment_of_code())[:16], cpu_target.target().vector_bytes)

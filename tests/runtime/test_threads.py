@@ -26,13 +26,13 @@ import jitkernels as jk, numpy as np
 from jitkernels.tools import testing
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.runtime.threads import team_size as openmp
-from jitkernels.attrs.schema.registry import all_rows, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementations
 
 signal.alarm(100)
 
 def kernels(limit=2):
     "Parallel kernels of generated implementations, with an attr each that is large enough."
-    for row in all_rows():
+    for row in all_schemas():
         found = implementations(row).get("gen")
         if found is None:
             continue

@@ -183,10 +183,10 @@ def test_pins_reach_everyday_functions() -> None:
     """Also when the dispatcher has already remembered another kernel."""
     code = """
 import numpy as np, jitkernels as jk
-from jitkernels.attrs.schema.base import rows
+from jitkernels.attrs.schema.base import schemas
 from jitkernels.attrs.schema.registry import implements
 calls = []
-for row in rows.values():
+for row in schemas.values():
     attr = next(iter(row.sweep())).attr
     signature = attr.signature()
     if {array.shape for array in signature.arrays} != {(1,)} or len(signature.inputs) != 1:

@@ -13,7 +13,7 @@ from processes import python
 
 import jitkernels as jk
 from jitkernels.attrs.schema import registry
-from jitkernels.attrs.schema.registry import all_rows, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementations
 from jitkernels.core import cache_dirs, cpu_target
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.runtime.threads.num_threads import get_num_threads
@@ -113,7 +113,7 @@ def test_disqualified_candidate_is_never_picked(attr: Any, monkeypatch: pytest.M
 def test_attrs_of_a_class_share_a_record(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each number of threads has a record of its own."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
-    row, small = next((row, small) for row in registry.all_rows() if (small := _in_a_class(row)) is not None)
+    row, small = next((row, small) for row in registry.all_schemas() if (small := _in_a_class(row)) is not None)
     records.save(small.tuning_class(), record("refer"), get_num_threads())
     assert (chosen(small).implementation, chosen(small).rule) == ("refer", "measured")
     assert issubclass(row, jk.KernelAttr)
@@ -272,7 +272,7 @@ def test_nearby_classes_in_many_extents(fresh: Path, monkeypatch: pytest.MonkeyP
     assert near(64, 500, 1) == ("gen", "nearby")
 
 
-@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", all_schemas(), ids=lambda row: row.name)
 def test_other_files_do_not_hide_records(
     row: type[jk.KernelAttr], fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,7 +299,7 @@ def test_other_files_do_not_hide_records(
         assert found[0] == near, name
 
 
-OWN_ROWS = [row for row in all_rows() if row.__module__.startswith("jitkernels.")]
+OWN_ROWS = [row for row in all_schemas() if row.__module__.startswith("jitkernels.")]
 
 
 @pytest.mark.parametrize("row", OWN_ROWS, ids=lambda row: row.name)
@@ -332,7 +332,7 @@ def largest(row: type[jk.KernelAttr]) -> jk.KernelAttr:
     return max((case.attr for case in row.sweep()), key=lambda attr: attr.operations())
 
 
-@pytest.mark.parametrize("row", [row for row in all_rows() if "gen" in implementations(row)], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in all_schemas() if "gen" in implementations(row)], ids=lambda row: row.name)
 def test_nearby_variants_that_do_not_exist_here(
     row: type[jk.KernelAttr], fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

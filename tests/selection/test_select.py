@@ -12,7 +12,7 @@ from picks import chosen, record, ship
 
 import jitkernels as jk
 from jitkernels.attrs.schema import registry
-from jitkernels.attrs.schema.registry import all_rows, implements
+from jitkernels.attrs.schema.registry import all_schemas, implements
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.dispatch.kernel_cache import KernelFuncs
@@ -221,7 +221,7 @@ def test_threads_without_measurements(monkeypatch: pytest.MonkeyPatch, policy: s
     monkeypatch.setenv("JITKERNELS_POLICY", policy)
     taken: set[str] = set()
     alone: set[str] = set()
-    for row in all_rows():
+    for row in all_schemas():
         cases = sorted((case.attr for case in row.sweep()), key=least_seconds)
         for attr in (cases[0], cases[-1]):
             found = choose(attr)

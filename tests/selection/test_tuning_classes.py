@@ -14,7 +14,7 @@ from cases import Row, every_form, every_row
 
 import jitkernels as jk
 from jitkernels.attrs.schema.fields import Field
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import AttrError, DataIndexError
 from jitkernels.selection import records
@@ -107,7 +107,7 @@ def empty_attrs(row: Row) -> Iterator[jk.KernelAttr]:
 
 
 def test_rows_allow_empty_arrays() -> None:
-    assert sum(1 for row in all_rows() for _ in empty_attrs(row)) >= len(all_rows())
+    assert sum(1 for row in all_schemas() for _ in empty_attrs(row)) >= len(all_schemas())
 
 
 @pytest.mark.parametrize("mode", ["auto", "replay", "off"])
@@ -162,7 +162,7 @@ def test_everyday_functions_take_empty_arrays(
 
 def test_every_candidate_is_listed_once() -> None:
     """Labels identify candidates in records, and have to be unique."""
-    for row in all_rows():
+    for row in all_schemas():
         for case in row.sweep():
             labels = [candidate.label for candidate in candidates(case.attr)]
             assert len(set(labels)) == len(labels)

@@ -7,7 +7,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.attrs.schema.base import rows
+from jitkernels.attrs.schema.base import schemas
 from jitkernels.runtime.loading import elf_loader, loader, mcjit_loader
 
 EXECUTABLE = 4
@@ -43,7 +43,7 @@ def compare(content: bytes, symbol: str, ours: Any) -> None:
 def main() -> tuple[int, int]:
     """Print the number of objects and of kinds of relocations."""
     vars(loader)["place"] = watched
-    for row in [*rows.values()]:
+    for row in [*schemas.values()]:
         jk.KernelFuncs.cache().at(next(case.attr for case in row.sweep() if "ci" in case.tags))
     x = np.linspace(0.0, 1.0, 200_000)
     assert np.allclose(jk.vexp(x[::2]), np.exp(x[::2]))

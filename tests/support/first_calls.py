@@ -18,7 +18,7 @@ import numpy as np
 import toy
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows, implements
+from jitkernels.attrs.schema.registry import all_schemas, implements
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.tools import testing
 
@@ -44,7 +44,7 @@ def plant(*, cold: bool) -> None:
 
 @functools.cache
 def _attrs() -> tuple[jk.KernelAttr, ...]:
-    shipped = [row for row in all_rows() if row is not toy.ToyAttr]
+    shipped = [row for row in all_schemas() if row is not toy.ToyAttr]
     return tuple(testing.middle(row, dtype) for row in shipped for dtype in ("float32", "float64"))
 
 

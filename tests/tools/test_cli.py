@@ -145,7 +145,7 @@ class FieldsAttr(KernelAttr):
 def test_explain_takes_fields_as_json(
     monkeypatch: pytest.MonkeyPatch, text: list[str], expected: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(explain, "row", lambda name: FieldsAttr)
+    monkeypatch.setattr(explain, "op_schema", lambda name: FieldsAttr)
     fields = attr_of("fields", text).fields()
     assert {name: fields[name] for name in expected} == expected
     for wrong in ("shape=[", "shape=" + "[" * 100_000, "corner=FLAT", "shape={}"):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.benchmarks.suite import TINY, Settings, benchmarks
 from jitkernels.core import cache_dirs
@@ -69,7 +69,7 @@ COMMANDS = every_command()
 def rows_by_call() -> list[type[jk.KernelAttr]]:
     """A row for each kind of plainest call: none, or by whether names are needed, given, and may be left out."""
     first: dict[object, type[jk.KernelAttr]] = {}
-    for row in all_rows():
+    for row in all_schemas():
         call = next(iter(ordinary_calls_of(row, 8)), None)
         if call is None:
             first.setdefault(None, row)
@@ -91,8 +91,8 @@ def commands_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(f"some words of {name}\n" * 20)
     (tmp_path / "file.py").write_text("import numpy as np\n\ndef function(x):\n    return np.exp(x) + x\n")
     np.save(tmp_path / "x.npy", np.ones(8, np.float32))
-    monkeypatch.setattr(bench, "all_rows", rows_by_call)
-    monkeypatch.setattr(tune, "all_rows", lambda: all_rows()[:1])
+    monkeypatch.setattr(bench, "all_schemas", rows_by_call)
+    monkeypatch.setattr(tune, "all_schemas", lambda: all_schemas()[:1])
     return tmp_path
 
 
@@ -133,7 +133,7 @@ def test_commands_run(
 def test_benchmarks_run_for_every_row(name: str) -> None:
     """They take hours of first calls of all rows, some from empty caches."""
     entry = benchmarks()[name]
-    lines = list(entry.run(Settings(all_rows(), TINY, float(SECONDS), 1, peers=True)))
+    lines = list(entry.run(Settings(all_schemas(), TINY, float(SECONDS), 1, peers=True)))
     assert lines
     assert entry.verdict(lines).text
 

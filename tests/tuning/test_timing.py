@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.base import KernelAttr, schemas
 from jitkernels.attrs.schema.kernel_types import KernelType
-from jitkernels.attrs.schema.registry import all_rows, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementations
 from jitkernels.attrs.vector import UnaryVectorAttr
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.runtime.threads.num_threads import get_num_threads
@@ -109,7 +109,7 @@ def test_slow_candidates_are_dropped_after_one_call(clock: Clock) -> None:
     assert fast.calls >= 3
 
 
-@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", all_schemas(), ids=lambda row: row.name)
 def test_slow_candidates_run_twice_and_are_checked_once(row: type[KernelAttr], clock: Clock) -> None:
     """A kernel that accumulates into its output gives another result at its second call."""
     for attr in {case.attr for case in row.sweep() if "ci" in case.tags}:
@@ -171,7 +171,7 @@ def test_threads_are_not_timed_against_calls_shorter_than_their_wakeup(clock: Cl
         assert (threads.calls > 2) == timed
 
 
-@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", all_schemas(), ids=lambda row: row.name)
 def test_one_thread_measures_serial_variants(row: type[KernelAttr], restored_threads: int) -> None:
     """All serial variants; several threads measure all variants."""
     attr = max((case.attr for case in row.sweep()), key=lambda attr: attr.operations())
@@ -298,7 +298,7 @@ def many_rows(fresh: object) -> Iterator[list[type[KernelAttr]]]:
     ]
     yield made
     for name in names:
-        rows.pop(KernelType._members.pop(name))
+        schemas.pop(KernelType._members.pop(name))
 
 
 def test_equal_fields_of_a_hundred_rows_do_not_collide(many_rows: list[type[KernelAttr]]) -> None:
@@ -318,7 +318,7 @@ def test_equal_fields_of_a_hundred_rows_do_not_collide(many_rows: list[type[Kern
 
 
 def test_attrs_are_equal_by_class_and_fields() -> None:
-    for row in rows.values():
+    for row in schemas.values():
         for case in list(row.sweep())[:20]:
             attr, fields = case.attr, case.attr.fields()
             again = row(**fields)

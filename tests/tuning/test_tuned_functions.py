@@ -170,7 +170,7 @@ def test_exact_size_code_serves_only_its_size(replay: Path, others_first: bool) 
     compiled = jk.jit(smoothed, opt_level=2 + others_first)
     flat = compiled._signature.flatten((np.arange(50.0), 5), {})
     call = autotune.TunedCall(smoothed, flat.structure, flat.leaves, compiled.config)
-    keep(call.row, Record((Measured("jit", {"exact_sizes": True}, 1e-6, 0.0),)), 0.0)
+    keep(call.schema, Record((Measured("jit", {"exact_sizes": True}, 1e-6, 0.0),)), 0.0)
     for n in (40, 50, 60, 50, 40) if others_first else (50, 40, 50, 60):
         for _ in range(3):
             np.testing.assert_allclose(compiled(np.arange(n) ** 2.0, 5), smoothed(np.arange(n) ** 2.0, 5))

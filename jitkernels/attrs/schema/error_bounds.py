@@ -1,4 +1,4 @@
-"""Check results against the error bound of their row: the one comparison of tests and tuner."""
+"""Check results against the error bound of their schema: the one comparison of tests and tuner."""
 
 from collections.abc import Sequence
 from typing import Any

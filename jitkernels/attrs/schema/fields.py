@@ -20,7 +20,7 @@ from jitkernels.errors import AttrError, RegistrationError, shown
 
 FLOATS = ("float32", "float64")
 NARROW = (*FLOATS, "bfloat16")
-"""Dtypes of float arrays where a row supports bfloat16 too."""
+"""Dtypes of float arrays where a schema supports bfloat16 too."""
 MAX_ARRAY_BYTES = 1 << 62
 LEAST_SINGLE = 2.0**-149
 MOST_WHOLE = (1 << 63) - 1

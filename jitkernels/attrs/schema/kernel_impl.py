@@ -85,7 +85,7 @@ class Implementation:
             raise NotUsableError(f"{kernel}: {self.name} cannot be used: {reason}")
 
     def source(self, attr: KernelAttr, variant: Variant) -> Any:
-        """The source of the row's C function for a variant, as `function` returns it."""
+        """The source of the schema's C function for a variant, as `function` returns it."""
         key = self, attr._key, *variant.items()
         if not _open_caches or key not in _cached_sources:
             source = self._source(attr, variant)

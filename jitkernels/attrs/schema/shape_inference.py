@@ -22,7 +22,7 @@ MOST_DIMENSIONS = 64
 
 def trail_of(
     kernel: str,
-    row: "type[KernelAttr]",
+    schema: "type[KernelAttr]",
     present: Sequence[Argument],
     arrays: dict[str, AnyArray],
     values: dict[str, Any],
@@ -30,7 +30,7 @@ def trail_of(
     """The trailing dimensions, which must be equal in all inputs that have them."""
     first, *others = [a for a in present if a.trailing is not None]
     shape: tuple[int, ...] = arrays[first.name].shape
-    if AXIS in row.options:
+    if AXIS in schema.options:
         count = -1 - from_end(kernel, first.name, len(shape), values[AXIS])
     else:
         count = max(len(shape) - len(first.fixed), 0)
@@ -83,12 +83,12 @@ def requested_shape(kernel: str, shape: Any) -> tuple[int, ...]:
 
 
 def moved_axis(
-    kernel: str, row: "type[KernelAttr]", arrays: dict[str, AnyArray], values: dict[str, Any]
+    kernel: str, schema: "type[KernelAttr]", arrays: dict[str, AnyArray], values: dict[str, Any]
 ) -> tuple[dict[str, AnyArray], Callable[[AnyArray], AnyArray] | None]:
     """The arrays with their axis moved to the end, and the function that moves it back in a result, or None."""
-    if AXIS not in row.options:
+    if AXIS not in schema.options:
         return arrays, None
-    names = [a.name for a in inputs_of(row) if a.name in arrays and any(e.spread for e in a.extents)]
+    names = [a.name for a in inputs_of(schema) if a.name in arrays and any(e.spread for e in a.extents)]
     axis = from_end(kernel, names[0], arrays[names[0]].ndim, values[AXIS])
     if axis == -1:
         return arrays, None
@@ -128,7 +128,7 @@ def lead_of(kernel: str, present: Sequence[Argument], arrays: dict[str, AnyArray
 
 def extents_of(
     kernel: str,
-    row: "type[KernelAttr]",
+    schema: "type[KernelAttr]",
     present: Sequence[Argument],
     arrays: dict[str, AnyArray],
     lead: tuple[int, ...],
@@ -151,8 +151,8 @@ def extents_of(
             if fixed < len(own):
                 missing.add(own[-1].symbols[0])
                 values.setdefault(own[-1].symbols[0], 1)
-    values |= dict.fromkeys(spread_of(row), math.prod(lead))
-    behind = trailing_of(row)
+    values |= dict.fromkeys(spread_of(schema), math.prod(lead))
+    behind = trailing_of(schema)
     if behind is not None:
         values[behind] = math.prod(trail)
     for argument in present:

@@ -1,6 +1,6 @@
 """``jitkernels bench beside-peers [KERNEL ...]``: the selection against NumPy and the best peer at common sizes.
 
-For each row, dtype and set of options, the sweep's attrs nearest to a tiny, a small, a middle and a large size are
+For each schema, dtype and set of options, the sweep's attrs nearest to a tiny, a small, a middle and a large size are
 timed; results near or behind the best are measured again, with arrays elsewhere in memory. Libraries wrapped as
 implementations also count as peers. Run `jitkernels tune` before.
 """
@@ -31,16 +31,16 @@ def behind(lines: Sequence[Line]) -> list[tuple[float, Line]]:
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
-    rows: dict[str, list[float]] = {}
+    schemas: dict[str, list[float]] = {}
     for line in lines:
         if (speed := line.speed_over("numpy")) is not None:
-            rows.setdefault(line.group, []).append(speed)
-    of_rows = {name: table.geometric_mean(ratios) for name, ratios in rows.items()}
+            schemas.setdefault(line.group, []).append(speed)
+    of_rows = {name: table.geometric_mean(ratios) for name, ratios in schemas.items()}
     mean = table.geometric_mean([*of_rows.values()])
     late = behind(lines)
     ahead = [ratio for line in lines if (ratio := line.speed_over(line.best_other)) is not None]
     summary = (
-        f"{len(lines)} attrs of {len(of_rows)} rows: over NumPy {mean:.2f}, geometric mean of rows (promised: "
+        f"{len(lines)} attrs of {len(of_rows)} schemas: over NumPy {mean:.2f}, geometric mean of schemas (promised: "
         f"{OVER_NUMPY:.0f}); over the best other {table.geometric_mean(ahead):.2f}, {len(late)} behind by more than "
         f"{BEHIND - 1:.0%} (promised: none)"
     )
@@ -50,17 +50,17 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("beside-peers", verdict=verdict, against="numpy")
 def beside_peers(settings: Settings) -> Iterator[Line]:
-    """Every row at 8 to 10^6 elements (tag ci: 8 only): the selection, NumPy and all installed peers."""
+    """Every schema at 8 to 10^6 elements (tag ci: 8 only): the selection, NumPy and all installed peers."""
     threads.limit(settings.threads)
-    for row in settings.rows:
-        for case in settings.limited(spread(row, ELEMENTS[settings.tag])):
+    for schema in settings.schemas:
+        for case in settings.limited(spread(schema, ELEMENTS[settings.tag])):
             yield table.settled(_Looks(case, settings.seconds), None)
 
 
-def spread(row: type[KernelAttr], sizes: Sequence[int]) -> list[Case]:
+def spread(schema: type[KernelAttr], sizes: Sequence[int]) -> list[Case]:
     """Return the sweep's cases nearest to these sizes, for each set of unit extents and of non-size fields."""
     groups: dict[tuple[object, ...], dict[Case, float]] = {}
-    for case in row.sweep():
+    for case in schema.sweep():
         elements = sum(math.prod(array.shape) for array in case.attr.signature().arrays)
         if "full" in case.tags and elements and case.attr.operations() <= MOST_OPERATIONS:
             single = tuple(extent == 1 for extent in case.attr.extents().values())

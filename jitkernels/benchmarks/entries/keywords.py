@@ -32,12 +32,12 @@ def _extra(seconds: dict[str, float]) -> float:
 @benchmark("keywords", verdict=verdict)
 def keywords(settings: Settings) -> Iterator[Line]:
     """Every option and out by keyword against all of them by position, 64 elements."""
-    for row in settings.rows:
-        name = row.kernel_type.name.lower()
-        plain = next(iter(ordinary_calls_of(row, 64)), None)
+    for schema in settings.schemas:
+        name = schema.kernel_type.name.lower()
+        plain = next(iter(ordinary_calls_of(schema, 64)), None)
         if plain is None:
             continue
-        bound = row.parameters().bind(*plain.arguments, **plain.named)
+        bound = schema.parameters().bind(*plain.arguments, **plain.named)
         bound.apply_defaults()
         by_position = len(plain.arguments)
         options = {key: value for key, value in [*bound.arguments.items()][by_position:] if value is not None}

@@ -40,13 +40,13 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("ordinary-calls", verdict=verdict, against="numpy")
 def ordinary_calls(settings: Settings) -> Iterator[Line]:
     """Every everyday function against NumPy's equivalent: forms, dtypes, broadcasts, axes, every kind of out."""
-    for row in settings.rows:
-        numpy, name = equivalent_of(row), row.kernel_type.name.lower()
-        if numpy is None or not has_equivalent(row):
+    for schema in settings.schemas:
+        numpy, name = equivalent_of(schema), schema.kernel_type.name.lower()
+        if numpy is None or not has_equivalent(schema):
             continue
-        indices = [i for i, argument in enumerate(inputs_of(row)) if argument.dtype is not None]
+        indices = [i for i, argument in enumerate(inputs_of(schema)) if argument.dtype is not None]
         for elements in ELEMENTS[settings.tag]:
-            pairs = zip(ordinary_calls_of(row, elements), ordinary_calls_of(row, elements), strict=True)
+            pairs = zip(ordinary_calls_of(schema, elements), ordinary_calls_of(schema, elements), strict=True)
             for own, other in settings.limited(pairs, 3):
                 ours_call = partial(getattr(jk, name), *own.arguments, **own.named)
                 form = f"{elements} elements, {own.form}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.registry import op_schema
 from jitkernels.attrs.schema.schema_queries import is_everyday
 from jitkernels.benchmarks.entries.startup import CHILD
 from jitkernels.benchmarks.peers import ordinary_calls_of
@@ -63,7 +63,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("packed", verdict=verdict)
 def packed(settings: Settings) -> Iterator[Line]:
     """A process without a compiler, with an archive: three kernels, the first call of each function, memory."""
-    names = [row.kernel_type.name.lower() for row in settings.rows if is_everyday(row)]
+    names = [schema.kernel_type.name.lower() for schema in settings.schemas if is_everyday(schema)]
     with empty_cache() as folder:
         pack, arrays, cache = folder / "some.pack", folder / "arrays.npz", folder / "cache"
         cache.mkdir(mode=0o700)
@@ -109,7 +109,7 @@ def make(pack: str, arrays: str, names: Sequence[str]) -> list[Any]:
     with Packing() as packing:
         packing.add_launcher()
         for name in names:
-            for call in ordinary_calls_of(row(name), ELEMENTS)[:1]:
+            for call in ordinary_calls_of(op_schema(name), ELEMENTS)[:1]:
                 result = everyday(name)(*call.arguments, **call.named)
                 results = result if isinstance(result, tuple) else (result,)
                 stored |= {f"{name} {i}": np.asarray(array) for i, array in enumerate(results)}

@@ -28,7 +28,7 @@ SHAPES: Mapping[int, tuple[tuple[int, ...], ...]] = {
     1: ((ELEMENTS,),),
     2: ((1 << 14, 1024), (4096, 4096), (256, 1 << 16)),
 }
-"""Extents by number of extents, for rows without declared streaming attrs."""
+"""Extents by number of extents, for schemas without declared streaming attrs."""
 MOST_OPERATIONS = 16.0
 """Operations per byte: kernels above this are not bound by memory."""
 PROMISED = 0.9
@@ -41,14 +41,14 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     return Verdict("\n".join([text, *(f"  {share:.2f} {name}" for share, name in behind)]), not behind)
 
 
-def attrs(row: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAttr]:
-    """Return the row's attrs that stream through `elements` elements: declared ones, or those of one or two extents."""
-    behind = trailing_of(row)
-    extents = [name for name, field in row.known_fields().items() if field.kind == "int" and name != behind]
-    for shape in row.streams or SHAPES.get(len(extents), ()):
+def attrs(schema: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAttr]:
+    """Return the schema's attrs that stream through `elements` elements: declared ones, or of one or two extents."""
+    behind = trailing_of(schema)
+    extents = [name for name, field in schema.known_fields().items() if field.kind == "int" and name != behind]
+    for shape in schema.streams or SHAPES.get(len(extents), ()):
         smaller = [max(size * elements // ELEMENTS, 1) if size == max(shape) else size for size in shape]
         fields: dict[str, Any] = dict(zip((*extents, *([behind] if behind else ())), (*smaller, 1), strict=False))
-        usual = next((case.attr for case in row.sweep() if case.attr.fields().get("dtype") == "float32"), None)
+        usual = next((case.attr for case in schema.sweep() if case.attr.fields().get("dtype") == "float32"), None)
         if usual is None:
             continue
         try:
@@ -64,8 +64,8 @@ def streaming(settings: Settings) -> Iterator[Line]:
     """Kernels at 2 ** 24 elements, measured selections, against the bandwidth of a triad."""
     parallel = settings.threads > 1
     triads = [peaks.triad(past=past, parallel=parallel) for past in (False, True)]
-    for row in settings.rows:
-        for attr in attrs(row, SMALLEST if settings.is_tiny else ELEMENTS):
+    for schema in settings.schemas:
+        for attr in attrs(schema, SMALLEST if settings.is_tiny else ELEMENTS):
             yield line(attr, triads, settings.seconds, perf_counter if parallel else thread_time)
 
 

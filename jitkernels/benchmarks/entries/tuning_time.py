@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.registry import op_schema
 from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.benchmarks.processes import empty_cache, run
 from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
@@ -46,7 +46,7 @@ def tuning_time(settings: Settings) -> Iterator[Line]:
 
     The first call is listed separately; its time beyond building counts as tuning.
     """
-    for attr_class in settings.limited(settings.rows):
+    for attr_class in settings.limited(settings.schemas):
         name = attr_class.kernel_type.name.lower()
         for elements in SIZES[settings.tag] if ordinary_calls_of(attr_class, 8) else ():
             with empty_cache() as cache:
@@ -75,7 +75,7 @@ class _Watched:
 def child(name: str, elements: int, most: int) -> dict[str, float]:
     """Return seconds of the first call, of the following loop, of its pauses, and of the faster of two more loops."""
     function = getattr(jk, name)
-    call = ordinary_calls_of(row(name), elements)[0].bind(function)
+    call = ordinary_calls_of(op_schema(name), elements)[0].bind(function)
 
     def loop(calls: int) -> tuple[float, int]:
         started = perf_counter()

@@ -1,9 +1,9 @@
-"""What a user would write or call instead of a kernel: one module per family, with the name of the row's module.
+"""What a user would write or call instead of a kernel: one module per family, with the name of the schema's module.
 
-Three things are registered for a row. **Peers** compute one attr with another library and appear beside the
+Three things are registered for a schema. **Peers** compute one attr with another library and appear beside the
 implementations in the benchmark's table. The **equivalent** is NumPy's function with the arguments of the everyday
 function; if it returns another dtype, as products of int8 do, its time includes a conversion.
-**Ordinary calls** are arguments in all the forms that users pass, for both of them. A row that registers none of
+**Ordinary calls** are arguments in all the forms that users pass, for both of them. A schema that registers none of
 these has those of its reference, `reference`.
 """
 
@@ -78,9 +78,9 @@ _ordinary: dict[type[KernelAttr], Callable[[int], Iterator[OrdinaryCall]]] = {}
 def peer(
     attr_class: type[KernelAttr], *, name: str = "numpy", needs: str | None = None, narrow: bool = False
 ) -> Callable[[Function], Function]:
-    """Register the decorated function as a peer of a row; `needs` is the module it imports, by default `name`.
+    """Register the decorated function as a peer of a schema; `needs` is the module it imports, by default `name`.
 
-    `narrow`: it also accepts the bits of bfloat16. Raises RegistrationError if the row has another peer of that
+    `narrow`: it also accepts the bits of bfloat16. Raises RegistrationError if the schema has another peer of that
     name.
     """
 
@@ -117,20 +117,20 @@ def ordinary_calls(
 
 
 def peers_of(attr_class: type[KernelAttr]) -> dict[str, Peer]:
-    """Return the installed peers of a row, by name; NumPy's is the reference where none is registered."""
+    """Return the installed peers of a schema, by name; NumPy's is the reference where none is registered."""
     _import_family(attr_class)
     known = {"numpy": Peer("numpy", reference_peer, "numpy", narrow=True)} | _peers.get(attr_class, {})
     return {name: candidate for name, candidate in known.items() if candidate.installed}
 
 
 def has_equivalent(attr_class: type[KernelAttr]) -> bool:
-    """Return whether NumPy has an equivalent of a row's everyday function besides the reference."""
+    """Return whether NumPy has an equivalent of a schema's everyday function besides the reference."""
     _import_family(attr_class)
     return attr_class in _equivalents
 
 
 def equivalent_of(attr_class: type[KernelAttr]) -> Callable[..., Any] | None:
-    """Return NumPy's equivalent of a row's everyday function, by default the reference; None if there is no such one.
+    """Return NumPy's equivalent of a schema's everyday function, by default the reference; None if there is no such one.
 
     The reference is called behind bindings in Python, so its time is no measure: see `has_equivalent`.
     """
@@ -140,9 +140,9 @@ def equivalent_of(attr_class: type[KernelAttr]) -> Callable[..., Any] | None:
 
 
 def ordinary_calls_of(attr_class: type[KernelAttr], elements: int) -> list[OrdinaryCall]:
-    """Return the ordinary calls of a row for about `elements` elements, in separate arrays.
+    """Return the ordinary calls of a schema for about `elements` elements, in separate arrays.
 
-    After the row's own calls, or else those that follow from its arrays, comes its simplest one again, in all layouts
+    After the schema's own calls, or else those that follow from its arrays, comes its simplest one again, in all layouts
     and forms of arrays.
     """
     _import_family(attr_class)
@@ -155,7 +155,7 @@ def ordinary_calls_of(attr_class: type[KernelAttr], elements: int) -> list[Ordin
 
 
 def _import_family(attr_class: type[KernelAttr]) -> None:
-    """Import the module here with a row's family name; rows of other packages register on their own."""
+    """Import the module here with a schema's family name; schemas of other packages register on their own."""
     package, _, family = attr_class.__module__.rpartition(".")
     module = f"{__name__}.{family}"
     if package == "jitkernels.attrs" and importlib.util.find_spec(module) is not None:

@@ -110,12 +110,12 @@ def reductions(row: type[KernelAttr], elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("axis=0, out", (y,), {"axis": 0, "out": np.zeros(y.shape[1], result.dtype)})
 
 
-for _row in (*PLAIN, HVarAttr, HLogSumExpAttr):
-    ordinary_calls(_row)(partial(reductions, _row))
-for _row, _function in PLAIN.items():
-    equivalent(_row)(_of_numpy(_function))
-    peer(_row)(partial(_numpy, _function))
-    of_torch(_row, partial(_torch, OF_TORCH[_row]))
-    of_jax(_row, partial(_jax, _function.__name__))
-    if _row in OF_NUMEXPR:
-        peer(_row, name="numexpr")(partial(_numexpr, OF_NUMEXPR[_row]))
+for _schema in (*PLAIN, HVarAttr, HLogSumExpAttr):
+    ordinary_calls(_schema)(partial(reductions, _schema))
+for _schema, _function in PLAIN.items():
+    equivalent(_schema)(_of_numpy(_function))
+    peer(_schema)(partial(_numpy, _function))
+    of_torch(_schema, partial(_torch, OF_TORCH[_schema]))
+    of_jax(_schema, partial(_jax, _function.__name__))
+    if _schema in OF_NUMEXPR:
+        peer(_schema, name="numexpr")(partial(_numexpr, OF_NUMEXPR[_schema]))

@@ -74,9 +74,9 @@ def _numkong(attr: PairsAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound | 
     return partial(into, x, y, z)
 
 
-for _row in (DotAttr, SqEuclideanAttr, CosineAttr):
-    of_torch(_row, _torch, narrow=True)
-    peer(_row, name="numkong")(_numkong)
+for _schema in (DotAttr, SqEuclideanAttr, CosineAttr):
+    of_torch(_schema, _torch, narrow=True)
+    peer(_schema, name="numkong")(_numkong)
 
 
 of_jax(DotAttr, lambda _, jax, x, y: jax.numpy.sum(x * y, 1))

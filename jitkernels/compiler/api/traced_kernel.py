@@ -1,6 +1,6 @@
 """A fast implementation made from a kernel's reference: its NumPy text, traced and compiled as one loop nest.
 
-It is the ``gen`` of a row whose reference says that it ``compiles``, if none is written by hand. Its key is the text
+It is the ``gen`` of a schema whose reference says that it ``compiles``, if none is written by hand. Its key is the text
 of the reference, with all that this calls, and of the compiler: what is in the cache is found without tracing.
 """
 
@@ -46,15 +46,15 @@ def range_kernel(
     parallel: bool,
     backend: str = "native",
 ) -> RangeKernel:
-    """The range kernel of a row's reference, which runs over the first extent of its last array.
+    """The range kernel of a schema's reference, which runs over the first extent of its last array.
 
     `backend`: the code generator that makes it, as of `JitConfig`.
     """
-    row, signature, fields = type(attr), attr.signature(), attr.fields()
+    schema, signature, fields = type(attr), attr.signature(), attr.fields()
     ones = _ones(attr)
-    arguments = [argument for argument in row.arrays if argument.when is None or fields[argument.when]]
-    along = _along(row)
-    static = {name: value for name, value in fields.items() if type(value) is not int and name not in row.floats}
+    arguments = [argument for argument in schema.arrays if argument.when is None or fields[argument.when]]
+    along = _along(schema)
+    static = {name: value for name, value in fields.items() if type(value) is not int and name not in schema.floats}
     own = tuple(array.dtype for array in signature.arrays)
 
     def make(reading: tuple[str, ...]) -> str:
@@ -65,14 +65,14 @@ def range_kernel(
 
         dtypes = (*reading, *own[len(reading) :])
         try:
-            graph, scope = graph_of(reference, arguments, dtypes, fields, row.floats, ones)
+            graph, scope = graph_of(reference, arguments, dtypes, fields, schema.floats, ones)
         except (UnsupportedError, TypeError, ValueError) as error:
-            raise BuildError(f"{row.__name__}: the reference cannot be compiled: {error}") from error
+            raise BuildError(f"{schema.__name__}: the reference cannot be compiled: {error}") from error
         variant = NestSchedule(vector_bytes, unroll, stream, prefetches=stream)
         return body_of(graph, scope, len(arguments), along, variant, backend)
 
     key = [
-        f"; {row.__name__} {static}, {len(arguments)} arrays, along {along}"
+        f"; {schema.__name__} {static}, {len(arguments)} arrays, along {along}"
         + "".join(f", {name} is 1" for name in ones),
         f"; {unroll} vectors at once{', past the caches' if stream else ''}",
         text_of(reference),
@@ -140,12 +140,12 @@ def unrolls_of(attr: KernelAttr) -> tuple[int, ...]:
 
 
 def register(
-    row: type[KernelAttr],
+    schema: type[KernelAttr],
     reference: Callable[..., None],
     others: AbstractSet[str] = frozenset(),
     by_hand: Implementation | None = None,
 ) -> None:
-    """Give a row the implementation ``gen`` that its reference makes; that of some dtypes is written by hand."""
+    """Give a schema the implementation ``gen`` that its reference makes; that of some dtypes is written by hand."""
 
     def made(
         attr: KernelAttr, unroll: int = UNROLLS[0], vector_bytes: int = 64, stream: bool = False, parallel: bool = False
@@ -153,7 +153,7 @@ def register(
         return range_kernel(attr, reference, unroll, vector_bytes, stream, parallel)
 
     if by_hand is None:
-        implements(row, name="gen", variants=variants)(made)
+        implements(schema, name="gen", variants=variants)(made)
         return
     written = by_hand
 
@@ -164,13 +164,13 @@ def register(
     def of_both(attr: KernelAttr) -> Sequence[Choice]:
         return (written.variants if attr.fields()["dtype"] in others else variants)(attr)
 
-    implements(row, name="gen", variants=of_both)(gen)
+    implements(schema, name="gen", variants=of_both)(gen)
 
 
 def register_numba(
-    row: type[KernelAttr], reference: Callable[..., None], others: AbstractSet[str] = frozenset()
+    schema: type[KernelAttr], reference: Callable[..., None], others: AbstractSet[str] = frozenset()
 ) -> None:
-    """Give a row the implementation ``numba``: its reference's loops printed as Python, which numba compiles.
+    """Give a schema the implementation ``numba``: its reference's loops printed as Python, which numba compiles.
 
     `others` are the dtypes of which the reference does not compile.
     """
@@ -183,10 +183,12 @@ def register_numba(
         if fields["dtype"] in others:
             return f"its reference does not compile for {fields['dtype']}"
         if fields.get("remain", 1) != 1:
-            return "printed loops reduce columns element by element: not the row's error bound, nor its signs of zeros"
+            return (
+                "printed loops reduce columns element by element: not the schema's error bound, nor its signs of zeros"
+            )
         return numba_is_there(attr)
 
-    implements(row, name="numba", can_be_used=can_be_used, variants=numba_variants)(numba)
+    implements(schema, name="numba", can_be_used=can_be_used, variants=numba_variants)(numba)
 
 
 def numba_variants(attr: KernelAttr) -> list[Choice]:
@@ -205,9 +207,9 @@ def _ones(attr: KernelAttr) -> tuple[str, ...]:
     return tuple(name for name in specialised_extents_of(type(attr)) if attr.fields()[name] == 1)
 
 
-def _along(row: type[KernelAttr]) -> str:
+def _along(schema: type[KernelAttr]) -> str:
     """The extent that threads share: the first one of the last array."""
-    return row.arrays[-1].extents[0].symbols[0]
+    return schema.arrays[-1].extents[0].symbols[0]
 
 
 def _block(attr: KernelAttr, along: str) -> int:

@@ -1,6 +1,6 @@
 """The autotuner, `tune` of a compiled function: measure variants for a given time where the calls spend theirs.
 
-Kernels that can be measured alone are measured as rows of the registry, so that other functions share the result.
+Kernels that can be measured alone are measured as schemas of the registry, so that other functions share the result.
 Everything else is measured in place: the whole program, compiled in several ways, on copies of its arguments. A variant
 whose results differ from those of level 0 is discarded.
 """
@@ -114,7 +114,7 @@ class TunedCall:
 
         explanations = self._kernels(left)
         reference = self._callable({"opt_level": 0, "exact_sizes": False})
-        variants = Plans(self.row, self._callable, reference)
+        variants = Plans(self.schema, self._callable, reference)
         best = variants.best([dict(config) for config in CONFIGS], left(FOR_KERNELS + FOR_CONFIGS))
         if self._nests_by_share(best) and left(1.0):
             best = variants.best([best, *_with(best, autotune_program.ALL_NESTS, "")], left(1.0) / 2)
@@ -160,7 +160,7 @@ class TunedCall:
         return explanations
 
     def _nests_by_share(self, best: Mapping[str, Any]) -> list[tuple[int, float]]:
-        """The nests of a program compiled so that no row of the registry is for, by their share of its time."""
+        """The nests of a program compiled so that no schema of the registry is for, by their share of its time."""
         program, how, trace = self._compiled(best, profile=True)
         alone = {id(nest) for nest in how.nests if nest.variant.endswith("measured") and not self.config.exact_sizes}
         numbers = {id(nest): number for number, nest in enumerate(how.nests)}
@@ -188,7 +188,7 @@ class TunedCall:
         return [*self.copies, *trace.constants]
 
     def _callable(self, variant: Mapping[str, Any]) -> Callable[..., None]:
-        """The program, compiled so, as a kernel of `row`'s arrays; each call starts from the original arguments."""
+        """The program, compiled so, as a kernel of `schema`'s arrays; each call starts from the original arguments."""
         program, _, trace = self._compiled(variant)
         arrays = self._arrays(trace)
         values = trace.symbols_of(arrays)
@@ -214,8 +214,8 @@ class TunedCall:
         return run
 
     @property
-    def row(self) -> Any:
-        """The row of the measured program, with arguments and results as its arrays."""
+    def schema(self) -> Any:
+        """The schema of the measured program, with arguments and results as its arrays."""
         trace = self._trace(exact=self.config.exact_sizes)
         assert trace.graph is not None, "checked by __init__"
         attr = autotune_program.attr_of(trace.graph, trace.scope, self.config)

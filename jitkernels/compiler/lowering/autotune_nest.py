@@ -1,4 +1,4 @@
-"""A loop nest as a kernel of its own: a row of the registry, so that the tuner measures and records its variants.
+"""A loop nest as a kernel of its own: a schema of the registry, so that the tuner measures and records its variants.
 
 The choice depends on the sizes of the traced call. The code serves all other sizes as well.
 """
@@ -246,16 +246,16 @@ def _shown(value: Any) -> str:
     return str(value) if isinstance(value, Extent) else repr(value)
 
 
-_rows: dict[tuple[str, str], type[FusedAttr]] = {}
+_schemas: dict[tuple[str, str], type[FusedAttr]] = {}
 """By canonical text and traced sizes: heuristics choose the vectorized loop by these sizes."""
 
 
 def attr_of(nest: FusedNest, sizes: Mapping[str, int]) -> FusedAttr:
     """The attr of a nest for values of its symbols. Raises AttrError where they are too large."""
-    row = _rows.get((nest.text, nest.traced))
-    if row is None:
-        row = _rows[nest.text, nest.traced] = FusedAttr.row(nest)
-    return row(expression=nest.text, **{name: sizes[name] for name in nest.symbols})
+    schema = _schemas.get((nest.text, nest.traced))
+    if schema is None:
+        schema = _schemas[nest.text, nest.traced] = FusedAttr.schema(nest)
+    return schema(expression=nest.text, **{name: sizes[name] for name in nest.symbols})
 
 
 def best_variant(nest: FusedNest) -> NestSchedule | None:

@@ -89,11 +89,11 @@ def _best(attr: ProgramAttr) -> Mapping[str, Any]:
 def _keep_from_exact(attr: ProgramAttr, scope: Scope) -> None:
     """Add guards against sizes that have specialized code, which is compiled when they occur."""
     names = [*attr.extents()]
-    row: Any = type(attr)
+    schema: Any = type(attr)
     excluded = 0
     for sizes in select.known_extents(attr):
         values = dict(zip(names, sizes, strict=True))
-        if excluded >= MOST_EXACT or values == attr.extents() or not _best(row(**values)).get("exact_sizes"):
+        if excluded >= MOST_EXACT or values == attr.extents() or not _best(schema(**values)).get("exact_sizes"):
             continue
         excluded += 1
         squared_distance: Any = 0
@@ -104,7 +104,7 @@ def _keep_from_exact(attr: ProgramAttr, scope: Scope) -> None:
             scope.guards[squared_distance.key, ">"] = Guard(squared_distance, ">", is_choice=True)
 
 
-_rows: dict[str, type[ProgramAttr]] = {}
+_schemas: dict[str, type[ProgramAttr]] = {}
 
 
 def attr_of(graph: Graph, scope: Scope, config: JitConfig) -> ProgramAttr:
@@ -121,7 +121,7 @@ def attr_of(graph: Graph, scope: Scope, config: JitConfig) -> ProgramAttr:
     head = ", ".join(f"{name}={getattr(config, name)}" for name in config_fields)
     layouts = [", ".join(map(str, node.options.get("strides") or ())) for node in graph.inputs]
     expression = f"{head}\nsteps {'; '.join(layouts)}\n{autotune_nest.text_of(graph)}"
-    row = _rows.get(expression)
-    if row is None:
-        row = _rows[expression] = ProgramAttr.row(expression, symbols)
-    return row(expression=expression, **{name: scope.values[name] for name in symbols})
+    schema = _schemas.get(expression)
+    if schema is None:
+        schema = _schemas[expression] = ProgramAttr.schema(expression, symbols)
+    return schema(expression=expression, **{name: scope.values[name] for name in symbols})

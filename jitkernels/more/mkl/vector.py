@@ -57,8 +57,8 @@ def _range_kernel(attr: VectorAttr, parallel: bool = False) -> RangeKernel:
     )
 
 
-for _row in FUNCTIONS:
-    implements(_row, name="mkl", can_be_used=usable, variants=vector_threads)(_range_kernel)
+for _schema in FUNCTIONS:
+    implements(_schema, name="mkl", can_be_used=usable, variants=vector_threads)(_range_kernel)
 
 
 @implements(VSigmoidAttr, can_be_used=usable, variants=vector_threads)

@@ -1,7 +1,7 @@
 """A range kernel written as a plain Python function over flat arrays, which numba compiles.
 
 A function may use integers and floats, ``range``, ``min``, ``max``, ``abs``, and the names of this module: `real` is
-the row's floating-point type, and scalar functions such as `exp` are those of the table of operations for it.
+the schema's floating-point type, and scalar functions such as `exp` are those of the table of operations for it.
 """
 
 import ast
@@ -30,7 +30,7 @@ MIN_THREAD_WORK_OR_BYTES = 65536
 
 @frozen_dataclass
 class ScalarFunction:
-    """An operation of numbers of the row's floating-point type. `reduces`: it is a sum, or a maximum, in any order."""
+    """An operation on the schema's floating-point type. `reduces`: it is a sum, or a maximum, in any order."""
 
     name: str
     count: int = 1
@@ -57,11 +57,11 @@ add = ScalarFunction("sum", 2, reduces=True)
 larger = ScalarFunction("max", 2, reduces=True)
 maximum, minimum = ScalarFunction("maximum", 2), ScalarFunction("minimum", 2)
 real: Any = np.float64
-"""The row's floating-point type."""
+"""The schema's floating-point type."""
 
 
 def usable(attr: KernelAttr) -> bool | str:
-    """Whether numba is there, and knows the row's type."""
+    """Whether numba is there, and knows the schema's type."""
     dtype = attr.fields()["dtype"]
     return (numba_version() != "none" or "numba is not installed") if dtype in FLOATS else f"numba has no {dtype}"
 
@@ -77,7 +77,7 @@ def numba_kernel(
 ) -> RangeKernel:
     """The range kernel of a Python function over `begin` to `end`, a part of the extent `along`.
 
-    The function takes arguments of the row by name; those of a parameter marked `RowArguments` are its attributes.
+    The function takes arguments of the schema by name; those of a parameter marked `RowArguments` are its attributes.
     `check` is as of `RangeKernel`, by name. `in_place`: results may lie over what is read.
     """
     from jitkernels.compiler.api.traced_kernel import compiler
@@ -111,7 +111,7 @@ def _block(attr: KernelAttr, along: str) -> int:
 
 
 class RowArguments:
-    """Marks a parameter whose attributes are arguments of the row: sizes, and what a kernel reads once."""
+    """Marks a parameter whose attributes are arguments of the schema: sizes, and what a kernel reads once."""
 
     def __getattr__(self, name: str) -> Any:
         raise BuildError(f"{name} exists in compiled range kernels only")

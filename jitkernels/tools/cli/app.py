@@ -180,7 +180,7 @@ def docs(
     rules: bool = False,
     architecture: bool = False,
 ) -> int:
-    """Print the reference of all kernels, generated from the registry rows.
+    """Print the reference of all kernels, generated from the registry schemas.
 
     Parameters
     ----------

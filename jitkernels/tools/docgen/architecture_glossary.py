@@ -107,7 +107,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "op schema",
-        "an attr class: fields, arrays with symbolic shapes, tolerance, sweep; a row of the registry",
+        "an attr class: fields, arrays with symbolic shapes, tolerance, sweep; an entry of the registry",
         "attrs.schema.base:KernelAttr",
     ),
     ("oracle", "an independent computation in long double that the tests compare with", "tools.testing.expected"),

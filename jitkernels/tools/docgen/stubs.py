@@ -1,4 +1,4 @@
-"""``jitkernels/__init__.pyi``: the type stub of the package, generated from its rows and its source.
+"""``jitkernels/__init__.pyi``: the type stub of the package, generated from its schemas and its source.
 
 Attrs and everyday functions are created at import time, so type checkers need explicit declarations.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jitkernels
-from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.base import KernelAttr, schemas
 from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE, min_results
 
 HEADER = """\
@@ -26,7 +26,7 @@ ARRAY = "np.ndarray[Any, np.dtype[Any]]"
 
 def text() -> str:
     """Return the whole file, identical on every machine."""
-    own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
+    own = [schema for schema in schemas.values() if schema.__module__.startswith("jitkernels.")]
     names = [f'    "{name}",' for name in jitkernels.__all__]
     parts = [
         HEADER,
@@ -48,7 +48,7 @@ def _tree() -> ast.Module:
 
 
 def _imports(own: list[type[KernelAttr]]) -> list[str]:
-    """Return the re-exports: the package's own imports, and the rows."""
+    """Return the re-exports: the package's own imports, and the schemas."""
     public = [
         (node.module, alias.name)
         for node in _tree().body
@@ -57,7 +57,7 @@ def _imports(own: list[type[KernelAttr]]) -> list[str]:
         if alias.asname is None
     ]
     public += [(module, name) for name, module in vars(jitkernels)["_LAZY"].items()]
-    exports = public + [(row.__module__, row.__name__) for row in own]
+    exports = public + [(schema.__module__, schema.__name__) for schema in own]
     return sorted(f"from {module} import {name} as {name}" for module, name in exports)
 
 
@@ -68,26 +68,26 @@ def _functions() -> Iterator[str]:
             yield f"def {node.name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns or ast.Constant(None))}: ..."
 
 
-def _everyday(row: type[KernelAttr]) -> str:
-    outputs = [argument for argument in row.arrays if argument.role == "out"]
+def _everyday(schema: type[KernelAttr]) -> str:
+    outputs = [argument for argument in schema.arrays if argument.role == "out"]
     several = "..." if any(argument.when for argument in outputs) else ", ".join([ARRAY] * (len(outputs) - 1))
     result = ARRAY if len(outputs) == 1 else f"tuple[{ARRAY}, {several}]"
     out = f"{ARRAY} | tuple[{ARRAY}]" if len(outputs) == 1 else result
-    if len(outputs) > 1 == min_results(row):
+    if len(outputs) > 1 == min_results(schema):
         result, out = "Any", f"{ARRAY} | {result}"  # a single result or a tuple
-    arguments = [_parameter(row, parameter) for parameter in row.parameters().parameters.values()]
+    arguments = [_parameter(schema, parameter) for parameter in schema.parameters().parameters.values()]
     listed = "".join(f"    {argument},\n" for argument in (*arguments, f"out: {out} | None = None"))
-    return f"def {row.kernel_type.name.lower()}(\n{listed}) -> {result}: ..."
+    return f"def {schema.kernel_type.name.lower()}(\n{listed}) -> {result}: ..."
 
 
-def _parameter(row: type[KernelAttr], parameter: inspect.Parameter) -> str:
-    if parameter.name not in row.options:
+def _parameter(schema: type[KernelAttr], parameter: inspect.Parameter) -> str:
+    if parameter.name not in schema.options:
         return f"{parameter.name}: ArrayLike" + (" | None = None" if parameter.default is None else "")
-    kind = _option(row, parameter.name)
+    kind = _option(schema, parameter.name)
     return f"{parameter.name}: {kind}" + ("" if parameter.default is parameter.empty else f" = {parameter.default!r}")
 
 
-def _option(row: type[KernelAttr], name: str) -> str:
+def _option(schema: type[KernelAttr], name: str) -> str:
     """Return the type of an option; ``Any`` for fields of types from other packages."""
     if name == AXIS:
         return "SupportsIndex"
@@ -95,7 +95,7 @@ def _option(row: type[KernelAttr], name: str) -> str:
         return "int | Sequence[int]"
     if name == DTYPE:
         return "DTypeLike | None"
-    field = row.known_fields()[name]
+    field = schema.known_fields()[name]
     if field.values and all(isinstance(value, str) for value in field.values):
         return f"Literal[{', '.join(map(repr, field.values))}]"
     return {"int": "int", "whole": "int", "float": "float", "bool": "bool", "dtype": "str"}.get(field.kind, "Any")

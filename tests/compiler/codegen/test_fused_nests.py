@@ -83,7 +83,7 @@ def test_sizes_outside_the_size_class_are_rejected() -> None:
 
 def test_fused_nests_are_in_no_list_of_rows() -> None:
     (attr,) = attrs_of("product", "float32")
-    assert type(attr) not in registry.all_rows()
+    assert type(attr) not in registry.all_schemas()
     assert attr.kernel_type not in list(jk.KernelType)
 
 

@@ -236,7 +236,7 @@ def _sorted(rows: Traced) -> Traced:
     """Rows sorted by the SORT kernel."""
     with monitor_suspended():
         kernel = operators.everyday("sort")
-    result: Traced = rows.__jitkernels_call__(kernel.__self__.row, kernel, (rows,), {})
+    result: Traced = rows.__jitkernels_call__(kernel.__self__.schema, kernel, (rows,), {})
     return result
 
 
