@@ -67,10 +67,10 @@ class FusedAttr(KernelAttr):
         if reason:
             raise AttrError(f"FusedAttr: {reason}")
 
-    def tuning_class(self) -> Self:
+    def size_class(self) -> Self:
         """Extents at the next power of two, if the code is valid for these."""
         try:
-            return super().tuning_class()
+            return super().size_class()
         except AttrError:
             return self
 

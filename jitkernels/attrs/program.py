@@ -36,7 +36,7 @@ class ProgramAttr(KernelAttr):
         """Set the arrays of a call, which are not fields."""
         self.__dict__["_signature"] = signature
 
-    def tuning_class(self) -> Self:
+    def size_class(self) -> Self:
         """The attr itself: it is measured for these sizes, and its code may be valid for these only."""
         return self
 

@@ -43,7 +43,7 @@ def measured(threads: int, seconds: float = 0.5) -> Peaks:
         for dtype in ("float32", "float64")
         for run, work in [multiply_adds(dtype, threads)]
     }
-    triads = [triad(past=past, parallel=parallel) for past in (False, True)]
+    triads = [triad(streaming=streaming, parallel=parallel) for streaming in (False, True)]
     return Peaks(threads, operations, max(nbytes / _least(run, seconds, parallel) for run, nbytes in triads))
 
 
@@ -70,17 +70,17 @@ def multiply_adds(dtype: str, threads: int = 1) -> tuple[Callable[[], object], f
     return _holding(call, sums), 2.0 * lanes * CHAINS * ITERATIONS * parts
 
 
-def triad(*, past: bool, parallel: bool) -> tuple[Callable[[], object], float]:
+def triad(*, streaming: bool, parallel: bool) -> tuple[Callable[[], object], float]:
     """Return a call of a[i] = b[i] + s * c[i] over arrays larger than the caches, and its bytes read and written.
 
-    `past`: use non-temporal stores, which avoid reading the cache line before writing it.
+    `streaming`: use streaming stores, which avoid reading the cache line before writing it.
     """
     width = cpu_target.target().vector_bytes
     lanes = width // 4
     kernel = RangeKernel(
-        f"triad{'_past' if past else ''}",
+        f"triad{'_streaming' if streaming else ''}",
         ("float* restrict", "float* restrict", "float* restrict", "int64"),
-        _triad(lanes, past),
+        _triad(lanes, streaming),
         extent=3,
         block=TRIAD_ELEMENTS // 64,
         parallel=parallel,
@@ -162,7 +162,7 @@ done:
 """
 
 
-def _triad(lanes: int, past: bool) -> str:
+def _triad(lanes: int, streaming: bool) -> str:
     """Write whole vectors at aligned addresses."""
     vector, width = f"<{lanes} x float>", 4 * lanes
     scale = ", ".join(["float 3.0"] * lanes)
@@ -178,7 +178,7 @@ loop:
   %x = load {vector}, ptr %bi, align {width}
   %y = load {vector}, ptr %ci, align {width}
   %z = call {vector} @llvm.fma.v{lanes}f32({vector} %y, {vector} <{scale}>, {vector} %x)
-  store {vector} %z, ptr %ai, align {width}{", !nontemporal !0" if past else ""}
+  store {vector} %z, ptr %ai, align {width}{", !nontemporal !0" if streaming else ""}
   %next = add i64 %i, {lanes}
   %more = icmp slt i64 %next, %end
   br i1 %more, label %loop, label %done

@@ -12,7 +12,7 @@ from jitkernels.errors import UnknownNameError
 
 CACHE_LINE_BYTES = 64
 """Bytes of a cache line, of all x86-64 processors and most 64-bit Arm ones: the unit of alignment, of prefetches, of
-non-temporal stores and of memory that threads do not share. Code stays correct where lines are longer."""
+streaming stores and of memory that threads do not share. Code stays correct where lines are longer."""
 
 
 @functools.cache

@@ -20,7 +20,7 @@ def fused(
     key = [
         computes.text,
         f"; traced with {computes.traced}, along {computes.along}",
-        f"; {unroll} vectors at once{', past the caches' if stream else ''}",
+        f"; {unroll} vectors at once{', streaming stores' if stream else ''}",
     ]
 
     def make(_: object) -> str:

@@ -73,7 +73,7 @@ def normalising_of(dtype: str, width: int, stream: bool) -> Any:
     ahead, lanes = MAX_PREFETCHED_ROW_BYTES // number(0).itemsize, cpu_target.target().masked_lanes(dtype, width)
     measures = moments(dtype, width, careful_moments(dtype))
     # Without streaming, the names are bound to a small function, as the object includes it all the same.
-    plain_past, arrays_past, numbers_past = (
+    stream_plain, stream_arrays, stream_numbers = (
         streaming_results(dtype, width, affine) if stream else store_fence for affine in ("", ARRAYS, NUMBERS)
     )
 
@@ -85,14 +85,14 @@ def normalising_of(dtype: str, width: int, stream: bool) -> Any:
         unit, mean, _, factor = measures(xs, n, eps)
         following = n if n <= ahead else 0
         if stream and scale is None:
-            plain_past(xs, offset(xs, following), ys, n, line, sides, unit, mean, factor)
+            stream_plain(xs, offset(xs, following), ys, n, line, sides, unit, mean, factor)
         elif stream and inner == 1:
-            arrays_past(xs, offset(xs, following), scale, bias, ys, n, line, sides, unit, mean, factor)
+            stream_arrays(xs, offset(xs, following), scale, bias, ys, n, line, sides, unit, mean, factor)
         elif stream:
             for channel in range(channels):
                 at = channel * inner
                 own_sides = (sides & FIRST if channel == 0 else 0) + (sides & LAST if channel == channels - 1 else 0)
-                numbers_past(
+                stream_numbers(
                     offset(xs, at), offset(xs, at + following), scale[channel], bias[channel], offset(ys, at), inner,
                     line, own_sides, unit, mean, factor,
                 )  # fmt: skip

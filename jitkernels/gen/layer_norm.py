@@ -62,7 +62,7 @@ def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: An
     ahead = MAX_PREFETCHED_ROW_BYTES // np.dtype(attr.dtype).itemsize
     measures = moments(attr.dtype, width, with_care)
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
-    past = streaming_results(attr.dtype, width, ARRAYS if attr.affine else "") if stream else store_fence
+    stream_row = streaming_results(attr.dtype, width, ARRAYS if attr.affine else "") if stream else store_fence
 
     # By `times`, as LLVM would divide every element by the root if it saw that the factor is its reciprocal.
     @inlined()
@@ -76,9 +76,9 @@ def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: An
                 arrays.var[row] = variance / unit / unit
             sides = (FIRST if row == rows.begin else 0) + (LAST if row == rows.end - 1 else 0)
             if stream and scale is not None:
-                past(xs, offset(xs, n if n <= ahead else 0), scale, bias, ys, n, line, sides, unit, mean, factor)
+                stream_row(xs, offset(xs, n if n <= ahead else 0), scale, bias, ys, n, line, sides, unit, mean, factor)
             elif stream:
-                past(xs, offset(xs, n if n <= ahead else 0), ys, n, line, sides, unit, mean, factor)
+                stream_row(xs, offset(xs, n if n <= ahead else 0), ys, n, line, sides, unit, mean, factor)
             elif scale is not None:
                 for i in vectors(0, n, lanes):
                     ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])

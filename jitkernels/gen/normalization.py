@@ -33,10 +33,10 @@ from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BATCH_NORM_THREAD_ELEMENTS = 16384
 """Least number of elements per thread."""
-STRIP_BYTES, STRIP_PAST = 1 << 14, 1 << 13
+STRIP_BYTES, STREAMED_STRIP_BYTES = 1 << 14, 1 << 13
 """Bytes of a row per strip; all rows of one strip come before the next strip.
 
-With non-temporal stores the factors of all channels of a strip must stay in the first-level cache, beside the rows:
+With streaming stores the factors of all channels of a strip must stay in the first-level cache, beside the rows:
 stores wait for loads from further away.
 """
 
@@ -90,10 +90,10 @@ def factors_of(dtype: str) -> Any:
 def strips_of(dtype: str, width: int, stream: bool) -> Any:
     """Return the function for rows of channels, strip by strip."""
     size, both = np.dtype(dtype).itemsize, FIRST + LAST
-    together, line = (STRIP_PAST if stream else STRIP_BYTES) // size, CACHE_LINE_BYTES // size
+    together, line = (STREAMED_STRIP_BYTES if stream else STRIP_BYTES) // size, CACHE_LINE_BYTES // size
     lanes, factor_of = cpu_target.target().masked_lanes(dtype, width), factors_of(dtype)
     # Without streaming, the names are bound to a small function, as the object includes it all the same.
-    channels_past, plain_channels_past = (
+    stream_channels, stream_plain_channels = (
         streaming_results(dtype, width, kind) if stream else store_fence for kind in (CHANNELS, PLAIN_CHANNELS)
     )
     before_line = elements_before_line(dtype) if stream else store_fence
@@ -114,9 +114,9 @@ def strips_of(dtype: str, width: int, stream: bool) -> Any:
                 if stream and last >= channels:
                     prefetch_line(offset(ys, count))
                 if stream and bias is not None:
-                    channels_past(xs, following, means, factors, bias, ys, count, factors, both)
+                    stream_channels(xs, following, means, factors, bias, ys, count, factors, both)
                 elif stream:
-                    plain_channels_past(xs, following, means, factors, ys, count, factors, both)
+                    stream_plain_channels(xs, following, means, factors, ys, count, factors, both)
                 elif bias is not None:
                     for j in vectors(0, count, lanes):
                         ys[j] = times_plus(xs[j] - means[j], factors[j], bias[j])
@@ -132,7 +132,7 @@ def planes_of(dtype: str, width: int, stream: bool) -> Any:
     """Return the function for channels of several elements."""
     one, factor_of = np.dtype(dtype).type(1), factors_of(dtype)
     lanes = cpu_target.target().masked_lanes(dtype, width)
-    affine_past, plain_past = (
+    stream_affine, stream_plain = (
         streaming_results(dtype, width, kind) if stream else store_fence for kind in (NUMBERS, "")
     )
 
@@ -147,9 +147,9 @@ def planes_of(dtype: str, width: int, stream: bool) -> Any:
                 sides += LAST if at == (part.end * channels - 1) * inner else 0
                 if stream and arrays.bias is not None:
                     shift = arrays.bias[channel]
-                    affine_past(xs, xs, factor, shift, ys, inner, line, sides, one, middle, one)
+                    stream_affine(xs, xs, factor, shift, ys, inner, line, sides, one, middle, one)
                 elif stream:
-                    plain_past(xs, xs, ys, inner, line, sides, one, middle, factor)
+                    stream_plain(xs, xs, ys, inner, line, sides, one, middle, factor)
                 elif arrays.bias is not None:
                     shift = arrays.bias[channel]
                     for k in vectors(0, inner, lanes):

@@ -147,7 +147,7 @@ def turning_of(dtype: str) -> Any:
 
 
 def streaming_turn(dtype: str, turn: Any) -> Any:
-    """Return the function that transposes with non-temporal stores of whole lines, where rows share their alignment."""
+    """Return the function that transposes with streaming stores of whole lines, where rows share their alignment."""
     side = CACHE_LINE_BYTES // np.dtype(dtype).itemsize
     before_line, transposed_lines = elements_before_line(dtype), transpose_cache_lines(dtype)
 
@@ -226,7 +226,7 @@ def gather_variants(attr: GatherAttr) -> list[Variant]:
 @implements(GatherAttr, variants=gather_variants)
 def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> RangeKernel:
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
-    past = streaming_results(attr.dtype, variant.get("vector_bytes", 64), COPIES) if stream else store_fence
+    stream_row = streaming_results(attr.dtype, variant.get("vector_bytes", 64), COPIES) if stream else store_fence
 
     def body(table: Any, ids: Any, y: Any, n: int, workspace: Any, part: Range) -> None:
         begin, end = part.begin, part.end
@@ -238,7 +238,7 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> RangeKerne
             row, to = offset(table, ids[i] * n), offset(y, i * n)
             if stream:
                 sides = (FIRST if i == begin else 0) + (LAST if i == end - 1 else 0)
-                past(row, offset(table, ids[min(i + 1, end - 1)] * n), to, n, workspace, sides)
+                stream_row(row, offset(table, ids[min(i + 1, end - 1)] * n), to, n, workspace, sides)
             else:
                 for j in range(n):
                     to[j] = row[j]

@@ -55,7 +55,7 @@ def explain(what: KernelAttr | Callable[..., Any] | str, *arguments: Any, **name
     """Every implementation of an attr: usable or why not, its time if measured, which one wins and by which rule.
 
     `what` is an attr, or an everyday function or its name with the arguments of a call, such as ``explain(jk.softmax,
-    x)``. Times are those of the attr's tuning class. Nothing is measured or built. Raises what the call would raise,
+    x)``. Times are those of the attr's size class. Nothing is measured or built. Raises what the call would raise,
     such as NotUsableError where an implementation is pinned that cannot be used, and ArgumentTypeError for any other
     `what`.
     """

@@ -1,4 +1,4 @@
-"""Tuning records on disk: one JSON file per tuning class, below the hash of their environment.
+"""Tuning records on disk: one JSON file per size class, below the hash of their environment.
 
 A file that is not a valid record of this attr in this environment is a miss with one log line.
 """

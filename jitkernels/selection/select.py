@@ -40,7 +40,7 @@ def choose(attr: KernelAttr) -> Choice:
     """Select the implementation of an attr. The first of these steps that has an answer decides:
 
     1. pinned: by ``jk.use(...)`` in this context, then by ``JITKERNELS_USE``, in its best known variant;
-    2. measured: the stored record of the attr's tuning class on this machine and these versions;
+    2. measured: the stored record of the attr's size class on this machine and these versions;
     3. nearby: the record of the class with the nearest extents, if that is near enough;
     4. shipped: the imported or shipped table for this family of CPUs: of that class or of a nearby one;
     5. static: the first usable of gen, more, refer; with threads, where the work is enough for two of them.
@@ -183,7 +183,7 @@ def tuning_mode() -> str:
 
 
 def known_record(attr: KernelAttr) -> Record | None:
-    """The stored record of an attr's tuning class, for the current number of threads; None for empty arrays."""
+    """The stored record of an attr's size class, for the current number of threads; None for empty arrays."""
     return records.load(class_of(attr), get_num_threads()) if has_elements(attr) else None
 
 

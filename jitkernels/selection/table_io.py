@@ -146,7 +146,7 @@ def _entry(content: dict[str, Any]) -> Entry:
     if attr is None:
         raise ValueError(f"there is no kernel {content['attr']['kernel']}")
     if class_of(attr) != attr:
-        raise ValueError(f"{attr.name}({attr.text()}) is not a tuning class")
+        raise ValueError(f"{attr.name}({attr.text()}) is not a size class")
     threads = content["threads"]
     if type(threads) is not int or threads < 1:
         raise ValueError(f"{threads!r} is not a number of threads")

@@ -2,7 +2,7 @@
 
 A miss uses the best known choice at once and never waits for a measurement. Each compiled context of a kernel then
 counts its calls down, which costs nothing, and when its `Account` is due it is settled: the calls are credited with
-their cost, to the budget of the attr's tuning class, and as many candidates are built and measured as that pays for.
+their cost, to the budget of the attr's size class, and as many candidates are built and measured as that pays for.
 So tuning never takes longer than the calls have taken.
 """
 

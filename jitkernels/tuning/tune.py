@@ -1,4 +1,4 @@
-"""Tune on request: measure every candidate of a tuning class against the others, and store the record."""
+"""Tune on request: measure every candidate of a size class against the others, and store the record."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ log = logging.getLogger("jitkernels")
 
 
 def tune(attr: KernelAttr) -> Explanation:
-    """Measure every implementation and variant for an attr's tuning class now, whatever has been measured before.
+    """Measure every implementation and variant for an attr's size class now, whatever has been measured before.
 
     The result is stored, and kernels are selected again. Returns the new `explain`. Attrs with empty arrays are not
     measured. Raises NotUsableError where measurements would not be used.
@@ -51,7 +51,7 @@ def tune_class(
     build_budget: float = float("inf"),
     earlier: Record | None = None,
 ) -> Record:
-    """Measure all candidates of an attr's tuning class and store the record; for other arguments see `contest`.
+    """Measure all candidates of an attr's size class and store the record; for other arguments see `contest`.
 
     With an `earlier` record, of as many threads or of one, only the candidates that may still win are measured.
     NumPy's own libraries are limited to as many threads as kernels have, or the reference would win by more threads.
@@ -93,7 +93,7 @@ def reuse_serial_record(attr: KernelAttr, alone: Record) -> bool:
 
 
 def keep(attr: KernelAttr, record: Record, took: float) -> None:
-    """Store the record of an attr's tuning class, and log it."""
+    """Store the record of an attr's size class, and log it."""
     of_class = class_of(attr)
     records.save(of_class, record, get_num_threads())
     log.info(
@@ -117,7 +117,7 @@ def candidates(attr: KernelAttr) -> list[Candidate]:
 
 
 def still_open(attr: KernelAttr, earlier: Record | None) -> list[Candidate]:
-    """The candidates of an attr's tuning class that may win after an earlier record, if there is one."""
+    """The candidates of an attr's size class that may win after an earlier record, if there is one."""
     known = candidates(measured_member(attr))
     return known if earlier is None else candidates_that_may_win(known, earlier)
 

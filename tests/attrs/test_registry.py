@@ -91,8 +91,8 @@ def test_errors_of_post_init_are_not_field_errors(toy: Any, monkeypatch: pytest.
 def test_tuning_class_is_idempotent(row: type[KernelAttr]) -> None:
     """The attr measured for another one is its own tuning class, and has the same C arguments."""
     for case in row.sweep():
-        measured = case.attr.tuning_class()
-        assert measured.tuning_class() == measured
+        measured = case.attr.size_class()
+        assert measured.size_class() == measured
         assert measured.signature().c_arguments == case.attr.signature().c_arguments
 
 

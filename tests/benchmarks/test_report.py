@@ -165,8 +165,8 @@ def test_limits_are_measured() -> None:
     run_adds, operations = peaks.multiply_adds("float64", 2)
     run_adds()
     assert operations > 0
-    for past in (False, True):
-        run_triad, nbytes = peaks.triad(past=past, parallel=True)
+    for streaming in (False, True):
+        run_triad, nbytes = peaks.triad(streaming=streaming, parallel=True)
         run_triad()
         assert nbytes == 3 * 4 * (1 << 24)
 

@@ -205,7 +205,7 @@ def test_invalid_shapes_and_dtypes_are_rejected(functions: Any) -> None:
 
 def test_seeds_share_a_kernel() -> None:
     attr = ToyRepeatAttr(rows=3, n=5, k=9, seed=77)
-    assert attr.tuning_class() == ToyRepeatAttr(rows=4, n=8, k=16)
+    assert attr.size_class() == ToyRepeatAttr(rows=4, n=8, k=16)
     assert attr.extents() == {"rows": 3, "n": 5, "k": 9}
     assert ToyRepeatAttr.from_json(attr.to_json()) == attr
 

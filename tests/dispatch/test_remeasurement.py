@@ -57,5 +57,5 @@ def test_serial_records_serve_more_threads_for_short_calls(fresh: object) -> Non
         alone = Record(tuple(Measured(name, {}, seconds) for name in implementations(type(attr))))
         late = seconds < LEAST_FOR_THREADS
         assert tune.reuse_serial_record(attr, alone) == late
-        assert (records.load(attr.tuning_class(), get_num_threads()) == alone) == late
+        assert (records.load(attr.size_class(), get_num_threads()) == alone) == late
         assert not tune.reuse_serial_record(attr, Record(alone.candidates[-1:]))

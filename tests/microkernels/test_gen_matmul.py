@@ -61,7 +61,7 @@ def test_static_choice_and_choice_of_the_class(m: int, n: int, k: int, trans_a: 
     beta, dtype = ((0.0, "float32"), (-0.5, "float64"))[turn]
     attr = MatMulAttr(m=m, n=n, k=k, trans_a=trans_a, trans_b=trans_b, beta=beta, dtype=dtype)
     a, b, start = operands(attr)
-    for variant in (variants(attr)[0], variants(attr.tuning_class())[-1]):
+    for variant in (variants(attr)[0], variants(attr.size_class())[-1]):
         c = np.full_like(start, np.nan) if beta == 0 else start.copy()
         kernel(attr, variant).callable(a, b, c)
         bound = 4 * (k + 4) * float(np.finfo(dtype).eps)

@@ -68,8 +68,8 @@ def test_a_pin_of_exact_sizes_cannot_serve_everyday_calls(attr: Any, toy: Any) -
     with jk.use(toy_take="exact"):
         assert chosen(attr).implementation == "exact"
         with pytest.raises(NotUsableError, match="toy_take: exact cannot be used: expected a source of dynamic shape"):
-            choose_for_class(attr.tuning_class())
-    assert choose_for_class(attr.tuning_class()).implementation.name == "gen"
+            choose_for_class(attr.size_class())
+    assert choose_for_class(attr.size_class()).implementation.name == "gen"
 
 
 def test_pins_hold_in_their_thread_only(attr: Any) -> None:
@@ -293,7 +293,7 @@ def test_pins_of_unusable_implementations(row: Row, pin: Any, fresh: Path) -> No
 def test_pinned_kernel_has_the_variant_that_measured_best(attr: Any, monkeypatch: pytest.MonkeyPatch, pin: Any) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     best = record("gen", "refer").candidates + record("theirs", variant={"vector_bytes": 64}).candidates
-    records.save(attr.tuning_class(), Record(best), get_num_threads())
+    records.save(attr.size_class(), Record(best), get_num_threads())
     for kernel in ("toy_take", "*"):
         with pin(kernel, "theirs"):
             function: Any = KernelFuncs.cache().at(attr)

@@ -70,8 +70,8 @@ def test_invalid_record_is_a_miss(
 ) -> None:
     """Neither an error nor a wrong pick; one log line, however often it is read."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
-    records.save(attr.tuning_class(), record("refer"), get_num_threads())
-    path = records.path_of(attr.tuning_class(), get_num_threads())
+    records.save(attr.size_class(), record("refer"), get_num_threads())
+    path = records.path_of(attr.size_class(), get_num_threads())
     assert path is not None
     damaged(path, damage)
     with caplog.at_level(logging.WARNING, "jitkernels"):
@@ -95,7 +95,7 @@ def test_records_of_missing_implementations_and_variants(
     """The next candidate replaces a missing implementation; an unknown variant invalidates the record."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     gone = Record((Measured(name, variant, 1e-9, 0.0), Measured("refer", {}, 1e-6, 0.0)))
-    records.save(attr.tuning_class(), gone, get_num_threads())
+    records.save(attr.size_class(), gone, get_num_threads())
     assert (chosen(attr).implementation, chosen(attr).rule) == answer
     with jk.use(implementation="theirs"):
         function: Any = KernelFuncs.cache().at(attr)
@@ -105,7 +105,7 @@ def test_records_of_missing_implementations_and_variants(
 def test_disqualified_candidate_is_never_picked(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     wrong = Measured("gen", {}, error="y[0] is 1, the reference gives 2")
-    records.save(attr.tuning_class(), Record((Measured("refer", {}, 1e-6, 0.0), wrong)), get_num_threads())
+    records.save(attr.size_class(), Record((Measured("refer", {}, 1e-6, 0.0), wrong)), get_num_threads())
     assert chosen(attr).implementation == "refer"
     assert "disqualified: y[0] is 1" in str(jk.explain(attr))
 
@@ -114,7 +114,7 @@ def test_attrs_of_a_class_share_a_record(fresh: Path, monkeypatch: pytest.Monkey
     """Each number of threads has a record of its own."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     row, small = next((row, small) for row in registry.all_schemas() if (small := _in_a_class(row)) is not None)
-    records.save(small.tuning_class(), record("refer"), get_num_threads())
+    records.save(small.size_class(), record("refer"), get_num_threads())
     assert (chosen(small).implementation, chosen(small).rule) == ("refer", "measured")
     assert issubclass(row, jk.KernelAttr)
     before = get_num_threads()
@@ -127,7 +127,7 @@ def test_attrs_of_a_class_share_a_record(fresh: Path, monkeypatch: pytest.Monkey
 
 def _in_a_class(row: Any) -> Any:
     attrs = (case.attr for case in row.sweep())
-    return next((attr for attr in attrs if attr.tuning_class() != attr), None)
+    return next((attr for attr in attrs if attr.size_class() != attr), None)
 
 
 def test_record_on_disk(attr: Any, fresh: Path) -> None:
@@ -151,7 +151,7 @@ def test_record_of_an_impossible_time_is_a_miss(
     attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch, seconds: Any
 ) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
-    records.save(attr.tuning_class(), record("theirs", "gen"), get_num_threads())
+    records.save(attr.size_class(), record("theirs", "gen"), get_num_threads())
     assert chosen(attr).rule == "measured"
     (path,) = records.files(fresh)
     content = json.loads(path.read_text())
@@ -207,7 +207,7 @@ if __name__ == "__main__":
     building.cpu_count = lambda: 2
     sizes = [4 << i for i in range(8)]
     rows = jk.VMulAttr, jk.VSubAttr
-    attrs = [row(n=n, dtype=t).tuning_class() for row in rows for n in sizes for t in ("float32", "float64")]
+    attrs = [row(n=n, dtype=t).size_class() for row in rows for n in sizes for t in ("float32", "float64")]
     jobs = list(building.missing(attrs))
     assert len(set(jobs)) == len(jobs) >= 2 * building.WORTH_A_PROCESS, len(jobs)
     assert set(building.build_all(jobs)) == set(jobs)
@@ -279,7 +279,7 @@ def test_other_files_do_not_hide_records(
     """Nor does an unreadable record of the class itself, or of a nearer one."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     threads = get_num_threads()
-    attr = measured_member(largest(row)).tuning_class()
+    attr = measured_member(largest(row)).size_class()
     near = dataclasses.replace(attr, **{name: 2 * extent for name, extent in attr.extents().items()})  # type: ignore[type-var]
     if len(attr.extents()) > 4:
         near = dataclasses.replace(attr, **{name: 2 * attr.extents()[name] for name in list(attr.extents())[:1]})  # type: ignore[type-var]
@@ -311,7 +311,7 @@ def test_measured_candidates_are_not_measured_again(row: type[jk.KernelAttr], fr
     ranked = [dataclasses.replace(c.measured, seconds=(i + 1) * 1e-6) for i, c in enumerate(reversed(offered))]
     paid = [number for number, c in enumerate(ranked) if c.implementation not in registry.UNEARNED]
     missing = ranked.pop(paid[len(paid) // 2])
-    records.save(attr.tuning_class(), Record(tuple(ranked), complete=False), get_num_threads())
+    records.save(attr.size_class(), Record(tuple(ranked), complete=False), get_num_threads())
     budget, choice = TuningBudget(attr), choose(attr)
     assert [candidate.label for _, candidate in budget._listed(choice)] == [missing.label]
     assert [candidate.label for candidate in budget._incumbents(choice)] == [ranked[0].label]
@@ -321,9 +321,9 @@ def test_unreadable_records_are_misses(attr: Any, fresh: Path, monkeypatch: pyte
     def refuse(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
-    records.save(attr.tuning_class(), record("refer"), get_num_threads())
+    records.save(attr.size_class(), record("refer"), get_num_threads())
     monkeypatch.setattr(records, "content_of", refuse)
-    assert records.load(attr.tuning_class(), get_num_threads()) is None
+    assert records.load(attr.size_class(), get_num_threads()) is None
     assert "static" in str(jk.explain(attr))
 
 
@@ -340,7 +340,7 @@ def test_nearby_variants_that_do_not_exist_here(
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     gen = implementations(row)["gen"]
     tried = 0
-    for attr in {case.attr.tuning_class() for case in row.sweep() if "ci" in case.tags}:
+    for attr in {case.attr.size_class() for case in row.sweep() if "ci" in case.tags}:
         near = dataclasses.replace(attr, **{name: 2 * extent for name, extent in attr.extents().items()})  # type: ignore[type-var]
         if not has_elements(attr) or gen.reason_against(attr) or len(attr.extents()) > 4:
             continue

@@ -27,7 +27,7 @@ from jitkernels.tuning.tune import tune_class
 def test_lookup_order(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step has another answer; removing a step uncovers the next."""
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
-    records.save(attr.tuning_class(), record("theirs", variant={"vector_bytes": 64}), get_num_threads())
+    records.save(attr.size_class(), record("theirs", variant={"vector_bytes": 64}), get_num_threads())
     ship(monkeypatch, attr, "refer")
     with jk.use(toy_take="refer"):
         function: Any = KernelFuncs.cache().at(attr)
@@ -37,7 +37,7 @@ def test_lookup_order(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (measured.implementation, measured.rule) == ("theirs", "measured")
     assert measured.variant == {"vector_bytes": 64}
     assert measured.timings == {"theirs[vector_bytes=64]": 1e-6}
-    path = records.path_of(attr.tuning_class(), get_num_threads())
+    path = records.path_of(attr.size_class(), get_num_threads())
     assert path is not None
     path.unlink()
     assert (chosen(attr).implementation, chosen(attr).rule) == ("refer", "shipped")
@@ -50,7 +50,7 @@ def test_replay_never_measures(attr: Any, fresh: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     assert chosen(attr).rule == "static"
     assert not list(records.files(fresh))
-    records.save(attr.tuning_class(), record("refer"), get_num_threads())
+    records.save(attr.size_class(), record("refer"), get_num_threads())
     assert chosen(attr).rule == "measured"
 
 
@@ -60,7 +60,7 @@ def test_off_and_reproducible_ignore_measurements(
 ) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     monkeypatch.setenv(name, value)
-    records.save(attr.tuning_class(), record("refer"), get_num_threads())
+    records.save(attr.size_class(), record("refer"), get_num_threads())
     ship(monkeypatch, attr, "refer")
     assert (chosen(attr).implementation, chosen(attr).rule) == ("gen", "static")
     with jk.use(implementation="theirs"):

@@ -82,7 +82,7 @@ def test_tables_of_other_machines_are_rejected(table: Path, change: Any, message
     ("change", "message"),
     [
         ({"attr": {"kernel": "NONE_SUCH"}}, "there is no kernel NONE_SUCH"),
-        ({"attr": {"kernel": "VMUL", "n": 1000, "dtype": "float32"}}, "is not a tuning class"),
+        ({"attr": {"kernel": "VMUL", "n": 1000, "dtype": "float32"}}, "is not a size class"),
         ({"attr": {"kernel": "VMUL", "n": -1, "dtype": "float32"}}, "expected 0 or more"),
         ({"threads": 0}, "is not a number of threads"),
         ({"candidates": []}, "has no timing"),
@@ -162,7 +162,7 @@ def test_shipped_tables_are_valid() -> None:
             fields = json.loads(family)
             named = [name for name, field in row.known_fields().items() if field.is_size]
             attr = row.from_json(fields | dict(zip(named, extents, strict=True)))
-            assert (attr.tuning_class(), threads > 0) == (attr, True)
+            assert (attr.size_class(), threads > 0) == (attr, True)
             if path.parent.name == cpu_target.cpu_name():
                 assert [c for c in candidates if table_io._exists(attr, c)] == candidates, f"{path}: {attr}"
 
@@ -173,10 +173,10 @@ def test_exact_size_winners_serve_any_size(fresh: Path, monkeypatch: pytest.Monk
     attr = jk.MatMulEpilogueAttr(m=64, n=64, k=64, activation="gelu")
     exact = {"algorithm": "exact", "parallel": False}
     record = Record((Measured("gen", exact, 1e-5, 1e-8), Measured("refer", {}, 1e-4, 1e-8)))
-    records.save(attr.tuning_class(), record, get_num_threads())
-    choice = select.choose_for_class(attr.tuning_class())
+    records.save(attr.size_class(), record, get_num_threads())
+    choice = select.choose_for_class(attr.size_class())
     assert choice.implementation.name == "gen"
     assert choice.variant["algorithm"] == "any"
     any_size = Measured("gen", dict(choice.variant), 2e-4, 1e-8)
-    records.save(attr.tuning_class(), Record((*record.candidates, any_size)), get_num_threads())
-    assert select.choose_for_class(attr.tuning_class()).implementation.is_reference
+    records.save(attr.size_class(), Record((*record.candidates, any_size)), get_num_threads())
+    assert select.choose_for_class(attr.size_class()).implementation.is_reference

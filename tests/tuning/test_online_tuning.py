@@ -146,7 +146,7 @@ def test_contests_are_bought_one_at_a_time(earned: Any, monkeypatch: pytest.Monk
 def test_incomplete_records_are_completed_by_later_processes(earned: Any, cheap_tuning: None) -> None:
     """Measured candidates are not measured again, but for the best one, which has to be beaten."""
     begun = record("gen", "refer")
-    records.save(earned.tuning_class(), records.Record(begun.candidates, complete=False), get_num_threads())
+    records.save(earned.size_class(), records.Record(begun.candidates, complete=False), get_num_threads())
     caller = Caller(earned)
     assert choose(earned).rule == "measured"
     caller.pay(3)
@@ -178,7 +178,7 @@ def test_candidates_installed_later_are_measured(
 def test_calls_of_all_members_count_for_their_class(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     small, large = jk.VMulAttr(n=600), jk.VMulAttr(n=1000)
-    assert small.tuning_class() == large.tuning_class()
+    assert small.size_class() == large.size_class()
     accounts: list[Any] = [open_account(attr, choose(attr)) for attr in (small, large)]
     assert accounts[0]._budget is accounts[1]._budget
     other: Any = open_account(jk.VMulAttr(n=100), choose(jk.VMulAttr(n=100)))
@@ -207,7 +207,7 @@ def test_other_modes_open_no_account(attr: Any, monkeypatch: pytest.MonkeyPatch,
 def test_no_account_without_candidates_to_measure(earned: Any) -> None:
     with jk.use(toy_take="theirs"):
         assert open_account(earned, choose(earned)) is None
-    records.save(earned.tuning_class(), record("gen", "theirs", "refer"), get_num_threads())
+    records.save(earned.size_class(), record("gen", "theirs", "refer"), get_num_threads())
     assert open_account(earned, choose(earned)) is None
     for attr in (jk.VMulAttr(n=0), jk.SoftmaxAttr(rows=0, n=5), jk.VMulAttr(n=1 << 40)):
         assert open_account(attr, choose(attr)) is None

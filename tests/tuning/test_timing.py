@@ -347,7 +347,7 @@ def test_components_are_serial_compiled_picks(fresh: object, monkeypatch: pytest
     parallel = record("gen", variant={**variant, "parallel": True}).candidates
     serial = record("intrinsic", "gen", variant={**variant, "parallel": False}).candidates
     found = records.Record((*parallel, *record("mix", "refer").candidates, *serial))
-    records.save(attr.tuning_class(), found, get_num_threads())
+    records.save(attr.size_class(), found, get_num_threads())
     choice = choose_component(attr)
     assert (choice.implementation.name, choice.rule) == ("gen", "measured")
     assert choice.variant == {**variant, "parallel": False}
@@ -372,5 +372,5 @@ def test_compositions_call_the_pick(fresh: object, monkeypatch: pytest.MonkeyPat
     inner = VExpAttr(n=PIECE)
     other = implementation(VExpAttr, "gen").variants(inner)[-1]
     assert not other.get("parallel")
-    records.save(inner.tuning_class(), record("gen", variant=dict(other)), get_num_threads())
+    records.save(inner.size_class(), record("gen", variant=dict(other)), get_num_threads())
     assert text() != static

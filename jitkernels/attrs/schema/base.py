@@ -264,7 +264,7 @@ class KernelAttr:
         values = self.fields()
         return {name: values[name] for name, field in self.known_fields().items() if field.is_size}
 
-    def tuning_class(self) -> Self:
+    def size_class(self) -> Self:
         """The attr that stands for this one in measurements: sizes rounded up to powers of two, default numbers.
 
         Every other field stays, and a float that is 0 stays 0, as that may be another computation.

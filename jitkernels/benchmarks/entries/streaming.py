@@ -63,7 +63,9 @@ def attrs(schema: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[Kernel
 def streaming(settings: Settings) -> Iterator[Line]:
     """Kernels at 2 ** 24 elements, measured selections, against the bandwidth of a triad."""
     parallel = settings.threads > 1
-    triads = [peaks.triad(past=past, parallel=parallel) for past in (False, True)]
+    triads = [
+        peaks.triad(streaming=with_streaming_stores, parallel=parallel) for with_streaming_stores in (False, True)
+    ]
     for schema in settings.schemas:
         for attr in attrs(schema, SMALLEST if settings.is_tiny else ELEMENTS):
             yield line(attr, triads, settings.seconds, perf_counter if parallel else thread_time)

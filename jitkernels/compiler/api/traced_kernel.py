@@ -74,7 +74,7 @@ def range_kernel(
     key = [
         f"; {schema.__name__} {static}, {len(arguments)} arrays, along {along}"
         + "".join(f", {name} is 1" for name in ones),
-        f"; {unroll} vectors at once{', past the caches' if stream else ''}",
+        f"; {unroll} vectors at once{', streaming stores' if stream else ''}",
         text_of(reference),
     ]
     if backend == "numba":
@@ -109,7 +109,7 @@ def range_kernel_along(
 
 
 def variants(attr: KernelAttr) -> list[Choice]:
-    """Vectors for each step, their width, threads where two of them get two blocks each, stores past the caches."""
+    """Vectors for each step, their width, threads where two of them get two blocks each, streaming stores."""
     return variants_along(attr, _along(type(attr)))
 
 

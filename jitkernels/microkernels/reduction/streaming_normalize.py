@@ -1,4 +1,4 @@
-"""Normalization of rows with non-temporal stores: ``(x * unit - mean) * factor``, and similar.
+"""Normalization of rows with streaming stores: ``(x * unit - mean) * factor``, and similar.
 
 The elements before the first cache line boundary of a row, and behind its last one, are masked vectors. Where rows are
 contiguous, the end of one row and the start of the next are merged into one line.
@@ -27,7 +27,7 @@ CHANNELS, PLAIN_CHANNELS = "channels", "plain_channels"
 
 
 def streams(variants: list[Variant], result: Array) -> list[Variant]:
-    """Add variants in the widest vectors that write large results with non-temporal stores."""
+    """Add variants in the widest vectors that write large results with streaming stores."""
     target = cpu_target.target()
     widest = target.widths[0]
     if result.nbytes < STREAM_CANDIDATE_BYTES or not target.masked_lanes(result.dtype, widest) or not target.fuses:
@@ -56,7 +56,7 @@ store_fence = IRFunction(
 }
 """,
 )
-"""Fence: makes the non-temporal stores visible to other threads."""
+"""Fence: makes the streaming stores visible to other threads."""
 
 prefetch_line = IRFunction(
     "prefetch_line",

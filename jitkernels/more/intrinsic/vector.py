@@ -13,7 +13,7 @@ from jitkernels.more.intrinsic.source import external, source, usable
 
 
 def variants(attr: VMulAttr) -> list[Variant]:
-    """List serial first, then parallel, then both with non-temporal stores for large results."""
+    """List serial first, then parallel, then both with streaming stores for large results."""
     streams = (False, True) if attr.signature().outputs[0].nbytes >= STREAM_CANDIDATE_BYTES else (False,)
     return [{**variant, "stream": stream} for stream in streams for variant in vector_threads(attr)]
 

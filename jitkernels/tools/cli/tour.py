@@ -65,7 +65,7 @@ def _tune_pipeline(documents: demo.Documents) -> dict[KernelAttr, Record]:
         task = bar.add_task("", total=len(documents.groups) + KERNELS_AFTER_POOLING)
 
         def call(kernel: str, *arguments: Any, **options: Any) -> AnyArray:
-            attr = op_schema(kernel).call(*arguments, **options).attr.tuning_class()
+            attr = op_schema(kernel).call(*arguments, **options).attr.size_class()
             bar.update(task, description=escape(f"measuring {kernel} {attr.text()}"))
             record = measured.complete_record(attr)
             if record is None and may_measure:

@@ -33,7 +33,7 @@ MULTITHREADED_SHARE = 0.5
 
 
 def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int:
-    """Measure the tuning classes of the kernels' sweeps that have no complete record; print all records.
+    """Measure the size classes of the kernels' sweeps that have no complete record; print all records.
 
     One thread comes first: its records decide which implementations are worth measuring with more threads.
     """
@@ -130,6 +130,6 @@ def tables(kernels: Sequence[str], *, export: Path | None, imported: Path | None
 
 
 def classes(attr_classes: Sequence[type[KernelAttr]], tag: str) -> list[KernelAttr]:
-    """Return the distinct attrs that represent the tuning classes of the sweeps, in order."""
-    attrs = (case.attr.tuning_class() for schema in attr_classes for case in schema.sweep() if tag in case.tags)
+    """Return the distinct attrs that represent the size classes of the sweeps, in order."""
+    attrs = (case.attr.size_class() for schema in attr_classes for case in schema.sweep() if tag in case.tags)
     return list(dict.fromkeys(attrs))

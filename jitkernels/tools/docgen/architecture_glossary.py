@@ -126,7 +126,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
         "the source of a kernel: a function over a range of its parallel dimension, which threads divide",
         "codegen.range_kernel:RangeKernel",
     ),
-    ("record", "the stored measurement of one tuning class", "selection.records:Record"),
+    ("record", "the stored measurement of one size class", "selection.records:Record"),
     ("reference", "the NumPy implementation, which defines what a kernel means", "refer"),
     ("region", "the body of a loop or branch: a graph of its own inside of a node", "compiler.ir.regions:regions_of"),
     (
@@ -167,7 +167,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "streaming store",
-        "a store that goes past the caches, for results larger than these",
+        "a store that goes past the caches (`!nontemporal` in LLVM), for results larger than these",
         "compiler.codegen.core.load_store:Memory.store",
     ),
     (
@@ -181,10 +181,9 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ("trip count", "how many iterations a loop has", "compiler.transforms.trip_count:trip_count_of"),
     (
         "tuning budget",
-        "what the calls of a tuning class have paid for, and what measuring it has cost",
+        "what the calls of a size class have paid for, and what measuring it has cost",
         "tuning.tuning_budget:TuningBudget",
     ),
-    ("tuning class", "the size class of an attr, for one number of threads", "tuning.tuning_budget:tuning_budget_of"),
     (
         "unroll-and-jam",
         "several iterations of an outer loop computed in one pass of the inner one",

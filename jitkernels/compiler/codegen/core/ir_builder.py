@@ -27,7 +27,7 @@ class Block:
 
     `loop`: the loop's number, None for a function; `index`: its induction variable; `mask`: the active lanes, if not
     all. `streamed`: the frame words of the arrays that the block stores in whole cache lines, and the condition under
-    which these stores are non-temporal.
+    which these are streaming stores.
     """
 
     around: "Block | None" = None

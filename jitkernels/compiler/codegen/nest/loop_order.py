@@ -15,7 +15,7 @@ from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 MIN_STREAMED_ROW_BYTES = 16 * CACHE_LINE_BYTES
-"""The least bytes of a row that is stored past the caches: full cache lines are most of it."""
+"""The least bytes of a row that is stored by streaming stores: full cache lines are most of it."""
 MOST_SCATTERED = 16
 """The most lanes of small elements that are stored one by one: each takes some instructions."""
 CHEAP = 2.0
@@ -236,7 +236,7 @@ class Loops(Targets):
 
     @property
     def streamed(self) -> list[StridedArray]:
-        """The outputs that are stored past the caches: all outputs of a nest, in full cache lines, or none.
+        """The outputs that are stored by streaming stores: all outputs of a nest, in full cache lines, or none.
 
         The nest has one loop, or rows along which a single output lies. Lines that are also read are in the caches
         anyway.

@@ -22,7 +22,7 @@ from jitkernels.core.frozen_dataclass import frozen_dataclass
 class NestSchedule:
     """The schedule of a loop nest: bytes of a vector, and the unroll factor of the lane loop.
 
-    `stream`: outputs of at least so many bytes are stored past the caches; 0 for never. `prefetches`: operands come
+    `stream`: outputs of at least so many bytes are stored by streaming stores; 0 for never. `prefetches`: operands come
     from memory, and reduced ones are prefetched. `keeps_fp_flags_exact`: inactive lanes must set no floating-point
     flag. `any_size`: emit code for all sizes, not only for sizes such as the traced ones. `halves_remainder`: compute
     the remainder of a row by half a vector, a quarter and so on, which is faster for few lanes than a masked vector.

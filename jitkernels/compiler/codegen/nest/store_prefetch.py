@@ -26,7 +26,7 @@ class StorePrefetch(LoopEmitter):
     def prefetch_stores(self, block: Block, targets: Sequence[NestTarget]) -> None:
         """Prefetch the next lines of several outputs with unit stride along lanes.
 
-        Lines that are loaded are there anyway. Outputs that may be stored past the caches are prefetched where they
+        Lines that are loaded are there anyway. Outputs that may be stored by streaming stores are prefetched where they
         are not.
         """
         if (

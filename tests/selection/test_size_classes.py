@@ -1,4 +1,4 @@
-"""Tuning classes over all rows: they are few, keep every flag, and empty arrays are never measured."""
+"""Size classes over all rows: they are few, keep every flag, and empty arrays are never measured."""
 
 import contextlib
 import dataclasses
@@ -66,15 +66,15 @@ def test_classes_are_few(row: Row) -> None:
     varied = [name for name, field in row.known_fields().items() if field.is_integer][:4]
     attrs = random_attrs(row, 1_000, kept=row.known_fields().keys() - {*varied})
     assert len({*attrs}) > min(500, 900 ** len(varied))
-    assert len({attr.tuning_class() for attr in attrs}) <= min(500, 11 ** len(varied))
+    assert len({attr.size_class() for attr in attrs}) <= min(500, 11 ** len(varied))
 
 
 @pytest.mark.parametrize("row", every_row())
 def test_classes_keep_flags(row: Row) -> None:
     for attr in random_attrs(row, 200):
-        of_class = attr.tuning_class()
+        of_class = attr.size_class()
         assert flags(of_class) == flags(attr)
-        assert of_class.tuning_class() == of_class
+        assert of_class.size_class() == of_class
         assert type(of_class) is type(attr)
 
 
@@ -84,9 +84,9 @@ def test_measured_members_belong_to_their_class(row: Row) -> None:
     moved = 0
     for attr in random_attrs(row, 200):
         member = measured_member(attr)
-        assert member.tuning_class() == attr.tuning_class()
+        assert member.size_class() == attr.size_class()
         assert measured_member(member) == member
-        moved += member != attr.tuning_class()
+        moved += member != attr.size_class()
     assert moved > 100
 
 
