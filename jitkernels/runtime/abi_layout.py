@@ -140,7 +140,7 @@ class Outcome:
     PYTHON, ERROR, GENERAL, UNSORTED = range(4)
 
 
-class Part:
+class DispatcherPart:
     """The dispatcher's functions that are separate objects, built on first use.
 
     GENERAL: any call whose operands the kernel takes in place. IN_BLOCKS: calls with buffered operands. MIXED: dense
@@ -254,7 +254,7 @@ def constants() -> dict[str, int]:
         OperatorTable,
         Plain,
         Outcome,
-        Part,
+        DispatcherPart,
         OperandSpec,
         OptionSpec,
         Operand,

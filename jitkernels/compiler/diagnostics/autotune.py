@@ -143,14 +143,14 @@ class TunedCall:
             raise NotUsableError(f"{self.name} has no kernels: it falls back to NumPy")
         own_kernels = {id(nest): own_kernel for nest, own_kernel in collected}
         explanations: list[Explanation] = []
-        for part, share in _shares(program, self._arrays(trace), trace):
+        for step, share in _shares(program, self._arrays(trace), trace):
             if share < LEAST_SHARE or (explanations and not left(FOR_KERNELS)):
                 break
             try:
-                if isinstance(part, MatMulStep) and not part.node.ndim > 2:
-                    attr: Any = part.attr
-                elif id(part) in own_kernels:
-                    attr = autotune_nest.attr_of(own_kernels[id(part)], trace.scope.values)
+                if isinstance(step, MatMulStep) and not step.node.ndim > 2:
+                    attr: Any = step.attr
+                elif id(step) in own_kernels:
+                    attr = autotune_nest.attr_of(own_kernels[id(step)], trace.scope.values)
                 else:
                     continue
             except AttrError:  # too large to be measured
@@ -263,7 +263,7 @@ def copy_with_strides(leaf: Any) -> Any:
 
 
 def _shares(program: CompiledProgram, arrays: Sequence[Any], trace: Specialization) -> list[tuple[Any, float]]:
-    """The parts of a profiled program with the share of the time that each took, largest first."""
+    """The steps of a profiled program with the share of the time that each took, largest first."""
     values = trace.symbols_of(arrays)
     assert values is not None, "traced for these"
     assert program.profile is not None, "profiled"
@@ -271,9 +271,9 @@ def _shares(program: CompiledProgram, arrays: Sequence[Any], trace: Specializati
         program.run(arrays, values)
     (taken,) = program.profile.by_sizes.values()
     groups = groups_of(program, program.graph)
-    numbers = {id(part): number for number, part in enumerate(program.profile.parts)}
-    total = sum(taken.seconds(numbers[id(part)]) for g in groups for part in g.parts if id(part) in numbers)
-    shares = [(part, taken.seconds(i) / total if total else 0.0) for i, part in enumerate(program.profile.parts)]
+    numbers = {id(step): number for number, step in enumerate(program.profile.steps)}
+    total = sum(taken.seconds(numbers[id(step)]) for g in groups for step in g.steps if id(step) in numbers)
+    shares = [(step, taken.seconds(i) / total if total else 0.0) for i, step in enumerate(program.profile.steps)]
     return sorted(shares, key=lambda value: -value[1])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jitkernels.compiler.capture.free_variables import is_library, names_of
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.flatten import FOREIGN, Leaf, leaves_of
-from jitkernels.compiler.ir.call_abi import Step
+from jitkernels.compiler.ir.call_abi import AccessStep
 from jitkernels.runtime.abi_layout import Offset
 from jitkernels.runtime.c_api import METHOD
 
@@ -48,7 +48,7 @@ class ObjectAccessBuilder:
     """Collects access steps. `leaves`: the steps that load arrays and numbers; `context`: objects to compare with."""
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[AccessStep] = []
         self.leaves: list[int] = []
         self.context: list[Any] = []
         self._tables: dict[int, GlobalsTable] = {}
@@ -175,7 +175,7 @@ class ObjectAccessBuilder:
         return value
 
     def _step(self, kind: str, of: int = 0, number: int = 0, word: int = 0) -> int:
-        self.steps.append(Step(kind, of, number, word))
+        self.steps.append(AccessStep(kind, of, number, word))
         return len(self.steps) - 1
 
     def _held(self, value: Any) -> int:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class Step(NamedTuple):
+class AccessStep(NamedTuple):
     """One access step from the object of step `of`.
 
     `number`: which argument or part, or a count; `word`: a slot of the context.
@@ -160,6 +160,6 @@ class Rebuilt:
 class Reach:
     """The steps that reach the arguments, and the guards of scalar arguments."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[AccessStep, ...]
     wholes: tuple[ScalarSymbol, ...] = ()
     bounds: tuple[Bound, ...] = ()

@@ -65,7 +65,7 @@ class NestRequest:
 
 Choose = Callable[[NestRequest], NestSchedule | None]
 """Chooses the schedule of a nest; None for the default."""
-Step = LoopNest | MatMulStep | Flow | KernelCall | NumpyCall
+LoweredStep = LoopNest | MatMulStep | Flow | KernelCall | NumpyCall
 
 
 @dataclass
@@ -172,7 +172,7 @@ class SegmentBuilder:
         """The class that builds the nests that a loop or branch calls."""
         return RegionNestBuilder
 
-    def _finish(self, nests: Sequence[Step]) -> Segment:
+    def _finish(self, nests: Sequence[LoweredStep]) -> Segment:
         shared = [call.work for call in self.calls if not call.bails_out]
         parallel = self.shares or any(isinstance(value, Extent) or value > MIN_THREAD_WORK for value in shared)
         parts = module_text.SegmentParts(
@@ -319,8 +319,8 @@ class SegmentBuilder:
         self.shares = True
         return BlockwiseEmitter(nest, self.arrays, self._function(), variant, name)
 
-    def _clock(self, part: LoopNest | MatMulStep | Flow | KernelCall | NumpyCall) -> Clock | None:
-        return self.program.profile.clock(part) if self.program.profile is not None else None
+    def _clock(self, step: LoopNest | MatMulStep | Flow | KernelCall | NumpyCall) -> Clock | None:
+        return self.program.profile.clock(step) if self.program.profile is not None else None
 
     def _function(self) -> FunctionBuilder:
         return FunctionBuilder(self.library, self.program.symbols)

@@ -61,7 +61,7 @@ def _is_near(first: IndexMap, second: IndexMap) -> bool:
     pairs = [*zip(first, second, strict=True)]
     if any(isinstance(a - b, symbolic_dims.Extent) for (a, _), (b, _) in pairs):
         return False
-    return any(bool(steps or other_steps) for (a, steps), (b, other_steps) in pairs if steps != other_steps or a - b)
+    return any(bool(terms or other_terms) for (a, terms), (b, other_terms) in pairs if terms != other_terms or a - b)
 
 
 def unroll(nest: LoopNest, arrays: Mapping[Node, StridedArray]) -> int:
@@ -101,7 +101,11 @@ def _moved(nest: LoopNest, arrays: Mapping[Node, StridedArray]) -> int:
 
 def _vectors(array: StridedArray, index_map: IndexMap) -> int:
     """The smallest stride of an access map, in vectors per result."""
-    strides = [step * stride for stride, (_, steps) in zip(array.strides, index_map, strict=True) for _, step in steps]
+    strides = [
+        coefficient * stride
+        for stride, (_, terms) in zip(array.strides, index_map, strict=True)
+        for _, coefficient in terms
+    ]
     return min((abs(int(stride)) for stride in strides if is_near(stride)), default=1)
 
 

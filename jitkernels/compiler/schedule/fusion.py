@@ -44,14 +44,14 @@ class UnfusedStep:
     node: Node
 
 
-Step = LoopNest | UnfusedStep
+FusionStep = LoopNest | UnfusedStep
 
 
 @dataclass
 class Schedule:
     """Steps in topological order, and the nodes that share the memory of another node."""
 
-    steps: list[Step]
+    steps: list[FusionStep]
     shared: dict[Node, Node]
 
 
@@ -143,9 +143,9 @@ def _always_materialized(graph: Graph, *, fuse: bool) -> set[Node]:
     return materialized
 
 
-def _written(graph: Graph, shared: dict[Node, Node], kept: set[Node]) -> list[Step]:
+def _written(graph: Graph, shared: dict[Node, Node], kept: set[Node]) -> list[FusionStep]:
     """Copies to the inputs that are written, except where the value was computed in their memory."""
-    results: list[Step] = []
+    results: list[FusionStep] = []
     for target, value in graph.writes:
         if memory_of(value, shared) is not target:
             region = FusionRegion(broadcast_copy(value, target.shape), kept)
@@ -224,12 +224,12 @@ class _NestGrouping:
     materialized: set[Node]
     checks: frozenset[Node]
     most_inputs: int
-    steps: list[Step] = field(default_factory=list)
+    steps: list[FusionStep] = field(default_factory=list)
     step_of: dict[Node, int] = field(default_factory=dict)
 
     def group(
         self, roots: Sequence[Node], parts: OutputParts, directions: Mapping[FusionRegion, Directions]
-    ) -> list[Step]:
+    ) -> list[FusionStep]:
         """Return the steps that compute the materialized nodes `roots`."""
         steps, step_of, shared = self.steps, self.step_of, self.shared
         barrier = last_check = -1

@@ -27,7 +27,7 @@ from jitkernels.compiler.ir.ops import OPERATIONS, own_cost
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.cached_property import unlocked_cached_property
 
-Steps = tuple[tuple[int, Number], ...]
+Terms = tuple[tuple[int, Number], ...]
 """The coefficient of each loop in one dimension of an access map."""
 INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce", "gather", "scan", "placed"})
 """Operations that can be fused into a reader, beside the elementwise ones."""
@@ -115,11 +115,11 @@ class FusionRegion:
     def _scan(self, node: Node, index_map: IndexMap) -> None:
         """Fuse a scan if its rows are rows of all other reductions and scans, and it is needed once."""
         axis = node.options["axis"]
-        along = [steps[0][0] for _, steps in index_map[axis : axis + 1] if steps]
-        others = [steps[0][0] for i, (_, steps) in enumerate(index_map) if i != axis and steps]
+        along = [terms[0][0] for _, terms in index_map[axis : axis + 1] if terms]
+        others = [terms[0][0] for i, (_, terms) in enumerate(index_map) if i != axis and terms]
         is_whole = all(
-            (not steps and same(extent, 1)) or self._covers(extent, start, steps, by_inner_loop=i == axis)
-            for i, (extent, (start, steps)) in enumerate(zip(node.shape, index_map, strict=True))
+            (not terms and same(extent, 1)) or self._covers(extent, start, terms, by_inner_loop=i == axis)
+            for i, (extent, (start, terms)) in enumerate(zip(node.shape, index_map, strict=True))
         )
         loops = {*others, *(loop for loop in along if loop < INNER)}
         is_partial = self.root.operation != "reduce" and len(loops) < self.root.ndim
@@ -127,20 +127,20 @@ class FusionRegion:
 
     def _reduction(self, node: Node, index_map: IndexMap) -> None:
         """Fuse a reduction if it is needed once per iteration of the same row loops as all others."""
-        rows = [steps[0][0] for _, steps in index_map if len(steps) == 1]
+        rows = [terms[0][0] for _, terms in index_map if len(terms) == 1]
         is_whole = all(
-            same(extent, 1) or self._covers(extent, start, steps)
-            for extent, (start, steps) in zip(node.shape, index_map, strict=True)
+            same(extent, 1) or self._covers(extent, start, terms)
+            for extent, (start, terms) in zip(node.shape, index_map, strict=True)
         )
         # A full reduction: its readers are another nest, so that both can run in parallel.
         is_full = not rows and self.root.ndim > 0
         self._fuse_row(node, rows, is_fusible=is_whole and not is_full)
 
-    def _covers(self, extent: Number, start: Number, steps: Steps, *, by_inner_loop: bool = False) -> bool:
+    def _covers(self, extent: Number, start: Number, terms: Terms, *, by_inner_loop: bool = False) -> bool:
         """Return whether one loop of the root, or of a reduction, steps through all of a dimension."""
-        if len(steps) != 1 or not same(start, 0) or not same(steps[0][1], 1):
+        if len(terms) != 1 or not same(start, 0) or not same(terms[0][1], 1):
             return False
-        loop = steps[0][0]
+        loop = terms[0][0]
         return same(self.root.shape[loop], extent) if loop < INNER else by_inner_loop
 
     def _fuse_row(self, node: Node, loops: list[int], *, is_fusible: bool) -> None:
@@ -186,12 +186,12 @@ class FusionRegion:
 
     def _is_disjoint(self, left: Index, right: Index) -> bool:
         """Return whether the index ranges of two access maps in one dimension are disjoint."""
-        (first, steps), (start, _) = left, right
-        if len(steps) > 1 or key_of((left,))[0][1] != key_of((right,))[0][1]:
+        (first, terms), (start, _) = left, right
+        if len(terms) > 1 or key_of((left,))[0][1] != key_of((right,))[0][1]:
             return False
         span: Number = 1
-        for loop, step in steps:
-            if loop not in range(self.root.ndim) or not same(step, 1):
+        for loop, coefficient in terms:
+            if loop not in range(self.root.ndim) or not same(coefficient, 1):
                 return False
             span = self.root.shape[loop]
         least = [symbolic_dims.least_of(distance - span) for distance in (first - start, start - first)]

@@ -59,10 +59,10 @@ def shows_each_once(node: Node, base: Node) -> bool:
     """Return whether a view shows each element of its base exactly once."""
     if node.operation != "view" or not all(same(first, 0) for first, _ in node.options["map"]):
         return False
-    coefficients = [(steps, extent) for (_, steps), extent in zip(node.options["map"], base.shape, strict=True)]
-    if any(len(steps) > 1 or not (steps or same(extent, 1)) for steps, extent in coefficients):
+    coefficients = [(terms, extent) for (_, terms), extent in zip(node.options["map"], base.shape, strict=True)]
+    if any(len(terms) > 1 or not (terms or same(extent, 1)) for terms, extent in coefficients):
         return False
-    shown = {steps[0][0]: extent for steps, extent in coefficients if steps and same(steps[0][1], 1)}
-    return len(shown) == sum(bool(steps) for steps, _ in coefficients) and all(
+    shown = {terms[0][0]: extent for terms, extent in coefficients if terms and same(terms[0][1], 1)}
+    return len(shown) == sum(bool(terms) for terms, _ in coefficients) and all(
         same(extent, shown.get(i, 1)) for i, extent in enumerate(node.shape)
     )

@@ -136,11 +136,11 @@ def _is_disjoint(access_map: IndexMap, target: IndexMap, root: Node) -> bool:
 
 
 def _limits(dim_map: tuple[Number, tuple[tuple[int, Number], ...]], root: Node) -> tuple[Number, Number] | None:
-    """The first and the last index in a dimension; None if it is not affine in one loop with a positive step."""
-    start, steps = dim_map
-    if not steps:
+    """The first and the last index in a dimension; None if it is not affine in one loop with a positive coefficient."""
+    start, terms = dim_map
+    if not terms:
         return start, start
-    (loop, step), *others = steps
-    if others or not 0 <= loop < root.ndim or isinstance(step, Extent) or step < 1:
+    (loop, coefficient), *others = terms
+    if others or not 0 <= loop < root.ndim or isinstance(coefficient, Extent) or coefficient < 1:
         return None
-    return start, start + (root.shape[loop] - 1) * step
+    return start, start + (root.shape[loop] - 1) * coefficient

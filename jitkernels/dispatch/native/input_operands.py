@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load, load8, load32, stack
-from jitkernels.runtime.abi_layout import Frame, Offset, Operand, OperandSpec, OperatorTable, Part
+from jitkernels.runtime.abi_layout import DispatcherPart, Frame, Offset, Operand, OperandSpec, OperatorTable
 
 
 def read_inputs(table: int, slots: int, frame: int) -> int:
@@ -148,7 +148,7 @@ def convert_input(operand: int, value: int) -> int:
         return number
     if is_sequence(value) == 0:
         return 0
-    function = segment(Part.OF_SEQUENCE)
+    function = part_address(DispatcherPart.OF_SEQUENCE)
     return call(function, value) if function else 0
 
 

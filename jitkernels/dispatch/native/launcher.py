@@ -75,7 +75,7 @@ def _slot_offset() -> int:
 
 
 @functools.cache
-def _loaded() -> "dispatcher_modules.Segments | str":
+def _loaded() -> "dispatcher_modules.DispatcherObjects | str":
     """The compiled launcher, or the reason why Python serves all calls."""
     slot, reason = _slot_offset(), reason_for_python()
     if reason is None and slot < 0:
@@ -83,7 +83,7 @@ def _loaded() -> "dispatcher_modules.Segments | str":
     if reason is not None:
         return reason
     try:
-        return dispatcher_modules.Segments(slot)
+        return dispatcher_modules.DispatcherObjects(slot)
     except BuildError as error:
         if cpu_target.has_compiler():
             raise
@@ -98,13 +98,13 @@ def reason_for_slow_path() -> str | None:
 
 
 def load_missing() -> bool:
-    """Load the segment that the dispatcher missed in its last call; return whether one was loaded."""
+    """Load the object that the dispatcher missed in its last call; return whether one was loaded."""
     loaded = _loaded()
     return not isinstance(loaded, str) and loaded.load_missing()
 
 
 def load_all() -> None:
-    """Load all segments of the dispatcher. Raises BuildError if one cannot be built."""
+    """Load all objects of the dispatcher. Raises BuildError if one cannot be built."""
     loaded = _loaded()
     if not isinstance(loaded, str):
         loaded.load_all()

@@ -4,13 +4,13 @@
 from jitkernels.codegen.i64_intrinsics import address, call, load, load8, load32, stack
 from jitkernels.runtime.abi_layout import (
     ContextWords,
+    DispatcherPart,
     Frame,
     Offset,
     Operand,
     OperandSpec,
     OperatorTable,
     Outcome,
-    Part,
 )
 
 
@@ -319,7 +319,7 @@ def compute(table: int, frame: int, context: int) -> int:
         operand = operand_at(frame, i)
         if operand[Operand.ARRAY] != 0:
             if operand[Operand.DIRECT] == 0:
-                function = segment(Part.IN_BLOCKS)
+                function = part_address(DispatcherPart.IN_BLOCKS)
                 return call(function, table, frame, context) if function else 0
             operand[Operand.BASE] = operand[Operand.DATA]
     if table[OperatorTable.MOVES]:

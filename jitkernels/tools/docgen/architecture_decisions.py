@@ -130,7 +130,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("runtime.threads.num_threads:get_num_threads", "how many at most"),
         ("runtime.threads.team_size:WITH_OPENMP", "`jk_team`: how many threads one call gets, in machine code"),
         ("runtime.threads.parallel_for:MIN_THREAD_WORK", "how much work one thread must have"),
-        ("compiler.codegen.core.parallel_region:runs_of", "which steps share one parallel region"),
+        ("compiler.codegen.core.parallel_region:regions_of", "which steps share one parallel region"),
         ("compiler.codegen.control_flow.parallel_loop:work", "which loops of the function run in parallel"),
         ("compiler.transforms.loop_parallelism:parallel_reductions_of", "the dependence test of such loops"),
         ("compiler.codegen.nest.parallel_reduction:serves", "reductions to one number"),

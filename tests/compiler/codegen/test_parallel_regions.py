@@ -19,9 +19,9 @@ import ctypes, random
 import numpy as np
 import jitkernels as jk
 from jitkernels.compiler.lowering import build_segment as segments
-from jitkernels.compiler.codegen.core import parallel_region as runs
+from jitkernels.compiler.codegen.core import parallel_region as regions
 from jitkernels.runtime.threads import team_size as openmp
-runs.MIN_THREAD_WORK = segments.MIN_THREAD_WORK = 0  # however small, all that can be is a region
+regions.MIN_THREAD_WORK = segments.MIN_THREAD_WORK = 0  # however small, all that can be is a region
 
 TERMS = ("{a}.T * 0.5", "{a}[::-1] + 1", "np.abs({a})", "{a} * {b}", "{a} + {b}.T", "{a} - {a}.mean(axis=0)",
     "{a} / (1 + np.abs({a}).max(axis=1)[:, None])", "np.where({a} > 0, {a}, {b})", "np.roll({a}, 1, axis=0)",
@@ -99,18 +99,18 @@ def test_any_order_between_barriers() -> None:
 
 PLANTED = {
     "no barriers": """
-real = runs.phases_of
+real = regions.phases_of
 def phases_of(calls, overlap):
     found = real(calls, overlap)
     for one in found:
         one.waits = False
     return found
-runs.phases_of = phases_of
+regions.phases_of = phases_of
 """,
-    "all steps apart": "runs._disjoint_stride = lambda *given: 1\n",
+    "all steps apart": "regions._disjoint_stride = lambda *given: 1\n",
     "memory of its own": """
-real = runs.phases_of
-runs.phases_of = lambda calls, overlap: real(calls, lambda one, other: one == other)
+real = regions.phases_of
+regions.phases_of = lambda calls, overlap: real(calls, lambda one, other: one == other)
 """,
 }
 
@@ -124,11 +124,11 @@ def test_a_missing_barrier_is_caught(planted: str) -> None:
 def test_barriers_only_where_data_crosses() -> None:
     """Row-wise nests share a phase, independent nests wait for nothing, and reductions over columns wait."""
     code = """
-real, found = runs.phases_of, []
+real, found = regions.phases_of, []
 def phases_of(calls, overlap):
     found.append(real(calls, overlap))
     return found[-1]
-runs.phases_of = phases_of
+regions.phases_of = phases_of
 def shapes(function, *given):
     found.clear()
     jk.jit(function, opt_level=0)(*given)

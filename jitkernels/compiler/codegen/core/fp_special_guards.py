@@ -41,13 +41,13 @@ class GuardedLibrary(Library):
         flags = Definition(1, READ)
         flags.text = fp_status.text().replace("@flags_", "@guarded_flags_")
         self.definitions[READ] = flags
-        step = cpu_target.target().lanes(kinds[0])
-        writer = GuardEmitter(operation, *self.called(code, kinds, step), kinds, step)
+        outlined_lanes = cpu_target.target().lanes(kinds[0])
+        writer = GuardEmitter(operation, *self.called(code, kinds, outlined_lanes), kinds, outlined_lanes)
         special_symbol = self.add(
             operation, "special", writer.special_lanes(self.add(operation, "outlined", writer.outlined()))
         )
         writer = GuardEmitter(operation, *self.called(code, kinds, lanes), kinds, lanes)
-        return self.add(operation, "guarded", writer.guarded(special_symbol, step))
+        return self.add(operation, "guarded", writer.guarded(special_symbol, outlined_lanes))
 
     def add(self, operation: str, title: str, text: str) -> str:
         """Define a function and return its symbol."""

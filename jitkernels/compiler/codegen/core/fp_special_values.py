@@ -111,19 +111,19 @@ class GuardEmitter:
             before = f"%odd{number}"
         return [*lines, f"  %odd = or {self.mask} {before}, {constant(NUMBERS['bool'], 0, self.lanes)}"]
 
-    def guarded(self, special: str, step: int) -> str:
+    def guarded(self, special: str, outlined_lanes: int) -> str:
         """Return the guarded function: all lanes inline, unless there are special values, for which it calls `special`.
 
-        `step`: the lanes of the out-of-line function.
+        `outlined_lanes`: the lanes of the out-of-line function.
         """
         slots = [f"{name}.at" for name in (*self.names, "%r")]
         kinds = [*(self.dtype for _ in self.names), self.dtype if self.is_float else "uint8"]
-        count = max(self.lanes, step)
+        count = max(self.lanes, outlined_lanes)
         stores = []
         for name in self.names:
-            if self.lanes < step:
-                harmless = constant(NUMBERS[self.dtype], self.harmless, step)
-                stores.append(f"  store {llvm_type(self.dtype, step)} {harmless}, ptr {name}.at")
+            if self.lanes < outlined_lanes:
+                harmless = constant(NUMBERS[self.dtype], self.harmless, outlined_lanes)
+                stores.append(f"  store {llvm_type(self.dtype, outlined_lanes)} {harmless}, ptr {name}.at")
             stores.append(f"  store {self.kind} {name}, ptr {name}.at")
         return "\n".join(
             [

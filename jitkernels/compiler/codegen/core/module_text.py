@@ -130,11 +130,11 @@ def segment_text(
     for check, sizes in parts.required:
         _require_built(function, check, sizes)
     failed, regions = "0", list[str]()
-    for run in parallel_region.runs_of(calls, overlap) if parallel else calls:
-        if isinstance(run, SegmentCall):
-            failed = _emit_call(function, run, failed, parallel=parallel)
+    for region in parallel_region.regions_of(calls, overlap) if parallel else calls:
+        if isinstance(region, SegmentCall):
+            failed = _emit_call(function, region, failed, parallel=parallel)
         else:
-            texts, status = parallel_region.run_text(function, run, f"run{len(regions)}")
+            texts, status = parallel_region.region_text(function, region, f"region{len(regions)}")
             regions += texts
             failed = function.new(function.block, f"or i64 {failed}, {status}")
     bailout_block = f"\nrefused:\n  ret i64 {REFUSED}" if any(call.checks for call in calls) else ""

@@ -165,7 +165,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
 
     def accumulate(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
         """Emit the loops of a phase: its accumulators take all elements, and its outputs are stored."""
-        self.values.runs += 1
+        self.values.column_loop_count += 1
         self.part_counter = None
         _, wide = self.lanes()
         reductions = [target for target in targets if target.reduction is not None]

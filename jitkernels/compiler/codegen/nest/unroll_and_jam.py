@@ -58,7 +58,9 @@ class UnrollJam(SharedLoads):
         count, lanes = self.extents[loops[-1]], self.whole_vector()
         if symbolic_dims.is_loop_variant(count) or lanes < 2 or symbolic_dims.value_of(count) < lanes:
             return False
-        return self.rows_share(loops[-2], targets) or any(len(run.reads) > 1 for run in self.runs_of(targets))
+        return self.rows_share(loops[-2], targets) or any(
+            len(group.reads) > 1 for group in self.load_groups_of(targets)
+        )
 
     def jam_rows(self, block: Block, loops: Sequence[int], targets: Sequence[NestTarget]) -> None:
         """Emit nested row loops: two rows at once, then a single one."""
@@ -219,9 +221,9 @@ class UnrollJam(SharedLoads):
 
     def _computed(self, block: Block, targets: Sequence[NestTarget]) -> list[str]:
         """Load everything before any store: an output may alias what another output reads here."""
-        for run in self.runs_of(targets):
-            if len(run.reads) > 1:
-                self.load_run(block, run)
+        for group in self.load_groups_of(targets):
+            if len(group.reads) > 1:
+                self.load_group(block, group)
         return [self.values.in_lanes(block, target.node, target.index_map).text for target in targets]
 
     def _written(
