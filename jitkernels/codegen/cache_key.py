@@ -69,22 +69,22 @@ class Identity:
             self.called.append(value)
             return f"external {value.symbol} {value.result} {value.arguments}"
         if kind is IRFunction:
-            return f"IR {value.symbol} {value.result} {value.arguments} {self._value(value.made)}"
+            return f"IR {value.symbol} {value.result} {value.arguments} {self._value(value.definition)}"
         if kind is Written:
             state = source_hash.state_of(*WRITERS, *WRITTEN_OF)
-            return f"{_name_of_writer(value.writer)} {state} {self._given(value.given)}"
+            return f"{_name_of_writer(value.writer)} {state} {self._arguments(value.arguments)}"
         if kind is DeferredIR:
             return f"later {value.text!r}"
         if kind is Table:
             return f"table {[[*map(_number, row)] for row in value.rows]}"
         raise UnlikeError
 
-    def _given(self, value: Any) -> str:
+    def _arguments(self, value: Any) -> str:
         """The text of plain values, and structs of them."""
         if isinstance(value, tuple):
-            return f"({', '.join(map(self._given, value))})"
+            return f"({', '.join(map(self._arguments, value))})"
         if is_dataclass(value):
-            named = [f"{field.name} {self._given(getattr(value, field.name))}" for field in fields(value)]
+            named = [f"{field.name} {self._arguments(getattr(value, field.name))}" for field in fields(value)]
             return f"{_name_of_writer(type(value))} {named}"
         if type(value) in AS_THEY_ARE:
             return self._value(value)

@@ -81,18 +81,18 @@ class External:
 
 @frozen_dataclass
 class Written:
-    """A text that `writer` generates from `given`, at build time only: a process that loads code does not generate it.
+    """A text that `writer` generates from `arguments`, at build time only: a process that loads code does not.
 
-    `writer`: a function of one of `WRITERS`, or a method of a struct there; `given`: plain values and such structs.
+    `writer`: a function of one of `WRITERS`, or a method of a struct there; `arguments`: plain values and such structs.
     """
 
     writer: Callable[..., str]
-    given: tuple[Any, ...]
+    arguments: tuple[Any, ...]
 
 
-def written_by(writer: Callable[..., str], *given: Any) -> Written:
-    """A text that `writer` generates from `given` at build time."""
-    return Written(writer, given)
+def written_by(writer: Callable[..., str], *arguments: Any) -> Written:
+    """A text that `writer` generates from `arguments` at build time."""
+    return Written(writer, arguments)
 
 
 WRITERS = tuple(
@@ -110,17 +110,19 @@ WRITTEN_OF = ("microkernels/maths",)
 class IRFunction:
     """A function in LLVM IR, linked into the object and called by name from a range kernel.
 
-    `made`: the definition of `symbol` and the declarations it needs, or its writer.
+    `definition`: the definition of `symbol` and the declarations it needs, or its writer.
     """
 
     symbol: str
     result: str
     arguments: tuple[str, ...]
-    made: str | Written = field(repr=False)
+    definition: str | Written = field(repr=False)
 
     @unlocked_cached_property
     def text(self) -> str:
-        return self.made if isinstance(self.made, str) else self.made.writer(*self.made.given)
+        return (
+            self.definition if isinstance(self.definition, str) else self.definition.writer(*self.definition.arguments)
+        )
 
     def __call__(self, *arguments: Any) -> Any:
         """For type checkers: range kernels call it, Python cannot."""

@@ -127,16 +127,16 @@ def _convert() -> str:
     """``convert(pair, to, from, n)``: cast n dense elements, a positive multiple of `LANES`."""
     cases, loops = [], []
     for (source, target), steps in _pairs().items():
-        name, one, other = f"run{pair(source, target)}", _kind(source), _kind(target)
+        name, source_type, target_type = f"run{pair(source, target)}", _kind(source), _kind(target)
         cases.append(f"i64 {pair(source, target)}, label %{name}")
         renamed = "\n".join("  " + _named(step, name) for step in steps)
         loops.append(f"""{name}:
   %j.{name} = phi i64 [ 0, %start ], [ %next.{name}, %{name} ]
-  %get.{name} = getelementptr {one}, ptr %p, i64 %j.{name}
-  %x.{name} = load {_vector(one)}, ptr %get.{name}, align 1
+  %get.{name} = getelementptr {source_type}, ptr %p, i64 %j.{name}
+  %x.{name} = load {_vector(source_type)}, ptr %get.{name}, align 1
 {renamed}
-  %put.{name} = getelementptr {other}, ptr %q, i64 %j.{name}
-  store {_vector(other)} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align 1
+  %put.{name} = getelementptr {target_type}, ptr %q, i64 %j.{name}
+  store {_vector(target_type)} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align 1
   %next.{name} = add nuw nsw i64 %j.{name}, {LANES}
   %more.{name} = icmp slt i64 %next.{name}, %n
   br i1 %more.{name}, label %{name}, label %done
@@ -163,16 +163,16 @@ def _each() -> str:
     """``each(pair, to, to_step, from, from_step, n)``: cast strided elements one by one."""
     cases, loops = [], []
     for (source, target), steps in _pairs().items():
-        name, one, other = f"run{pair(source, target)}", _kind(source), _kind(target)
+        name, source_type, target_type = f"run{pair(source, target)}", _kind(source), _kind(target)
         cases.append(f"i64 {pair(source, target)}, label %{name}")
         renamed = "\n".join("  " + _named(_single(step), name) for step in steps)
         loops.append(f"""{name}:
   %i.{name} = phi i64 [ %n, %which ], [ %left.{name}, %{name} ]
   %get.{name} = phi ptr [ %p, %which ], [ %get.next.{name}, %{name} ]
   %put.{name} = phi ptr [ %q, %which ], [ %put.next.{name}, %{name} ]
-  %x.{name} = load {one}, ptr %get.{name}, align 1
+  %x.{name} = load {source_type}, ptr %get.{name}, align 1
 {renamed}
-  store {other} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align 1
+  store {target_type} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align 1
   %get.next.{name} = getelementptr i8, ptr %get.{name}, i64 %from.step
   %put.next.{name} = getelementptr i8, ptr %put.{name}, i64 %to.step
   %left.{name} = add nsw i64 %i.{name}, -1

@@ -25,17 +25,17 @@ def package_files(packages: Iterable[str], is_library: Callable[[str], bool]) ->
         yield from (Path(str(file.locate())).resolve() for file in listed if is_library(file.name))
 
 
-def open_first(places: Iterable[Path | str], open_library: Callable[[str], Opened], absent: str) -> Opened:
+def open_first(candidates: Iterable[Path | str], open_library: Callable[[str], Opened], absent: str) -> Opened:
     """Open the first usable library of some paths and names; `absent` is the reason if none is there."""
     refused: list[str] = []
-    for place in places:
-        if isinstance(place, Path) and not place.is_file():
+    for candidate in candidates:
+        if isinstance(candidate, Path) and not candidate.is_file():
             continue
         try:
-            library, text = open_library(str(place))
+            library, text = open_library(str(candidate))
         except (OSError, AttributeError) as error:
-            if isinstance(place, Path):
-                refused.append(f"{place}: {error}")
+            if isinstance(candidate, Path):
+                refused.append(f"{candidate}: {error}")
             continue
         if library is not None:
             return library, text

@@ -34,7 +34,9 @@ HOOKS = ("jk_allocate_hook", "jk_release_hook")
 _SYSTEM = {"mmap": ("ptr", "ptr, i64, i32, i32, i32, i64"), "munmap": ("i32", "ptr, i64"), "pthread_self": ("i64", "")}
 _PYTHON = {"PyArray_Empty": ("ptr", "i32, ptr, ptr, i32"), "PyErr_Clear": ("void", ""), "Py_IncRef": ("void", "ptr")}
 
-_DECLARED = "".join(f"declare {result} @{name}({given})\n" for name, (result, given) in (_SYSTEM | _PYTHON).items())
+_DECLARED = "".join(
+    f"declare {result} @{name}({arguments})\n" for name, (result, arguments) in (_SYSTEM | _PYTHON).items()
+)
 _MODES = f"i32 {mmap.PROT_READ | mmap.PROT_WRITE}, i32 {mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}, i32 -1, i64 0"
 
 TEXT = f"""@jk_pool_slots = internal global [{SLOTS} x ptr] zeroinitializer, align 64

@@ -93,7 +93,7 @@ def results(entry: int) -> list[int]:
 def test_code_behaves_as_under_llvms_loader(flags: list[str], tmp_path: Path) -> None:
     """Load all relocations that a C compiler emits, in each code model."""
     content = compiled(tmp_path, flags)
-    ours = elf_loader.place(content, "entry", address)
+    ours = elf_loader.load_object(content, "entry", address)
     assert ours is not None
     library = tmp_path / "one.so"
     with_outside = f"int64_t (*outside_at)(int64_t); int64_t *data_at;\n{CODE}".replace(
@@ -113,7 +113,7 @@ def test_code_behaves_as_under_llvms_loader(flags: list[str], tmp_path: Path) ->
 
 @needs_loader
 def test_code_is_not_written_and_data_not_executed(tmp_path: Path) -> None:
-    ours = elf_loader.place(compiled(tmp_path, ["-O1", "-fPIC"]), "entry", address)
+    ours = elf_loader.load_object(compiled(tmp_path, ["-O1", "-fPIC"]), "entry", address)
     assert ours is not None
     rights: dict[str, str] = {}
     for line in Path("/proc/self/maps").read_text().splitlines():
@@ -166,19 +166,19 @@ def test_instructions_of_aarch64() -> None:
 @needs_loader
 def test_truncated_objects_are_rejected(tmp_path: Path) -> None:
     content = compiled(tmp_path, ["-O1", "-fPIC"])
-    assert elf_loader.place(b"no object", "entry", address) is None
+    assert elf_loader.load_object(b"no object", "entry", address) is None
     for size in range(64, len(content), 97):
         try:
-            elf_loader.place(content[:size], "entry", address)
+            elf_loader.load_object(content[:size], "entry", address)
         except LookupError:
             continue
     with pytest.raises(LookupError, match="does not define other"):
-        elf_loader.place(content, "other", address)
+        elf_loader.load_object(content, "other", address)
     with pytest.raises((AttributeError, LookupError)):
-        elf_loader.place(compiled(tmp_path, ["-fPIC"], CODE.replace("outside", "nowhere")), "entry", address)
+        elf_loader.load_object(compiled(tmp_path, ["-fPIC"], CODE.replace("outside", "nowhere")), "entry", address)
     own = compiled(tmp_path, ["-fPIC"], "__thread int x; int entry(void) { return x++; }")
     with pytest.raises(LookupError, match=r"thread-local variables|not supported"):
-        elf_loader.place(own, "entry", address)
+        elf_loader.load_object(own, "entry", address)
 
 
 def test_missing_externals_are_build_errors() -> None:

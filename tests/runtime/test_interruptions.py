@@ -96,7 +96,7 @@ import gc, signal
 import numpy as np, jitkernels as jk
 import llvmlite.binding as llvm
 from jitkernels.runtime.loading import loader as load
-load.place = lambda *arguments: None  # as on processors of which the package knows no object files
+load.load_object = lambda *arguments: None  # as on processors of which the package knows no object files
 x = np.ones(5, "f4")
 signal.signal(signal.SIGUSR1, lambda *_: jk.vmul(x, x))
 real, once = llvm.initialize_native_asmprinter, []

@@ -35,7 +35,7 @@ class KernelModule:
     name: str
     texts: list[str] = field(default_factory=list)
     declared: dict[str, str] = field(default_factory=dict)
-    made: dict[tuple[Any, ...], tuple[str, Type]] = field(default_factory=dict)
+    translated: dict[tuple[Any, ...], tuple[str, Type]] = field(default_factory=dict)
     translating: set[int] = field(default_factory=set)
     hints: list[str] = field(default_factory=list)
 
@@ -65,9 +65,9 @@ class KernelModule:
     def called(self, function: Function, arguments: tuple[Value, ...]) -> tuple[str, Type]:
         """The symbol and result type of an inlined function for arguments of these types."""
         key = (id(function), *(value.type for value in arguments))
-        if key in self.made:
-            return self.made[key]
-        number = len(self.made) + len(self.translating)
+        if key in self.translated:
+            return self.translated[key]
+        number = len(self.translated) + len(self.translating)
         symbol = f'@"{function.__code__.co_name}.{number}"'
         parameters = types.numbered(value.type for value in arguments)
         self.translating.add(id(function))
@@ -79,7 +79,7 @@ class KernelModule:
         returned = result.llvm
         inlining = "noinline" if NOINLINE in flags else "alwaysinline"
         self.texts.append(f"define internal {returned} {symbol}({head}) {inlining} nounwind {{\n{body}\n}}")
-        self.made[key] = symbol, result
+        self.translated[key] = symbol, result
         return symbol, result
 
     def vector_loop(self, lanes: int, *, masked: bool = False) -> str:

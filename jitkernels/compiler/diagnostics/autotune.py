@@ -92,7 +92,7 @@ class TunedCall:
 
     def __init__(self, function: Any, structure: Any, leaves: Sequence[Any], config: JitConfig) -> None:
         self.function, self.structure = function, structure
-        self.given = [copy_with_strides(leaf) for leaf in leaves]
+        self.example_leaves = [copy_with_strides(leaf) for leaf in leaves]
         self.copies = [copy_with_strides(leaf) for leaf in leaves]
         self.config = replace(config, opt_level=abs(config.opt_level), profile=False)
         self.name = getattr(function, "__name__", type(function).__name__)
@@ -170,7 +170,7 @@ class TunedCall:
     def _trace(self, *, exact: bool) -> Specialization:
         if exact not in self.traces:
             config = replace(self.config, exact_sizes=exact, backend="interpreter")
-            self.traces[exact] = specialize(self.structure, self.given, config)
+            self.traces[exact] = specialize(self.structure, self.example_leaves, config)
         return self.traces[exact]
 
     def _compiled(
@@ -194,12 +194,12 @@ class TunedCall:
         values = trace.symbols_of(arrays)
         if values is None:
             raise NotUsableError("the code's guards exclude these arguments")
-        before = [(self.copies[i], self.given[i]) for i in self.written]
+        before = [(self.copies[i], self.example_leaves[i]) for i in self.written]
         call = program.bound(arrays, values)
         call()  # compiles the code
         is_reported = False
 
-        def run(*given: AnyArray) -> None:
+        def run(*operands: AnyArray) -> None:
             nonlocal is_reported
             for array, content in before:
                 array[...] = content
@@ -207,8 +207,8 @@ class TunedCall:
             if not is_reported:  # the tuner checks the results of the first call
                 is_reported = True
                 for i in self.written:
-                    given[i][...] = arrays[i]
-                for array, result in zip(given[len(self.given) :], results, strict=True):
+                    operands[i][...] = arrays[i]
+                for array, result in zip(operands[len(self.example_leaves) :], results, strict=True):
                     array[...] = result
 
         return run
@@ -219,12 +219,12 @@ class TunedCall:
         trace = self._trace(exact=self.config.exact_sizes)
         assert trace.graph is not None, "checked by __init__"
         attr = autotune_program.attr_of(trace.graph, trace.scope, self.config)
-        inputs = [np.asarray(leaf) for leaf in self.given]
+        inputs = [np.asarray(leaf) for leaf in self.example_leaves]
         argument_arrays = [
             Array(f"x{i}", "inout" if i in self.written else "in", value.shape, value.dtype.name)
             for i, value in enumerate(inputs)
         ]
-        values = trace.symbols_of(self.given) or {}
+        values = trace.symbols_of(self.example_leaves) or {}
         results = [
             Array(f"y{i}", "out", tuple(symbolic_dims.evaluated(extent, values) for extent in node.shape), node.dtype)
             for i, node in enumerate(trace.graph.outputs)

@@ -19,7 +19,7 @@ class Check:
 
     def __init__(self, specialization: Specialization, leaves: Sequence[Any], values: Any) -> None:
         assert specialization.graph is not None, "compiled"
-        self._found = specialization
+        self._specialization = specialization
         copies = [np.array(leaf) for leaf in (*leaves, *specialization.constants)]
         self._expected = error_analysis.run(specialization.graph, copies, values)
 
@@ -28,13 +28,13 @@ class Check:
 
         `names` returns the names of the arguments.
         """
-        written = [leaves[i] for i in self._found.written]
+        written = [leaves[i] for i in self._specialization.written]
         for number, ((right, error_bound), got) in enumerate(zip(self._expected, [*arrays, *written], strict=True)):
             wrong = difference(np.asarray(got), np.asarray(right), error_bound)
             if not wrong:
                 continue
             if number >= len(arrays):
-                what = names()[self._found.written[number - len(arrays)]]
+                what = names()[self._specialization.written[number - len(arrays)]]
             else:
                 what = "the result" if len(arrays) == 1 else f"result {number}"
             raise DifferenceError(f"{what} of compiled code is not NumPy's: {wrong}")

@@ -68,7 +68,7 @@ def _joined(product: Group, nest: Group, program: Any) -> Group:
     """A product together with its epilogue."""
     product_ids = {id(node) for node in product.writes}
     reads = [*product.reads, *(node for node in nest.reads if id(node) not in product_ids)]
-    stored = [node for node in product.writes if any(node is node_made for node_made in program.made)]
+    stored = [node for node in product.writes if any(node is allocated for allocated in program.allocated)]
     return Group(
         "product",
         product.nodes + nest.nodes,

@@ -11,7 +11,7 @@ from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.errors import ArgumentError, ArgumentTypeError, BundleError, WorkspaceError
 from jitkernels.runtime.cffi_library import function_at, pointer_to, pointers_to
-from jitkernels.runtime.loading.elf_loader import place
+from jitkernels.runtime.loading.elf_loader import load_object
 
 OUT_OF_BOUNDS = 2
 RUN = "int32_t(*)(const void *const *, void *const *, const void *, void *)"
@@ -47,7 +47,7 @@ class Bundle:
         self._weights = _aligned(len(weights))
         self._weights[:] = np.frombuffer(weights, np.uint8)
         try:
-            placed = place(code, f"{self.about.name}_run", _of_system)
+            placed = load_object(code, f"{self.about.name}_run", _of_system)
         except LookupError as error:
             raise BundleError(f"{folder}: the object file cannot be loaded: {error}") from error
         if placed is None:

@@ -60,7 +60,7 @@ def compile_graph(
     """The program of a graph. The parts of its segments are appended to `emitted`."""
     program, steps, arrays = _plan(graph, scope, config)
     outputs = set(program.graph.outputs)
-    between = {program.words[node]: node for node in program.made if node not in outputs}
+    between = {program.words[node]: node for node in program.allocated if node not in outputs}
     program.place_symbols()
     if config.profile:
         program.profile = Profile(word=len(program.words) + len(program.symbols) + 1)
@@ -212,7 +212,7 @@ class _BufferAssignment:
         """Assign an array of a kernel's result, which the program allocates."""
         self._new(node, builder.contiguous(node.shape))
         self.known_strides[node] = self.arrays[node].strides
-        self.program.made.append(node)
+        self.program.allocated.append(node)
 
     def _flow(self, flow: Flow) -> None:
         """Schedule the regions of a loop or branch, and assign its results and the arrays inside."""
@@ -221,20 +221,20 @@ class _BufferAssignment:
         for group in (group for body in flow.bodies.values() for group in body.groups):
             group.program, group.steps, group.arrays = _plan(group.graph, self.scope, self.program.config, in_flow=True)
             group.program.place_symbols()
-            for node in group.program.made:
+            for node in group.program.allocated:
                 if node.ndim:
                     memory = Node("memory", (), node.dtype, _largest(node.shape))
                     word = len(self.program.words)
                     self.program.words[memory] = group.words[node] = word
                     group.sizes[word] = lifetimes.bytes_of(memory)
-                    self.program.made.append(memory)
+                    self.program.allocated.append(memory)
         for node in flow.items:
             base = self.program.shared.get(node)
             if base is not None:
                 self.arrays[node] = self.arrays[base]
             else:
                 self._new(node, builder.contiguous(node.shape))
-                self.program.made.append(node)
+                self.program.allocated.append(node)
 
     def _store(self, time: int, store: Store) -> None:
         """Assign an output of a loop nest: in the memory that it shares, of an operand, or new."""
@@ -252,20 +252,20 @@ class _BufferAssignment:
         else:
             self._new(node, strides)
             if node not in self.graph.checks:
-                program.made.append(node)
+                program.allocated.append(node)
         if order is not None:
             program.orders[node] = order
         elif node in self.products:
             product = self.products[node]
             self.arrays[product] = self.arrays[node]
-            program.made = [other for other in program.made if other is not product]
+            program.allocated = [other for other in program.allocated if other is not product]
 
     def _rename_result(self, node: Node, base: Node) -> None:
         """Allocate an array that a loop updates in place as the result that it becomes."""
         program = self.program
-        if any(other is base for other in program.made):
+        if any(other is base for other in program.allocated):
             program.words[node] = program.words[base]
-            program.made = [node if other is base else other for other in program.made]
+            program.allocated = [node if other is base else other for other in program.allocated]
             if base in program.orders:
                 program.orders[node] = program.orders[base]
 

@@ -108,14 +108,14 @@ def spans_of(order: Sequence[int], uses: Sequence[Use]) -> dict[int, list[tuple[
 def lifetimes(
     order: Sequence[int],
     uses: Sequence[Use],
-    made: Mapping[int, Node],
+    allocated: Mapping[int, Node],
     inside: Mapping[int, tuple[int, int]] | None = None,
 ) -> list[Buffer]:
-    """The buffers of arrays that are `made` at frame words; `inside`: see `flow_local_lifetimes`."""
+    """The buffers of arrays that are `allocated` at frame words; `inside`: see `flow_local_lifetimes`."""
     spans = spans_of(order, uses)
     return [
         Buffer(word, bytes_of(node), tuple(spans[word]), (inside or {}).get(word))
-        for word, node in made.items()
+        for word, node in allocated.items()
         if word in spans
     ]
 
@@ -135,7 +135,7 @@ def flow_local_lifetimes(units: Sequence[Unit]) -> dict[int, tuple[int, int]]:
             lasting = {group.arrays[node].word for node in group.program.graph.outputs}
             words = {
                 group.program.words[node]: group.words[node]
-                for node in group.program.made
+                for node in group.program.allocated
                 if node in group.words and group.program.words[node] not in lasting
             }
             for number, step in zip(steps, group.steps, strict=False):

@@ -46,7 +46,7 @@ class _Symbol(NamedTuple):
 
 
 @dataclass(eq=False)
-class Placed:
+class LoadedObject:
     """A loaded object file. The code lives as long as this object, unless it is `for_good`.
 
     `symbols`: the addresses of its functions and variables.
@@ -58,7 +58,7 @@ class Placed:
     memory: tuple[Any, ...] = field(default=(), repr=False)
 
 
-def place(content: bytes, symbol: str, address_of: Callable[[str], int]) -> Placed | None:
+def load_object(content: bytes, symbol: str, address_of: Callable[[str], int]) -> LoadedObject | None:
     """Load an object file with its entry at `symbol`; None if it has another format or machine.
 
     `address_of` resolves external symbols. Raises LookupError for unresolved symbols and unsupported relocations.
@@ -66,7 +66,7 @@ def place(content: bytes, symbol: str, address_of: Callable[[str], int]) -> Plac
     if content[:6] != b"\x7fELF\x02\x01" or HERE.get(platform.machine().lower()) != _machine_of(content):
         return None
     try:
-        return _Placing(content, address_of).done(symbol)
+        return _ObjectLoading(content, address_of).done(symbol)
     except (struct.error, IndexError, ValueError) as error:
         raise LookupError(f"the object file is damaged: {error}") from error
 
@@ -76,7 +76,7 @@ def _machine_of(content: bytes) -> int:
     return number
 
 
-class _Placing:
+class _ObjectLoading:
     """The state of loading one object file."""
 
     def __init__(self, content: bytes, address_of: Callable[[str], int]) -> None:
@@ -105,7 +105,7 @@ class _Placing:
                     raise LookupError(f"relocations of type {info & 0xFFFFFFFF} are not supported")
                 self.relocations.append((section_.info, offset, info >> 32, addend, kind))
 
-    def done(self, symbol: str) -> Placed:
+    def done(self, symbol: str) -> LoadedObject:
         """Copy everything to memory, relocated."""
         is_near = any(kind.near for *_, kind in self.relocations)
         slot_symbols = dict.fromkeys(number for _, _, number, _, kind in self.relocations if kind.to != "value")
@@ -159,7 +159,7 @@ class _Placing:
         }
         if symbol not in result:
             raise LookupError(f"it does not define {symbol}")
-        return Placed(result, result[symbol], False, memory)
+        return LoadedObject(result, result[symbol], False, memory)
 
     def _content(self, section: _Section) -> bytes:
         return self.content[section.offset : section.offset + section.size]

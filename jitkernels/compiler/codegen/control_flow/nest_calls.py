@@ -58,7 +58,7 @@ class NestCalls(ScalarEmitter):
                 store_slot(program.words[node], "ptr", address)
                 self._stored(address, value)
         scalars: dict[Node, str] = {}
-        for node in program.made:
+        for node in program.allocated:
             if node.ndim:
                 address = self._memory(group.words[node], group)
             else:

@@ -62,7 +62,7 @@ def polls_in_blocks(loop: Node) -> bool:
     """
     inner = [node for node in walk_nodes(loop.options["body"]) if node.operation == "loop"]
     return loop.options["counts"] and not any(
-        any(one.operation == "loop" for one in walk_nodes(node.options["body"]))
+        any(inner.operation == "loop" for inner in walk_nodes(node.options["body"]))
         or not (node.options["counts"] or _goes_down(node))
         for node in inner
     )

@@ -33,7 +33,7 @@ def uncontract_products(library: Library, text: str, *, all_products: bool = Fal
     return "\n".join(
         line
         if not all_products and _is_exact(line)
-        else SYMBOL.sub(lambda found: _uncontracted(library, found[0]), line)
+        else SYMBOL.sub(lambda symbol: _uncontracted(library, symbol[0]), line)
         for line in text.split("\n")
     )
 
@@ -62,7 +62,7 @@ def _uncontracted(library: Library, symbol: str) -> str:
 
 def _is_exact(line: str) -> bool:
     """Return whether one factor of a product is a power of two constant."""
-    return any(_is_power_of_two(struct.unpack(">d", bytes.fromhex(one))[0]) for one in NUMBER.findall(line))
+    return any(_is_power_of_two(struct.unpack(">d", bytes.fromhex(digits))[0]) for digits in NUMBER.findall(line))
 
 
 def _is_power_of_two(number: float) -> bool:

@@ -39,7 +39,7 @@ class Memory:
 
     def lane_block(self, block: Block) -> Block | None:
         """The block of the lane loop, if it is this one or an enclosing one."""
-        return next((one for one in block.path() if one.loop is not None and one.loop == self.lane_loop), None)
+        return next((inner for inner in block.path() if inner.loop is not None and inner.loop == self.lane_loop), None)
 
     def lanes(self, block: Block) -> int:
         """The number of lanes of a block."""

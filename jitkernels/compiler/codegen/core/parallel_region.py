@@ -152,7 +152,7 @@ def _is_iteration_local(earlier: SegmentCall, later: SegmentCall, overlap: Overl
 
 def regions_of(calls: Sequence[SegmentCall], overlap: Overlap) -> Iterator[SegmentCall | list[Phase]]:
     """Yield calls by themselves, and the phases of those that form one parallel region."""
-    for is_part, several in itertools.groupby(calls, lambda one: one.accesses is not None):
+    for is_part, several in itertools.groupby(calls, lambda call: call.accesses is not None):
         region = [*several]
         phases = phases_of(region, overlap) if is_part and _is_worth_it(region) else []
         if not phases:

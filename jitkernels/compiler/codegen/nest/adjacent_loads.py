@@ -59,7 +59,7 @@ class Runs(LoopEmitter):
             for pair in self.values.needed(target.node, target.index_map)
         }
         arrays = self.values.arrays
-        other_ways = {one.word for one in self.values.scratch_of_value.values()}
+        other_ways = {array.word for array in self.values.scratch_of_value.values()}
         other_ways |= {self.values.indexed(node).word for node, _ in pairs.values() if node.operation == "gather"}
         return [pair for pair in pairs.values() if pair[0] in arrays and arrays[pair[0]].word not in other_ways]
 

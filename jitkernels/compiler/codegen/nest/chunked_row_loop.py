@@ -43,9 +43,9 @@ def emit_full_vectors(
 ) -> None:
     """Emit the full vectors of a row; stop behind a chunk after which all `deciding` accumulators are decided."""
     begin, end = steps.limits
-    for one, _ in pairs:
-        one.begin(block)
-    chunked = [(one, other) for one, other in pairs if other.has_parts]
+    for of_chunk, _ in pairs:
+        of_chunk.begin(block)
+    chunked = [(of_chunk, of_row) for of_chunk, of_row in pairs if of_row.has_parts]
     if not chunked and not deciding:
         steps.write(writer, block, begin, end)
         _combine_pairs(block, pairs)
@@ -55,8 +55,8 @@ def emit_full_vectors(
     chunk_label, next_label, after = (function.label() for _ in range(3))
     chunk, next_chunk = Block(block, -1), Block(block, -1)
     first, last = (function.new(chunk, f"load i64, ptr {slot}") for slot in (start, chunk_end))
-    for one, _ in chunked:
-        one.first = first
+    for of_chunk, _ in chunked:
+        of_chunk.first = first
     steps.write(writer, chunk, first, last)
     more = function.new(chunk, f"icmp slt i64 {last}, {end}")
     if deciding:
@@ -65,8 +65,8 @@ def emit_full_vectors(
     else:
         _combine_pairs(next_chunk, chunked)
     combine_parts(writer, next_chunk, [other for _, other in chunked], (begin, last), steps.length)
-    for one, _ in chunked:
-        one.begin(next_chunk)
+    for of_chunk, _ in chunked:
+        of_chunk.begin(next_chunk)
     first_end, next_end = (
         steps.end_of_chunk(function, inside, at) for inside, at in ((block, begin), (next_chunk, last))
     )
@@ -84,7 +84,7 @@ def emit_full_vectors(
         f"  br label %{chunk_label}",
         f"{after}:",
     ]
-    _combine_pairs(block, [(one, other) for one, other in pairs if not (deciding and other.has_parts)])
+    _combine_pairs(block, [(of_chunk, of_row) for of_chunk, of_row in pairs if not (deciding and of_row.has_parts)])
 
 
 def combine_parts(

@@ -305,8 +305,8 @@ class Loops(Targets):
         if self.lane_loop in self.rows or not inner:
             nodes = [node for region in self.nest.regions for node in (*region.nodes, *region.leaves)]
         else:  # values computed once per row do not count
-            nodes = [node for one in inner for node, _ in self.values.needed(one.node, one.index_map)]
-            nodes += [one.reduction[0] for one in inner if one.reduction]
+            nodes = [node for target in inner for node, _ in self.values.needed(target.node, target.index_map)]
+            nodes += [target.reduction[0] for target in inner if target.reduction]
         # Scalars fill no vector, nor do indices.
         fills = [node for node in nodes if node.shape and node.operation != "iota" and not self._is_one_index(node)]
         return max([NUMBERS[node.dtype].size for node in fills], default=1)

@@ -281,7 +281,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
     def _index(self, block: Block, target: NestTarget, accumulator: Accumulator) -> str:
         """The index of an element along the axis that is searched, in all lanes."""
         (loop,) = target.loops
-        loop_block = next(one for one in block.path() if one.loop == loop)
+        loop_block = next(inner for inner in block.path() if inner.loop == loop)
         if isinstance(accumulator, NarrowArgmax):
             return accumulator.step(block, loop_block.index)
         lanes, dtype = self.values.lanes(block), accumulator.index_dtype

@@ -83,14 +83,14 @@ class BlockwiseEmitter(NestEmitter):
             first = new(inside, f"mul nsw i64 {inside.index}, {len(slots)}")
             slot_address = function.slot(inside, first, partials)
             number = 0
-            for one in accumulators:
-                one.next_part(inside)
-                one.next_group(inside)
+            for accumulator in accumulators:
+                accumulator.next_part(inside)
+                accumulator.next_group(inside)
                 results = []
-                for dtype in _slots(one):
+                for dtype in _slots(accumulator):
                     results.append(self._load(inside, dtype, function.slot(inside, number, slot_address)))
                     number += 1
-                one.accumulate_element(inside, results[0], "", results[1].text if len(results) > 1 else "")
+                accumulator.accumulate_element(inside, results[0], "", results[1].text if len(results) > 1 else "")
 
         self.emit_loop(block, LoopSpec(None, "0", new(block, f"load i64, ptr {count_at}")), combine)
         for target, accumulator in zip(targets, accumulators, strict=True):
@@ -124,8 +124,8 @@ class PhaseEmitter(BlockwiseEmitter):
         block = function.block
         block.lines.append("  %frame = load ptr, ptr %context")
         for number, (key, (_, register)) in enumerate(whole.values.reduced.items()):
-            place = function.slot(block, EARLIER + number, "%context")
-            self.values.reduced[key] = block, self._load(block, register.dtype, place)
+            address = function.slot(block, EARLIER + number, "%context")
+            self.values.reduced[key] = block, self._load(block, register.dtype, address)
 
     def part_text(self, loops: list[int], numbers: list[int], words: int) -> str:
         """Return the function: the partial results of the phase's reductions for each block."""

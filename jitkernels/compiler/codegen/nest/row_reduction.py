@@ -55,7 +55,7 @@ class ReducedRows(ShortRows):
         pairs = [*zip(self.accumulators, rest, strict=True)]
         for _, other in pairs:
             other.has_elements = other.is_index
-        deciding = [other if other.has_parts else one for one, other in pairs if other.decides]
+        deciding = [of_row if of_row.has_parts else of_chunk for of_chunk, of_row in pairs if of_row.decides]
         if not is_alone or len(deciding) < len(pairs):
             deciding = []
         length = self._part_length(rest, ADDS * wide, max(SEARCHED, wide) if deciding else COUNTED)
@@ -70,8 +70,8 @@ class ReducedRows(ShortRows):
         if not reads_recent_store:
             self.single_vectors(block, loop, (first, main_end, end), step)
         settled = Block(block, -1)
-        for one in rest:
-            one.fold_parts(settled)
+        for accumulator in rest:
+            accumulator.fold_parts(settled)
         if settled.lines:
             self._emit_if(block, new(block, f"icmp sgt i64 {main_count}, {ADDS * wide}"), settled.lines)
         if reads_recent_store:
@@ -85,7 +85,7 @@ class ReducedRows(ShortRows):
     def _part_length(self, rest: list[Accumulator], summed: int, most: int) -> int:
         """The elements of a chunk, a power of two: `summed` for float sums, else as many as indices can count."""
         counted = [accumulator.longest() for accumulator in self.accumulators if isinstance(accumulator, NarrowArgmax)]
-        least = min([summed if any(one.in_parts for one in rest) else most, *counted])
+        least = min([summed if any(accumulator.in_parts for accumulator in rest) else most, *counted])
         return 1 << (least.bit_length() - 1)
 
     def _reads_recent_store(self, reductions: list[NestTarget]) -> bool:

@@ -79,7 +79,7 @@ class ShortRows(LoopEmitter):
             [RowPacking(4, 2 * narrow), RowPacking(several, 4 * narrow)],
         ]
         inner = [target.reduction for target in self.targets if target.loops]
-        if all(one and one[0].options["kind"] in SUMS for one in inner):
+        if all(reductions and reductions[0].options["kind"] in SUMS for reductions in inner):
             classes[2:] = [[RowPacking(4, 2 * narrow)], [RowPacking(4, narrow, MAX_ROW_VECTORS * narrow)]]
         count = self.extents[self.vector_loop]
         if isinstance(count, Extent) and (self.variant.any_size or is_loop_variant(count)):

@@ -178,7 +178,7 @@ class UnrollJam(SharedLoads):
         def compute(inside_block: Block) -> None:
             computed = [inside_block.index, *self._computed(inside_block, targets)]
             inside_block.lines += [
-                f"  store {kind} {one}, ptr {slot}" for (kind, slot), one in zip(slots, computed, strict=True)
+                f"  store {kind} {value}, ptr {slot}" for (kind, slot), value in zip(slots, computed, strict=True)
             ]
 
         def reload(inside_block: Block) -> list[str]:
