@@ -76,7 +76,7 @@ x = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, -3.5] * 1000)
 for is_on in (True, False):
     f = jk.jit(lambda x: np.hypot(x, 0.0), simplify_hypot=is_on)
     assert np.array_equal(f(x), np.hypot(x, 0.0), equal_nan=True)
-    print(str(f.explain(x)).split("kernel: ")[1].split(";")[0])
+    print(str(f.explain(x)).split("loop nest: ")[1].split(";")[0])
 try:
     jk.JitConfig(simplify_hypot=1)
 except jk.AttrError:

@@ -11,7 +11,8 @@ from jitkernels.errors import NotUsableError
 
 WIDTH, HEIGHT, GAP, MARGIN, CHARACTER = 24, 30, 26, 16, 7.2
 COLOURS = {
-    "kernel": "#e3f0e3", "product": "#e3e8f5", "NumPy": "#f7ead7", "loop": "#f0e3ee", "branch": "#f0e3ee", "": "none",
+    "loop nest": "#e3f0e3", "kernel": "#e3f0e3", "product": "#e3e8f5", "NumPy": "#f7ead7", "loop": "#f0e3ee",
+    "branch": "#f0e3ee", "": "none",
 }  # fmt: skip
 
 

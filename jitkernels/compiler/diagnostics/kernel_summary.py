@@ -20,10 +20,10 @@ OMITTED_FROM_SUMMARY = frozenset({"input", "constant", "extent"})
 
 @dataclass(frozen=True)
 class Group:
-    """One step. `kind`: ``kernel``, ``product`` or ``NumPy``; `reads` and `writes`: arrays in memory.
+    """One step. `kind`: ``loop nest``, ``product``, ``kernel`` or ``NumPy``; `reads`, `writes`: arrays in memory.
 
-    `variant`: the unroll factor and vector width of a kernel, and whether they were measured. `steps`: what a profile
-    times; `inner`: the steps inside a loop or branch; `times`: the times of these, its own first.
+    `variant`: the unroll factor and vector width of a loop nest, and whether they were measured. `steps`: what a
+    profile times; `inner`: the steps inside a loop or branch; `times`: the times of these, its own first.
     """
 
     kind: str
@@ -98,7 +98,7 @@ def group_of(nest: Any) -> Group:
     if not hasattr(nest, "stores"):
         return Group("product", (nest.node,), (nest.left, nest.right), (nest.node,), steps=(nest,))
     writes = dict.fromkeys(store.target for store in nest.stores)
-    return Group("kernel", tuple(nest.nodes), tuple(nest.leaves), tuple(writes), nest.variant, steps=(nest,))
+    return Group("loop nest", tuple(nest.nodes), tuple(nest.leaves), tuple(writes), nest.variant, steps=(nest,))
 
 
 def _nests_in(flow: Flow) -> list[Any]:

@@ -52,7 +52,8 @@ def _may_precede(step: Step, product: MatMulStep, shared: Container[Node]) -> bo
 
 def kind_of(step: Step) -> str:
     """The word for a step in printed code."""
-    return "product" if isinstance(step, MatMulStep) else type(step).__name__.lower()
+    words = {LoopNest: "loop nest", MatMulStep: "product", KernelCall: "kernel", NumpyCall: "NumPy"}
+    return words.get(type(step), type(step).__name__.lower())
 
 
 def read_by(step: Step) -> set[Node]:
