@@ -17,11 +17,11 @@ from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.runtime.loading.loader import address_of
 from jitkernels.tuning.timer import measure
 
-CHAINS, ITERATIONS = 12, 20000
+FMA_CHAINS, ITERATIONS = 12, 20000
 """Independent accumulators, enough to hide the latency of FMA, and iterations of each call."""
 TRIAD_ELEMENTS = 1 << 24
 """Elements of each of three arrays, larger than every cache."""
-ARRAYS = 3
+TRIAD_ARRAYS = 3
 PAGE = 4096
 CHAINS_OF_SUM = 4
 
@@ -67,7 +67,7 @@ def multiply_adds(dtype: str, threads: int = 1) -> tuple[Callable[[], object], f
     )
     sums = np.full(lanes * parts, 0.5, dtype)
     call = functools.partial(_function(kernel), sums.ctypes.data, ITERATIONS, parts)
-    return _holding(call, sums), 2.0 * lanes * CHAINS * ITERATIONS * parts
+    return _holding(call, sums), 2.0 * lanes * FMA_CHAINS * ITERATIONS * parts
 
 
 def triad(*, streaming: bool, parallel: bool) -> tuple[Callable[[], object], float]:
@@ -86,9 +86,9 @@ def triad(*, streaming: bool, parallel: bool) -> tuple[Callable[[], object], flo
         parallel=parallel,
         vector_bytes=width,
     )
-    arrays = [_aligned(TRIAD_ELEMENTS) for _ in range(ARRAYS)]
+    arrays = [_aligned(TRIAD_ELEMENTS) for _ in range(TRIAD_ARRAYS)]
     call = functools.partial(_function(kernel), *[array.ctypes.data for array in arrays], TRIAD_ELEMENTS)
-    return _holding(call, *arrays), ARRAYS * 4.0 * TRIAD_ELEMENTS
+    return _holding(call, *arrays), TRIAD_ARRAYS * 4.0 * TRIAD_ELEMENTS
 
 
 def reading(array: Any, *, parallel: bool) -> tuple[Callable[[], object], int]:
@@ -134,11 +134,11 @@ def _chains(llvm: str, lanes: int) -> str:
     """Write the iterations of each part of the range; the sums are stored, or LLVM would delete them as dead code."""
     vector, name = f"<{lanes} x {llvm}>", f"llvm.fma.v{lanes}{'f32' if llvm == 'float' else 'f64'}"
     ones = ", ".join([f"{llvm} 1.0"] * lanes)
-    phis = "\n".join(f"  %x{i} = phi {vector} [ <{ones}>, %start ], [ %y{i}, %loop ]" for i in range(CHAINS))
+    phis = "\n".join(f"  %x{i} = phi {vector} [ <{ones}>, %start ], [ %y{i}, %loop ]" for i in range(FMA_CHAINS))
     steps = "\n".join(
-        f"  %y{i} = call {vector} @{name}({vector} %x{i}, {vector} %m, {vector} %m)" for i in range(CHAINS)
+        f"  %y{i} = call {vector} @{name}({vector} %x{i}, {vector} %m, {vector} %m)" for i in range(FMA_CHAINS)
     )
-    sums = "\n".join(f"  %s{i} = fadd {vector} %{'y0' if i == 1 else f's{i - 1}'}, %y{i}" for i in range(1, CHAINS))
+    sums = "\n".join(f"  %s{i} = fadd {vector} %{'y0' if i == 1 else f's{i - 1}'}, %y{i}" for i in range(1, FMA_CHAINS))
     return f"""declare {vector} @{name}({vector}, {vector}, {vector})
 define i64 @body(ptr %p, i64 %rounds, i64 %n, i64 %begin, i64 %end) {{
 start:
@@ -156,7 +156,7 @@ loop:
   br i1 %more, label %loop, label %done
 done:
 {sums}
-  store {vector} %s{CHAINS - 1}, ptr %at, align 4
+  store {vector} %s{FMA_CHAINS - 1}, ptr %at, align 4
   ret i64 0
 }}
 """

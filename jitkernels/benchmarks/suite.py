@@ -16,7 +16,7 @@ from jitkernels.errors import RegistrationError
 from jitkernels.tuning.timer import Timing
 
 Item = TypeVar("Item")
-TINY = "tiny"
+TINY_TAG = "tiny"
 """The tag of a smoke test: each benchmark does the minimum of work, and figures are meaningless."""
 
 
@@ -36,7 +36,7 @@ class Settings:
 
     @property
     def is_tiny(self) -> bool:
-        return self.tag == TINY
+        return self.tag == TINY_TAG
 
     def limited(self, items: Iterable[Item], most: int = 1) -> list[Item]:
         """Return the first `most` items if the run is tiny, else all of them."""

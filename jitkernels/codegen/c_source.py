@@ -24,7 +24,7 @@ OPTIONS = (
     "-Werror=incompatible-pointer-types", "-Werror=int-conversion", "-Werror=implicit-function-declaration",
 )  # fmt: skip
 LIBRARIES = ("-lm",)
-ENTRY = "jk_entry"
+ENTRY_NAME = "jk_entry"
 """The name of the entry in the text of a source, whose symbol is a hash of that text."""
 
 
@@ -103,7 +103,7 @@ class CSource:
         kinds = [dtypes.c_type(argument) for argument in self.arguments]
         parameters = ", ".join(kind.declare(name) for kind, name in zip(kinds, names, strict=True))
         return (
-            f'__attribute__((visibility("default"))) int64_t {ENTRY}({parameters}) {{\n'
+            f'__attribute__((visibility("default"))) int64_t {ENTRY_NAME}({parameters}) {{\n'
             f"  return {self.function}({', '.join(names)});\n}}\n"
         )
 
@@ -136,7 +136,7 @@ class CSource:
         command, reason = compiler()
         if not command:
             raise BuildError(f"cannot build {self.name}: {reason}")
-        defined = [f"-D{ENTRY}={symbol}"]
+        defined = [f"-D{ENTRY_NAME}={symbol}"]
         try:
             with tempfile.TemporaryDirectory(prefix="jitkernels-") as folder:
                 file, built = Path(folder, "module.c"), Path(folder, "module.so")

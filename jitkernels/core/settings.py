@@ -12,8 +12,8 @@ from jitkernels.core.atomic_files import warn_once
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import UnknownNameError
 
-PREFIX = "JITKERNELS_"
-OF_TESTS = f"{PREFIX}TEST_"
+VARIABLE_PREFIX = "JITKERNELS_"
+OF_TESTS = f"{VARIABLE_PREFIX}TEST_"
 """Prefix of variables that configure test suites; the package reads none of them."""
 
 
@@ -142,9 +142,9 @@ def _report_unknown_names() -> None:
     for name in unknown():
         import difflib
 
-        ends = [known.removeprefix(PREFIX) for known in SETTINGS]
-        near = difflib.get_close_matches(name.upper().removeprefix(PREFIX), ends, 1)
-        known = f"did you mean {PREFIX}{near[0]}?" if near else f"there are {', '.join(SETTINGS)}"
+        ends = [known.removeprefix(VARIABLE_PREFIX) for known in SETTINGS]
+        near = difflib.get_close_matches(name.upper().removeprefix(VARIABLE_PREFIX), ends, 1)
+        known = f"did you mean {VARIABLE_PREFIX}{near[0]}?" if near else f"there are {', '.join(SETTINGS)}"
         warn_once(name, f"there is no setting {name!r}: {known}")
 
 
@@ -158,7 +158,7 @@ def unknown() -> list[str]:
     return [
         name
         for name in os.environ
-        if name.upper().startswith(PREFIX) and name not in SETTINGS and not name.startswith(OF_TESTS)
+        if name.upper().startswith(VARIABLE_PREFIX) and name not in SETTINGS and not name.startswith(OF_TESTS)
     ]
 
 

@@ -16,8 +16,8 @@ all inputs, else in float64, as where all are integers.
 
 Raises ArgumentTypeError for a wrong type or dtype, ArgumentError for a wrong shape or overlap, AttrError for a wrong
 option{}; nothing is written then. All derive from jitkernels.JitKernelsError."""
-STORED = "Arrays of bfloat16, of ml_dtypes, return bfloat16 unless other inputs are wider floats."
-COUNTED = "Arrays of bfloat16, of ml_dtypes, count as float32."
+RETURNS_BFLOAT16 = "Arrays of bfloat16, of ml_dtypes, return bfloat16 unless other inputs are wider floats."
+COUNTED_AS_FLOAT32 = "Arrays of bfloat16, of ml_dtypes, count as float32."
 OF_INDICES = ", DataIndexError for an index outside its table"
 
 
@@ -37,7 +37,7 @@ def text_of(schema: type[KernelAttr]) -> str:
         f"{inspect.cleandoc(schema.__doc__ or '')}\n",
         *_arguments(schema),
         "",
-        COMMON.format(STORED if bfloat16.NAME in dtypes_of(schema) else COUNTED, indices),
+        COMMON.format(RETURNS_BFLOAT16 if bfloat16.BFLOAT16_NAME in dtypes_of(schema) else COUNTED_AS_FLOAT32, indices),
         "",
         f"Its kernels are specialised by {schema.__name__}({', '.join(schema.known_fields())}).",
     ]

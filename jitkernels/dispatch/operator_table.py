@@ -46,9 +46,9 @@ INTEGERS = ("int8", "uint8", "int32", "int64")
 """Integer dtypes that the dispatcher accepts or returns."""
 _NAMES: dict[int, str] = {
     **{dtype.num: dtype.name for dtype in SCALARS},
-    NUMBER: operand_forms.NUMBER,
+    NUMBER: operand_forms.SCALAR_FORM,
     **{EVERY + apart - 2: operand_forms.every(apart) for apart in range(2, MOST_APART + 1)},
-    BACKWARDS: operand_forms.BACKWARDS,
+    BACKWARDS: operand_forms.REVERSED_FORM,
 }
 _GOLDEN = 0x9E3779B97F4A7C1
 _MASK = (1 << 64) - 1

@@ -310,7 +310,7 @@ def _dispatch_table(attr_class: type[KernelAttr]) -> DispatchTable | None:
     if fixed or [name for name in attr_class.options if name in attr_class.floats] != list(attr_class.floats):
         return None
     try:
-        narrow = bfloat16.NAME in fields[DTYPE].dtypes if DTYPE in fields else False
+        narrow = bfloat16.BFLOAT16_NAME in fields[DTYPE].dtypes if DTYPE in fields else False
         return DispatchTable(inputs_of(attr_class), outputs_of(attr_class), symbols, options, kinds, narrow=narrow)
     except ValueError:
         return None

@@ -13,7 +13,7 @@ from jitkernels.microkernels.gemm.skinny import HALF_MIN_SKINNY_EXTENT, skinny_k
 from jitkernels.microkernels.gemv.bf16_gemv import gemv_kernel
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms
 from jitkernels.microkernels.gemv.gemv_autovectorized import autovectorized_kernel
-from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST, ROWS, gemv_n_body
+from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST, GEMV_ROWS, gemv_n_body
 from jitkernels.microkernels.gemv.gemv_t_streaming import gemv_t_body
 from jitkernels.microkernels.weight_only_quant.dot_emitter import STREAMED
 from jitkernels.runtime.loading import loader
@@ -61,7 +61,7 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     loops_first = few or (attr.trans and attr.m >= MIN_STRIDED_RESULTS) or streamed
     by_rows: tuple[str, ...] = ("vector", "thin") if loops_first else ("thin", "vector")
     along = streamed and not attr.trans and vector.nbytes >= MIN_FOUR_ROWS_BYTES
-    if across or (along and attr.m >= ROWS):
+    if across or (along and attr.m >= GEMV_ROWS):
         by_rows = (ABREAST, *by_rows)
     result: list[Variant] = [
         {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in by_rows
@@ -79,7 +79,7 @@ def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> Ran
         return _range_kernel(attr, gemv_t_body(attr.dtype, attr.beta), parallel)
     if algorithm == ABREAST:
         rows, size = gemv_n_body(attr.dtype, attr.beta, cpu_target.target()), dtypes.named(attr.dtype).size
-        return _range_kernel(attr, rows, parallel, workspace=ROWS * size, workspace_dtype=attr.dtype)
+        return _range_kernel(attr, rows, parallel, workspace=GEMV_ROWS * size, workspace_dtype=attr.dtype)
     of_matrices = product_of(attr)
     if algorithm == "exact":
         kernel = product.matmul(of_matrices, **product.variants(of_matrices)[0])

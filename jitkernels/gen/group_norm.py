@@ -15,8 +15,8 @@ from jitkernels.microkernels.maths.strict_arithmetic import distance, times, tim
 from jitkernels.microkernels.reduction.mean_variance import careful_moments, moments
 from jitkernels.microkernels.reduction.streaming_normalize import (
     ARRAYS,
-    FIRST,
-    LAST,
+    FIRST_ROW,
+    LAST_ROW,
     MAX_PREFETCHED_ROW_BYTES,
     NUMBERS,
     store_fence,
@@ -39,7 +39,7 @@ class GroupNormArrays(NamedTuple):
 
 
 class ChannelGroup(NamedTuple):
-    """The channels of a group, of `inner` elements each, and which of FIRST and LAST it is."""
+    """The channels of a group, of `inner` elements each, and which of FIRST_ROW and LAST_ROW it is."""
 
     channels: int
     inner: int
@@ -91,7 +91,9 @@ def normalising_of(dtype: str, width: int, stream: bool) -> Any:
         elif stream:
             for channel in range(channels):
                 at = channel * inner
-                own_sides = (sides & FIRST if channel == 0 else 0) + (sides & LAST if channel == channels - 1 else 0)
+                own_sides = (sides & FIRST_ROW if channel == 0 else 0) + (
+                    sides & LAST_ROW if channel == channels - 1 else 0
+                )
                 stream_numbers(
                     offset(xs, at), offset(xs, at + following), scale[channel], bias[channel], offset(ys, at), inner,
                     line, own_sides, unit, mean, factor,
@@ -125,8 +127,8 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Ran
             for row in range(part.begin, part.end):
                 for number_in_row in range(groups):
                     at, first = (row * groups + number_in_row) * n, number_in_row * channels
-                    sides = FIRST if at == part.begin * groups * n else 0
-                    sides += LAST if at == (part.end * groups - 1) * n else 0
+                    sides = FIRST_ROW if at == part.begin * groups * n else 0
+                    sides += LAST_ROW if at == (part.end * groups - 1) * n else 0
                     own = GroupNormArrays(
                         offset(arrays.x, at), offset(arrays.scale, first), offset(arrays.bias, first),
                         offset(arrays.y, at),

@@ -18,8 +18,8 @@ from jitkernels.microkernels.maths.strict_arithmetic import distance, times, tim
 from jitkernels.microkernels.reduction.mean_variance import careful_moments, mean_of_infinite, moments
 from jitkernels.microkernels.reduction.streaming_normalize import (
     ARRAYS,
-    FIRST,
-    LAST,
+    FIRST_ROW,
+    LAST_ROW,
     MAX_PREFETCHED_ROW_BYTES,
     store_fence,
     streaming_results,
@@ -74,7 +74,7 @@ def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: An
             if arrays.mean is not None:
                 arrays.mean[row] = mean / unit if mean == mean else infinite(arrays.x, row * n, n)
                 arrays.var[row] = variance / unit / unit
-            sides = (FIRST if row == rows.begin else 0) + (LAST if row == rows.end - 1 else 0)
+            sides = (FIRST_ROW if row == rows.begin else 0) + (LAST_ROW if row == rows.end - 1 else 0)
             if stream and scale is not None:
                 stream_row(xs, offset(xs, n if n <= ahead else 0), scale, bias, ys, n, line, sides, unit, mean, factor)
             elif stream:

@@ -19,8 +19,8 @@ from jitkernels.microkernels.maths.strict_arithmetic import times_plus
 from jitkernels.microkernels.reduction.bf16_rms_norm import rms_norm_kernel
 from jitkernels.microkernels.reduction.streaming_normalize import (
     CHANNELS,
-    FIRST,
-    LAST,
+    FIRST_ROW,
+    LAST_ROW,
     NUMBERS,
     PLAIN_CHANNELS,
     elements_before_line,
@@ -89,7 +89,7 @@ def factors_of(dtype: str) -> Any:
 
 def strips_of(dtype: str, width: int, stream: bool) -> Any:
     """Return the function for rows of channels, strip by strip."""
-    size, both = np.dtype(dtype).itemsize, FIRST + LAST
+    size, both = np.dtype(dtype).itemsize, FIRST_ROW + LAST_ROW
     together, line = (STREAMED_STRIP_BYTES if stream else STRIP_BYTES) // size, CACHE_LINE_BYTES // size
     lanes, factor_of = cpu_target.target().masked_lanes(dtype, width), factors_of(dtype)
     # Without streaming, the names are bound to a small function, as the object includes it all the same.
@@ -143,8 +143,8 @@ def planes_of(dtype: str, width: int, stream: bool) -> Any:
                 at = (row * channels + channel) * inner
                 xs, ys, middle = offset(arrays.x, at), offset(arrays.y, at), arrays.mean[channel]
                 factor = factor_of(arrays, channel, eps)
-                sides = FIRST if at == part.begin * channels * inner else 0
-                sides += LAST if at == (part.end * channels - 1) * inner else 0
+                sides = FIRST_ROW if at == part.begin * channels * inner else 0
+                sides += LAST_ROW if at == (part.end * channels - 1) * inner else 0
                 if stream and arrays.bias is not None:
                     shift = arrays.bias[channel]
                     stream_affine(xs, xs, factor, shift, ys, inner, line, sides, one, middle, one)

@@ -14,8 +14,8 @@ from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemm.packed_panels import is_same_address
 from jitkernels.microkernels.reduction.streaming_normalize import (
     COPIES,
-    FIRST,
-    LAST,
+    FIRST_ROW,
+    LAST_ROW,
     elements_before_line,
     store_fence,
     streaming_results,
@@ -237,7 +237,7 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> RangeKerne
         for i in range(begin, end):
             row, to = offset(table, ids[i] * n), offset(y, i * n)
             if stream:
-                sides = (FIRST if i == begin else 0) + (LAST if i == end - 1 else 0)
+                sides = (FIRST_ROW if i == begin else 0) + (LAST_ROW if i == end - 1 else 0)
                 stream_row(row, offset(table, ids[min(i + 1, end - 1)] * n), to, n, workspace, sides)
             else:
                 for j in range(n):

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import cffi_values, dtypes
 from jitkernels.core.frozen_dataclass import frozen_dataclass
@@ -48,7 +48,7 @@ class CFunctionSource:
         result = dtypes.c_type(self._result).llvm
         assigned = "" if result == "void" else "%result = "
         return (
-            f"{STRAIGHT}; at {address_of(self.function):#x}\n"
+            f"{LIGHT_PIPELINE}; at {address_of(self.function):#x}\n"
             f"declare {result} @{TARGET}({', '.join(kinds)})\n"
             f"define i64 @entry({listed}) nounwind {{\n"
             f"  {assigned}call {result} @{TARGET}({listed})\n  {STATUS[self._result]}\n}}\n"

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy._core import umath
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import signal_exceptions
 from jitkernels.runtime import c_api, errstate, fp_status
@@ -28,11 +28,11 @@ from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, WRITEABLE, Offset
 from jitkernels.runtime.c_api import link
 
 ARRAY, SCALAR, FLOAT, INT, BOOL = range(5)
-WORDS = 6
+ARGUMENT_WORDS = 6
 MAX_CALLBACK_ARGUMENTS = 16
 """Arguments of a call."""
 REFUSED, INTERRUPTED = 2, 4
-NAME = "jk_numpy_call"
+CALLBACK_NAME = "jk_numpy_call"
 _last_error = np.zeros(1, np.int64)
 """The sequence number of the last error NumPy reported in any thread: unchanged by a call without errors."""
 _numbers = itertools.count(1)
@@ -117,7 +117,7 @@ next:
   %more = icmp slt i64 %i, %count
   br i1 %more, label %make, label %call
 make:
-  %word = mul i64 %i, {WORDS}
+  %word = mul i64 %i, {ARGUMENT_WORDS}
   %descriptor = getelementptr i64, ptr %inputs, i64 %word
   %kind = load i64, ptr %descriptor
   %data.at = getelementptr i64, ptr %descriptor, i64 1
@@ -172,7 +172,7 @@ take:
   %wanted = icmp slt i64 %j, %results
   br i1 %wanted, label %get, label %all
 get:
-  %word.out = mul i64 %j, {WORDS}
+  %word.out = mul i64 %j, {ARGUMENT_WORDS}
   %descriptor.out = getelementptr i64, ptr %outputs, i64 %word.out
   %index = load i64, ptr %descriptor.out
   %target.at = getelementptr i64, ptr %descriptor.out, i64 1
@@ -367,7 +367,7 @@ def _source() -> IRSource:
         link("jk_true", partial(id, True)),
         link("jk_of_handler", partial(id, signal_exceptions.is_behind)),
     )
-    return IRSource("numpy_call", f"{STRAIGHT}{fp_status.text()}{TEXT}", (*c_api.externals(), *own))
+    return IRSource("numpy_call", f"{LIGHT_PIPELINE}{fp_status.text()}{TEXT}", (*c_api.externals(), *own))
 
 
 @functools.cache
@@ -376,5 +376,9 @@ def entry() -> External:
     from jitkernels.runtime.loading import loader
 
     return External(
-        NAME, "int64", ("ptr", "int64", "ptr", "int64", "ptr", "int64"), lambda: loader.address_of(_source()), _source
+        CALLBACK_NAME,
+        "int64",
+        ("ptr", "int64", "ptr", "int64", "ptr", "int64"),
+        lambda: loader.address_of(_source()),
+        _source,
     )

@@ -7,13 +7,13 @@ context: callable, number of positional arguments, tuple of names or null, most 
 
 import functools
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.runtime import c_api
 from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, DTYPE_MASK, DTYPE_WORD, IN_FORTRAN_ORDER, Offset
 
 FLAGS = ALIGNED | CONTIGUOUS | IN_FORTRAN_ORDER
 """Array flags that must be equal."""
-CALLS, DESCRIPTORS = 5, 6
+CALLS_WORD, DESCRIPTORS_WORD = 5, 6
 """Words of the context: the remaining calls, and the first argument's descriptor."""
 TEXT = f"""@jk_ndarray = external global i8
 @jk_str = external global i8
@@ -25,7 +25,7 @@ start:
   %alone = icmp eq ptr %out, null
   br i1 %alone, label %begin, label %no
 begin:
-  %calls.at = getelementptr i64, ptr %context, i64 {CALLS}
+  %calls.at = getelementptr i64, ptr %context, i64 {CALLS_WORD}
   %calls = load i64, ptr %calls.at
   %over = icmp eq i64 %calls, 0
   br i1 %over, label %no, label %on
@@ -45,7 +45,7 @@ look:
   %type.at = getelementptr i8, ptr %object, i64 {int(Offset.TYPE)}
   %type = load ptr, ptr %type.at
   %word = mul i64 %i, 4
-  %first = add i64 %word, {DESCRIPTORS}
+  %first = add i64 %word, {DESCRIPTORS_WORD}
   %descriptor = getelementptr i64, ptr %context, i64 %first
   %wanted = load ptr, ptr %descriptor
   %i.next = add i64 %i, 1
@@ -138,4 +138,4 @@ no:
 
 @functools.cache
 def source() -> IRSource:
-    return IRSource("plain_call", f"{STRAIGHT}{TEXT}", c_api.externals())
+    return IRSource("plain_call", f"{LIGHT_PIPELINE}{TEXT}", c_api.externals())

@@ -14,7 +14,7 @@ import functools
 import mmap
 import os
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.codegen.source_protocol import External
 from jitkernels.runtime import c_api
 from jitkernels.runtime.loading import loader
@@ -27,7 +27,7 @@ MAX_POOLED_BYTES = 1 << 27
 """The most bytes of all pieces, above which none is cached."""
 HEADER_BYTES = 64
 """Bytes of a piece's header: the first word is its size."""
-ALLOCATE, RELEASE, EMPTY = "jk_pool_allocate", "jk_pool_release", "jk_empty"
+ALLOCATE, RELEASE, EMPTY_ARRAY = "jk_pool_allocate", "jk_pool_release", "jk_empty"
 HOOKS = ("jk_allocate_hook", "jk_release_hook")
 """Hooks for tests: words that are null, or replacement functions for allocating and freeing."""
 
@@ -194,7 +194,7 @@ free:
 done:
   ret void
 }}
-define ptr @{EMPTY}(i32 %dimensions, ptr %shape, ptr %dtype, i32 %order) nounwind {{
+define ptr @{EMPTY_ARRAY}(i32 %dimensions, ptr %shape, ptr %dtype, i32 %order) nounwind {{
 start:
   %first = call ptr @PyArray_Empty(i32 %dimensions, ptr %shape, ptr %dtype, i32 %order)
   %short = icmp eq ptr %first, null
@@ -222,12 +222,12 @@ def source() -> IRSource:
     """The table of pieces, and the functions that allocate and free them; its entry releases all cached ones."""
     own = tuple(External(name, "void", (), functools.partial(_system_function, name)) for name in _SYSTEM)
     python = tuple(external for external in c_api.externals() if external.symbol in _PYTHON)
-    return IRSource("arenas", f"{STRAIGHT}{TEXT}", (*own, *python))
+    return IRSource("arenas", f"{LIGHT_PIPELINE}{TEXT}", (*own, *python))
 
 
 @functools.cache
 def _addresses() -> dict[str, int]:
-    result = loader.functions_of(source(), (ALLOCATE, RELEASE, EMPTY, "jk_pool_bytes", *HOOKS))
+    result = loader.functions_of(source(), (ALLOCATE, RELEASE, EMPTY_ARRAY, "jk_pool_bytes", *HOOKS))
     loader.keep_for_good(source())
     result["release"] = loader.address_of(source())
     if hasattr(os, "register_at_fork"):
@@ -249,7 +249,7 @@ def externals() -> tuple[External, ...]:
     """The external functions of calls."""
     return tuple(
         External(name, "void", (), lambda name=name: _addresses()[name])  # type: ignore[misc]
-        for name in (ALLOCATE, RELEASE, EMPTY)
+        for name in (ALLOCATE, RELEASE, EMPTY_ARRAY)
     )
 
 

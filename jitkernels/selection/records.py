@@ -16,7 +16,7 @@ from jitkernels.core import cache_dirs, environment, hashing
 from jitkernels.core.atomic_files import content_of, publish, warn_once
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
-FORMAT = 1
+RECORD_FORMAT = 1
 DAY = 86400
 saved = 0
 """Records written by this process: a directory's modification time misses some, as its clock ticks in milliseconds."""
@@ -113,7 +113,7 @@ def save(attr: KernelAttr, record: Record, threads: int) -> None:
 def content_of_record(attr: KernelAttr, record: Record, threads: int) -> dict[str, Any]:
     """The JSON content of a record file."""
     return {
-        "format": FORMAT,
+        "format": RECORD_FORMAT,
         "attr": _key(attr),
         "environment": environment.environment_of_timings(threads),
         "complete": record.complete,
@@ -146,7 +146,7 @@ def read(path: Path, attr: KernelAttr | None, environment: dict[str, str] | None
 def _checked(content: Any, attr: KernelAttr | None, environment: dict[str, str] | None, where: str) -> Record | None:
     """Parse the content of a record file or pack entry; None, with one log line, if it is invalid."""
     try:
-        if content["format"] != FORMAT or (attr is not None and content["attr"] != _key(attr)):
+        if content["format"] != RECORD_FORMAT or (attr is not None and content["attr"] != _key(attr)):
             raise ValueError("it has another attr or format")
         if environment is not None and content["environment"] != environment:
             raise ValueError("it has another environment")

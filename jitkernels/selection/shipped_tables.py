@@ -22,7 +22,7 @@ from jitkernels.selection.records import Measured, Record, measured_of
 from jitkernels.selection.size_classes import class_of
 
 FOLDER = Path(__file__).parent / "shipped"
-FORMAT = 1
+TABLE_FORMAT = 1
 Classes = Mapping[tuple[int, ...], Sequence[Measured]]
 
 
@@ -81,7 +81,7 @@ def _table(kernel: str) -> Mapping[str, Mapping[int, Classes]]:
 
 def _read(path: Path, *, imported: bool = False) -> list[tuple[str, int, tuple[int, ...], list[Measured]]]:
     content = json.loads(content_of(path))
-    if content["format"] != FORMAT:
+    if content["format"] != TABLE_FORMAT:
         raise ValueError("it is of another format")
     # Tables shipped with a version are tested with it.
     if imported and content["jitkernels"] != versions.version("jitkernels"):
@@ -115,7 +115,7 @@ def text_of(entries: Sequence[Entry]) -> str:
         {"fields": fields, "threads": threads, "classes": classes}
         for (fields, threads), classes in sorted(families.items())
     ]
-    head = {"format": FORMAT, "jitkernels": versions.version("jitkernels")}
+    head = {"format": TABLE_FORMAT, "jitkernels": versions.version("jitkernels")}
     return json.dumps({**head, "families": listed}, separators=(",", ":")) + "\n"
 
 

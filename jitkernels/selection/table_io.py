@@ -13,7 +13,7 @@ from jitkernels.core.atomic_files import content_of, publish
 from jitkernels.errors import ArgumentError, AttrError, UnknownNameError, shown
 from jitkernels.selection import records, shipped_tables
 from jitkernels.selection.records import Measured, Record, measured_of
-from jitkernels.selection.shipped_tables import FORMAT, Entry
+from jitkernels.selection.shipped_tables import TABLE_FORMAT, Entry
 from jitkernels.selection.size_classes import class_of, measured_member
 
 
@@ -71,7 +71,7 @@ def export(path: Path, kernels: Sequence[type[KernelAttr]]) -> int:
     if not entries:
         raise ArgumentError("tune: --export: expected measurements of this machine, found none: run jitkernels tune")
     content = {
-        "format": FORMAT,
+        "format": TABLE_FORMAT,
         "cpu": cpu_target.cpu_name(),
         "packages": {name: versions.version(name) for name in environment.PACKAGES_OF_CODE},
         "entries": [
@@ -114,8 +114,8 @@ def _checked(path: Path) -> tuple[list[Entry], list[str], list[str]]:
         made_by = content["packages"]["jitkernels"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ArgumentError(f"tune: --import: {path}: expected a table of measurements: {error}") from None
-    if table_format != FORMAT:
-        raise ArgumentError(f"tune: --import: {path}: expected format {FORMAT}, got {table_format!r}")
+    if table_format != TABLE_FORMAT:
+        raise ArgumentError(f"tune: --import: {path}: expected format {TABLE_FORMAT}, got {table_format!r}")
     if cpu != cpu_target.cpu_name():
         raise ArgumentError(
             f"tune: --import: {path}: expected a table of this family of CPUs, {cpu_target.cpu_name()}, got {cpu!r}"

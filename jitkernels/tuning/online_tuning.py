@@ -32,7 +32,7 @@ LEAST_CALL = 3e-8
 """Seconds of a call that does nothing."""
 LEAST_SETTLEMENT_SECONDS = 5e-3
 """Seconds of calls between two settlements, at least."""
-MOST_CALLS = 1 << 40
+MAX_CALLS_TO_SETTLEMENT = 1 << 40
 
 
 def open_account(attr: KernelAttr, choice: Choice) -> "Account | None":
@@ -120,7 +120,7 @@ def watch(kernel: Kernel, choice: Choice) -> None:
 
 
 def _calls_for(cost: float, seconds: float) -> int:
-    return min(MOST_CALLS, math.ceil(max(cost, LEAST_SETTLEMENT_SECONDS) / seconds))
+    return min(MAX_CALLS_TO_SETTLEMENT, math.ceil(max(cost, LEAST_SETTLEMENT_SECONDS) / seconds))
 
 
 def _seconds_per_call(attr: KernelAttr, choice: Choice) -> float:

@@ -18,7 +18,7 @@ from jitkernels.selection.explain_selection import Explanation, explain
 from jitkernels.selection.records import Record
 from jitkernels.selection.select import checked, has_unmeasured_implementations, tuning_mode
 from jitkernels.selection.size_classes import LEAST_FOR_THREADS, class_of, has_elements, measured_member
-from jitkernels.tuning.thread_wakeup_cost import AGAIN
+from jitkernels.tuning.thread_wakeup_cost import EXTRA_MEASUREMENTS
 from jitkernels.tuning.tuner import CONTEST_SECONDS, Candidate, candidates_that_may_win, contest
 
 log = logging.getLogger("jitkernels")
@@ -67,7 +67,7 @@ def tune_class(
             budget=budget,
             build_budget=build_budget,
             earlier=earlier,
-            again=AGAIN,
+            again=EXTRA_MEASUREMENTS,
         ).before(earlier)
         keep(attr, record, perf_counter() - started)
     KernelFuncs.cache().clear()

@@ -22,15 +22,15 @@ NUMBER = np.dtype(ml_dtypes.bfloat16)
 ROWS = [
     pytest.param(row, id=row.kernel_type.name.lower())
     for row in all_schemas()
-    if "dtype" in row.known_fields() and bfloat16.NAME in row.known_fields()["dtype"].dtypes
+    if "dtype" in row.known_fields() and bfloat16.BFLOAT16_NAME in row.known_fields()["dtype"].dtypes
 ]
 
 
 def example(row: type[KernelAttr]) -> tuple[KernelAttr, dict[str, Any]]:
     """An attr, and an everyday call that comes to it."""
     floats = {a.name for a in inputs_of(row) if a.dtype is None}
-    attrs = [case.attr for case in testing.ci_cases(row) if case.attr.fields()["dtype"] == bfloat16.NAME]
-    for attr in [testing.middle(row, bfloat16.NAME), *reversed(attrs)]:
+    attrs = [case.attr for case in testing.ci_cases(row) if case.attr.fields()["dtype"] == bfloat16.BFLOAT16_NAME]
+    for attr in [testing.middle(row, bfloat16.BFLOAT16_NAME), *reversed(attrs)]:
         named = testing.named(attr)
         given = {key: v.view(NUMBER) if key in floats else v for key, v in named.items()}
         try:
@@ -51,7 +51,7 @@ def assert_right(row: type[KernelAttr], got: AnyArray, given: dict[str, Any]) ->
     inputs = iter(call.inputs)
     arrays = [next(inputs) if p.role == "in" else np.zeros(p.shape, p.numpy) for p in call.attr.signature().arrays]
     truth = testing.expected.Truth.by(oracles.expected, call.attr, arrays)
-    assert call.attr.fields()["dtype"] == bfloat16.NAME
+    assert call.attr.fields()["dtype"] == bfloat16.BFLOAT16_NAME
     assert (type(got), got.dtype) == (np.ndarray, NUMBER)
     back = np.moveaxis(got, given["axis"], -1) if call.finish else got
     truth.assert_close([np.ascontiguousarray(back).reshape(output.shape)], call.attr.text())
@@ -105,10 +105,11 @@ def test_promotion_with_wider_floats(row: type[KernelAttr]) -> None:
 @pytest.mark.parametrize("row", ROWS)
 def test_kernels_accept_uint16_bits_and_bfloat16_arrays(row: type[KernelAttr]) -> None:
     """A kernel's arrays are uint16, or of another package's dtype with these bits."""
-    attr = testing.middle(row, bfloat16.NAME)
+    attr = testing.middle(row, bfloat16.BFLOAT16_NAME)
     arrays = attr.signature().sample()
     numbers = [
-        a.view(NUMBER) if p.dtype == bfloat16.NAME else a for p, a in zip(attr.signature().arrays, arrays, strict=True)
+        a.view(NUMBER) if p.dtype == bfloat16.BFLOAT16_NAME else a
+        for p, a in zip(attr.signature().arrays, arrays, strict=True)
     ]
     for name in ("gen", "refer"):
         kernel = Kernel(attr, implementation(row, name), implementation(row, name).variants(attr)[0])

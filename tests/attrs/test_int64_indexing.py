@@ -145,7 +145,7 @@ def check_end(attr: KernelAttr, label: str, one: Any, variant: Variant) -> bool:
 @pytest.mark.parametrize("row", cases.every_row())
 def test_indices_beyond_int32(row: Row) -> None:
     first, *others = testing.middles(row)
-    for attr in (first, *(other for other in others if other.fields()["dtype"] == bfloat16.NAME)):
+    for attr in (first, *(other for other in others if other.fields()["dtype"] == bfloat16.BFLOAT16_NAME)):
         checked = [check_end(attr, label, one, variant) for label, one, variant in nests(attr)]
         assert any(checked), "no implementation was looked at"
 

@@ -140,7 +140,7 @@ def test_damaged_metadata_is_one_warning(tmp_path: Path, monkeypatch: pytest.Mon
     install(tmp_path, "damaged")
     (tmp_path / "damaged-1.0.dist-info" / "entry_points.txt").write_bytes(b"jitkernels.kernels\xff\xfe[")
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "nowhere"), "\0", *sys.path])
-    _said.discard(plugins.GROUP)
+    _said.discard(plugins.ENTRY_POINT_GROUP)
     assert all(entry.name != "damaged" for entry in plugins.installed())
 
 

@@ -302,9 +302,9 @@ def test_memory_bound_rows_have_streaming_benchmarks() -> None:
     for row in (p.values[0] for p in every_row()):
         found = list(streaming.attrs(row))
         most = max(case.attr.operations() / nbytes(case.attr) for case in row.sweep() if nbytes(case.attr))
-        assert bool(found) == (most <= streaming.MOST_OPERATIONS), row.kernel_type.name
+        assert bool(found) == (most <= streaming.MAX_OPERATIONS_PER_ELEMENT), row.kernel_type.name
         for attr in found:
-            assert max(math.prod(array.shape) for array in attr.signature().arrays) >= streaming.ELEMENTS
+            assert max(math.prod(array.shape) for array in attr.signature().arrays) >= streaming.STREAMED_ELEMENTS
 
 
 def test_declared_streaming_extents_are_all_used() -> None:
@@ -342,7 +342,7 @@ def test_weights_line() -> None:
     assert {attr.fields().get("rounded") for attr in found} == {None, "float", "int16", "int8"}
     made = weights.line(found[0], False, 1e-4)
     assert {"read", "gen"} == set(made.timings)
-    assert weights.verdict([made]).holds == (made.figures["share"] >= weights.PROMISED)
+    assert weights.verdict([made]).holds == (made.figures["share"] >= weights.PROMISED_READ_SHARE)
 
 
 def test_ordinary_calls_are_compared_in_one_dtype() -> None:

@@ -232,7 +232,7 @@ def test_a_process_for_each_number_of_threads(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("with_jit")
 def test_calls_and_levels_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "ELEMENTS", 1000)
+    monkeypatch.setattr(levels, "LEVEL_ELEMENTS", 1000)
     for name in ("compiled-call", "levels"):
         entry = benchmarks()[name]
         lines = list(entry.run(dataclasses.replace(QUICK, peers=False)))

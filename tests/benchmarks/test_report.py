@@ -147,12 +147,12 @@ def test_the_command_writes_a_page(
     folder, before, after = tmp_path / "new" / "page", tmp_path / "before.json", tmp_path / "after.json"
     with pytest.raises(SystemExit, match="0"):
         cli.main(["bench", "vmul", "--seconds", "1e-4", "--report", str(folder), "--json", str(after)])
-    assert "Roofline" in (folder / report.NAME).read_text()
+    assert "Roofline" in (folder / report.PAGE_NAME).read_text()
     saved.save(before, run)
     with pytest.raises(SystemExit, match="0"):
         cli.main(["bench", "--compare", str(before), "--compare", str(after), "--report", str(folder)])
-    assert "What changed" in (folder / report.NAME).read_text()
-    assert str(folder / report.NAME) in capsys.readouterr().out.replace("\n", "")
+    assert "What changed" in (folder / report.PAGE_NAME).read_text()
+    assert str(folder / report.PAGE_NAME) in capsys.readouterr().out.replace("\n", "")
 
 
 def test_invalid_report_folders_are_rejected_before_measuring(tmp_path: Path) -> None:
@@ -182,5 +182,8 @@ def test_a_missing_library_is_named(library: str, tmp_path: Path, monkeypatch: p
 
 def test_checks_import_no_optional_library() -> None:
     """The error then names the missing plotting library."""
-    code = "import sys; sys.modules['matplotlib'] = None; from jitkernels.benchmarks import report; print(report.NAME)"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True) == f"{report.NAME}\n"
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; "
+        "from jitkernels.benchmarks import report; print(report.PAGE_NAME)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == f"{report.PAGE_NAME}\n"

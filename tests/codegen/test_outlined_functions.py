@@ -55,11 +55,10 @@ def test_cold_functions_are_outlined(alone: dict[str, Definition] | None, tmp_pa
 @pytest.mark.parametrize(("before", "now"), [("apart", noinline), ("seldom", cold)])
 def test_the_names_of_before_are_deprecated(before: str, now: Any) -> None:
     def mark(decorate: Any) -> Any:
-        @decorate("contract")
         def function(x: Any) -> Any:
             return x
 
-        return function.fastmath
+        return decorate("contract")(function).fastmath
 
     with pytest.deprecated_call(match=now.__name__):
         marked = mark(getattr(source_protocol, before))

@@ -30,7 +30,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def aged(file: Path, more: int = 0) -> None:
     """Let a file be as one that was installed a while ago."""
-    now = time.time_ns() - 10 * source_hash.RECENT + more
+    now = time.time_ns() - 10 * source_hash.RECENT_NANOSECONDS + more
     os.utime(file, ns=(now, now))
 
 

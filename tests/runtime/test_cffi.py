@@ -25,7 +25,7 @@ from jitkernels.tools import c_prototypes as prototypes
 from jitkernels.tools import testing
 
 LIBRARIES = {"mkl": mkl, "openblas": openblas, "onednn": onednn}
-PREFIXES = {"mkl": "", "openblas": openblas.PREFIX, "onednn": ""}
+PREFIXES = {"mkl": "", "openblas": openblas.SCIPY_PREFIX, "onednn": ""}
 
 
 @pytest.mark.parametrize("header", prototypes.headers(), ids=lambda path: path.parent.name)

@@ -125,10 +125,10 @@ def test_parts_that_cannot_be_built_fall_back_to_numpy(monkeypatch: pytest.Monke
     function = jk.jit(lambda x, w: np.sqrt(x @ w), cache=False)
     function(array(40, 48), array(48, 56))
     monkeypatch.setattr(lazy_link.LazyKernel, "bring", refuse)
-    lacking = [one for one in lazy_link._known.values() if not one._words[lazy_link.ENTRY]]
+    lacking = [one for one in lazy_link._known.values() if not one._words[lazy_link.ENTRY_WORD]]
     x, w = array(1000, 1000), array(1000, 1000)
     np.testing.assert_allclose(function(x, w), np.sqrt(x @ w))
-    assert all(not one._words[lazy_link.ENTRY] for one in lacking)
+    assert all(not one._words[lazy_link.ENTRY_WORD] for one in lacking)
 
 
 def test_archives_contain_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:

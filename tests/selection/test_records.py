@@ -332,7 +332,9 @@ def largest(row: type[jk.KernelAttr]) -> jk.KernelAttr:
     return max((case.attr for case in row.sweep()), key=lambda attr: attr.operations())
 
 
-@pytest.mark.parametrize("row", [row for row in all_schemas() if "gen" in implementations(row)], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row", [row for row in all_schemas() if "gen" in implementations(row)], ids=lambda row: row.name
+)
 def test_nearby_variants_that_do_not_exist_here(
     row: type[jk.KernelAttr], fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ import pytest
 import jitkernels as jk
 from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.benchmarks.peers import ordinary_calls_of
-from jitkernels.benchmarks.suite import TINY, Settings, benchmarks
+from jitkernels.benchmarks.suite import TINY_TAG, Settings, benchmarks
 from jitkernels.core import cache_dirs
 from jitkernels.tools.cli import bench, main, tune
 
@@ -51,7 +51,7 @@ def tiny(command: str) -> tuple[str, ...]:
             at = words.index(option)
             del words[at : at + 2]
     if words[0] == "bench":
-        return (*words, "--tag", TINY, "--seconds", SECONDS, "--threads", "1")
+        return (*words, "--tag", TINY_TAG, "--seconds", SECONDS, "--threads", "1")
     return tuple(words) if "--export" in words else (*words, "--tag", "ci", "--seconds", SECONDS)
 
 
@@ -133,7 +133,7 @@ def test_commands_run(
 def test_benchmarks_run_for_every_row(name: str) -> None:
     """They take hours of first calls of all rows, some from empty caches."""
     entry = benchmarks()[name]
-    lines = list(entry.run(Settings(all_schemas(), TINY, float(SECONDS), 1, peers=True)))
+    lines = list(entry.run(Settings(all_schemas(), TINY_TAG, float(SECONDS), 1, peers=True)))
     assert lines
     assert entry.verdict(lines).text
 

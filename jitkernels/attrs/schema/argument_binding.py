@@ -94,7 +94,7 @@ def bound(schema: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str,
     attr, arrays = form.attr, form.arrays
     declared = {array.name: array for array in attr.signature().arrays}
     inputs = [flat(kernel, a, arrays[a.name], form.lead, declared[a.name], len(form.trail)) for a in form.present]
-    is_narrow = attr.fields().get(DTYPE) == bfloat16.NAME
+    is_narrow = attr.fields().get(DTYPE) == bfloat16.BFLOAT16_NAME
     narrow = bfloat16.foreign_among(arrays.values()) if is_narrow else None
     shapes = [shape for _, shape in form.results]
     restore_axis = form.behind
@@ -239,7 +239,10 @@ def _arrays(
     common = _common(weak) if floating else np.dtype(np.float64)
     if bfloat16.is_foreign(common):
         known = schema.known_fields().get(DTYPE)
-        return arrays, bfloat16.NAME if known is not None and bfloat16.NAME in known.dtypes else "float32"
+        return (
+            arrays,
+            bfloat16.BFLOAT16_NAME if known is not None and bfloat16.BFLOAT16_NAME in known.dtypes else "float32",
+        )
     return arrays, "float32" if common in (np.dtype(np.float16), np.dtype(np.float32)) else "float64"
 
 

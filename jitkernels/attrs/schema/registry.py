@@ -329,9 +329,9 @@ def _load_plugins() -> None:
     One that fails is one warning and leaves nothing registered: half of a package could compute anything.
     """
     with build_lock:
-        if plugins.GROUP in _discovered:
+        if plugins.ENTRY_POINT_GROUP in _discovered:
             return
-        _discovered.add(plugins.GROUP)
+        _discovered.add(plugins.ENTRY_POINT_GROUP)
         entry_points = plugins.installed()
         if not entry_points:
             return

@@ -16,7 +16,7 @@ from jitkernels.errors import ArgumentError, ArgumentTypeError, WorkspaceError, 
 if TYPE_CHECKING:
     from jitkernels.attrs.schema.base import KernelAttr
 
-MOST_DIMENSIONS = 64
+MAX_NUMPY_DIMENSIONS = 64
 """The most dimensions of a NumPy array."""
 
 
@@ -71,9 +71,9 @@ def requested_shape(kernel: str, shape: Any) -> tuple[int, ...]:
     for extent in extents:
         if isinstance(extent, bool) or not isinstance(extent, int | np.integer):
             raise ArgumentTypeError(f"{kernel}: shape: expected an int or a tuple of ints, got {shown(shape)}")
-        if extent < 0 or len(extents) > MOST_DIMENSIONS:
+        if extent < 0 or len(extents) > MAX_NUMPY_DIMENSIONS:
             raise ArgumentError(
-                f"{kernel}: shape: expected at most {MOST_DIMENSIONS} ints of 0 or more, got {shown(shape)}"
+                f"{kernel}: shape: expected at most {MAX_NUMPY_DIMENSIONS} ints of 0 or more, got {shown(shape)}"
             )
         result.append(int(extent))
     most_bytes = 8 * math.prod(max(extent, 1) for extent in result)
@@ -208,7 +208,7 @@ def flat(
         array = array.swapaxes(-1, -2)
     if array.size != math.prod(declared.shape):
         return np.empty(declared.shape, declared.numpy)  # all results are empty, so it is never read
-    if declared.dtype == bfloat16.NAME:
+    if declared.dtype == bfloat16.BFLOAT16_NAME:
         array = array.view(np.uint16) if bfloat16.is_foreign(array.dtype) else bfloat16.stored(array)
     if array.dtype == declared.numpy and array.flags.c_contiguous and array.flags.aligned:
         return array.reshape(declared.shape)

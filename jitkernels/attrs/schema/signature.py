@@ -229,15 +229,17 @@ class Array:
 
     def takes(self, dtype: "np.dtype[Any]") -> bool:
         """Whether arrays of `dtype` can be passed; another package's bfloat16 has the same bits as ours."""
-        return dtype == self.numpy or (self.dtype == bfloat16.NAME and bfloat16.is_foreign(dtype))
+        return dtype == self.numpy or (self.dtype == bfloat16.BFLOAT16_NAME and bfloat16.is_foreign(dtype))
 
     def numbers(self, array: AnyArray) -> AnyArray:
         """The values of an array, bfloat16 decoded to float32."""
-        return bfloat16.numbers(array) if self.dtype == bfloat16.NAME else array
+        return bfloat16.numbers(array) if self.dtype == bfloat16.BFLOAT16_NAME else array
 
     def stored(self, values: Any) -> AnyArray:
         """An array of this dtype with the values rounded to nearest."""
-        return bfloat16.stored(values) if self.dtype == bfloat16.NAME else np.asarray(values).astype(self.dtype)
+        return (
+            bfloat16.stored(values) if self.dtype == bfloat16.BFLOAT16_NAME else np.asarray(values).astype(self.dtype)
+        )
 
     def describe(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
@@ -285,7 +287,7 @@ class Signature:
 
     def through_numbers(self, function: Callable[..., None], arrays: Sequence[AnyArray]) -> None:
         """Call a function of NumPy arrays; it sees bfloat16, which NumPy lacks, as float32."""
-        narrow = [array.dtype == bfloat16.NAME for array in self.arrays]
+        narrow = [array.dtype == bfloat16.BFLOAT16_NAME for array in self.arrays]
         values = [p.numbers(a) for p, a in zip(self.arrays, arrays, strict=True)] if any(narrow) else arrays
         function(*self.as_declared(values))
         for parameter, is_narrow, array, numbers in zip(self.arrays, narrow, arrays, values, strict=True):

@@ -16,7 +16,7 @@ from jitkernels.tuning.timer import Timing
 
 EXPONENTS = tuple(range(3, 25))
 LIMITS = {"first": 0.8, "further": 0.35}
-AGAIN = 2
+EXTRA_PROCESSES = 2
 """Additional processes, each with an empty cache, if a call takes longer than promised."""
 
 
@@ -41,7 +41,7 @@ def first_call(settings: Settings) -> Iterator[Line]:
         starts = range(len(names)) if settings.tag == "full" else [number % len(names)]
         for start in starts:
             order = names[start:] + names[:start]
-            measurements = _in_fresh_processes(order, exponent, 0 if settings.is_tiny else AGAIN)
+            measurements = _in_fresh_processes(order, exponent, 0 if settings.is_tiny else EXTRA_PROCESSES)
             for name, (first, again) in measurements.items():
                 times = {"first call": first, "computation": again, "beyond": _beyond(first, again)}
                 timings = {key: Timing(seconds, 0.0) for key, seconds in times.items()}

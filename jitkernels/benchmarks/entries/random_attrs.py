@@ -10,14 +10,14 @@ import numpy as np
 
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.benchmarks import table
-from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.suite import TINY_TAG, Line, Settings, Verdict, benchmark
 from jitkernels.errors import AttrError
 
-COUNT = {TINY: 1, "ci": 60, "full": 500}
+COUNT = {TINY_TAG: 1, "ci": 60, "full": 500}
 """Attrs over all requested schemas, at least one of each."""
 MEDIAN, LATE = 0.02, 0.10
-MOST_BYTES, MOST_OPERATIONS = 1 << 26, 5e8
-SEED = 20
+MAX_ATTR_BYTES, MAX_ATTR_OPERATIONS = 1 << 26, 5e8
+ATTRS_SEED = 20
 Draw = Callable[[np.random.Generator], Any]
 
 
@@ -52,7 +52,7 @@ def _faults(lines: Sequence[Line]) -> Iterator[str]:
 @benchmark("random-attrs", verdict=verdict, against="refer")
 def random_attrs(settings: Settings) -> Iterator[Line]:
     """60 attrs (tag full: 500) outside the sweeps, drawn evenly from the schemas: selection, regret."""
-    generator = np.random.default_rng(SEED)
+    generator = np.random.default_rng(ATTRS_SEED)
     count, schema_count = COUNT[settings.tag], len(settings.schemas)
     for number, schema in enumerate(settings.schemas):
         share = count * (number + 1) // schema_count - count * number // schema_count
@@ -77,7 +77,7 @@ def attrs_between(schema: type[KernelAttr], count: int, generator: np.random.Gen
         except AttrError:
             continue
         size = sum(array.nbytes for array in attr.signature().arrays)
-        if attr not in known and size <= MOST_BYTES and attr.operations() <= MOST_OPERATIONS:
+        if attr not in known and size <= MAX_ATTR_BYTES and attr.operations() <= MAX_ATTR_OPERATIONS:
             drawn[attr] = None
     return list(drawn)
 

@@ -46,7 +46,7 @@ class Peer:
     def bound(self, attr: KernelAttr, *arrays: AnyArray) -> Bound | None:
         """Return the call for these arrays; NumPy, which has no bfloat16, gets float32, and its result is rounded."""
         parameters = attr.signature().arrays
-        if self.narrow or all(parameter.dtype != bfloat16.NAME for parameter in parameters):
+        if self.narrow or all(parameter.dtype != bfloat16.BFLOAT16_NAME for parameter in parameters):
             return self.function(attr, *arrays)
         if self.name != "numpy":
             return None
@@ -54,7 +54,7 @@ class Peer:
         results = [
             (wide, array)
             for argument, wide, array in zip(parameters, held, arrays, strict=True)
-            if argument.output and argument.dtype == bfloat16.NAME
+            if argument.output and argument.dtype == bfloat16.BFLOAT16_NAME
         ]
         call = self.function(attr, *held)
         return None if call is None else partial(_rounded, call, results)
@@ -130,7 +130,7 @@ def has_equivalent(attr_class: type[KernelAttr]) -> bool:
 
 
 def equivalent_of(attr_class: type[KernelAttr]) -> Callable[..., Any] | None:
-    """Return NumPy's equivalent of a schema's everyday function, by default the reference; None if there is no such one.
+    """Return NumPy's equivalent of a schema's everyday function, by default the reference; None without one.
 
     The reference is called behind bindings in Python, so its time is no measure: see `has_equivalent`.
     """
@@ -142,8 +142,8 @@ def equivalent_of(attr_class: type[KernelAttr]) -> Callable[..., Any] | None:
 def ordinary_calls_of(attr_class: type[KernelAttr], elements: int) -> list[OrdinaryCall]:
     """Return the ordinary calls of a schema for about `elements` elements, in separate arrays.
 
-    After the schema's own calls, or else those that follow from its arrays, comes its simplest one again, in all layouts
-    and forms of arrays.
+    After the schema's own calls, or else those that follow from its arrays, comes its simplest one again, in all
+    layouts and forms of arrays.
     """
     _import_family(attr_class)
     calls: list[OrdinaryCall] = []

@@ -1,7 +1,7 @@
-"""What a row is compared with unless its family has a module here: its own NumPy reference.
+"""What a schema is compared with unless its family has a module here: its own NumPy reference.
 
 The reference is the NumPy peer, the equivalent calls it behind the bindings of the everyday function, and the ordinary
-calls follow from the arrays that the row declares.
+calls follow from the arrays that the schema declares.
 """
 
 import math
@@ -30,7 +30,7 @@ class _ByReference(Everyday):
     __slots__ = ()
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
-        self.row, self._signature, self._table = attr_class, attr_class.parameters(), None
+        self.schema, self._signature, self._table = attr_class, attr_class.parameters(), None
         self.name = attr_class.kernel_type.name.lower()
 
     def _compute(self, call: BoundCall, arrays: Sequence[AnyArray]) -> None:
@@ -38,12 +38,12 @@ class _ByReference(Everyday):
 
 
 def reference_equivalent(attr_class: type[KernelAttr]) -> Callable[..., Any]:
-    """Return the reference as a function that takes what the row's everyday function takes."""
+    """Return the reference as a function that takes what the schema's everyday function takes."""
     return _ByReference(attr_class).call
 
 
 def reference_calls(attr_class: type[KernelAttr], elements: int) -> Iterator[OrdinaryCall]:
-    """Yield calls with the arrays of the attr in the row's sweep that is nearest to `elements` elements."""
+    """Yield calls with the arrays of the attr in the schema's sweep that is nearest to `elements` elements."""
     attr = _nearest(attr_class, elements)
     if attr is None:
         return

@@ -20,8 +20,8 @@ from jitkernels.core.hashing import sha256
 from jitkernels.errors import BuildError
 
 Function = Callable[..., Any]
-NAME = "@NAME"
-COUNT = "\N{SECTION SIGN}"
+SYMBOL_PLACEHOLDER = "@NAME"
+LANES_PLACEHOLDER = "\N{SECTION SIGN}"
 """The placeholder for the number of lanes in texts that are the same for any."""
 
 
@@ -29,7 +29,7 @@ class Lanes(int):
     """A number of lanes that formats as a placeholder."""
 
     def __format__(self, form: str) -> str:
-        return COUNT
+        return LANES_PLACEHOLDER
 
 
 @dataclass
@@ -77,20 +77,20 @@ class Definition:
         self.declared[symbol] = definition
 
     def define(self, title: str, text: str) -> None:
-        """Set the text, in which NAME stands for the symbol.
+        """Set the text, in which SYMBOL_PLACEHOLDER stands for the symbol.
 
         The symbol is a hash of the content, so that it means one thing in every process: the text of a module is its
         cache key. It is private, as the loader would resolve internal symbols of other modules to it.
         """
         if self.most_lanes:
             self.any_lanes = text, self.declared
-        text = text.replace(COUNT, str(self.lanes))
+        text = text.replace(LANES_PLACEHOLDER, str(self.lanes))
         self.declared = {
-            symbol.replace(COUNT, str(self.lanes)): declaration.replace(COUNT, str(self.lanes))
+            symbol.replace(LANES_PLACEHOLDER, str(self.lanes)): declaration.replace(LANES_PLACEHOLDER, str(self.lanes))
             for symbol, declaration in self.declared.items()
         }
         self.symbol = f'@"{title}.{sha256(text.encode()).hexdigest()[:12]}"'
-        self.text = text.replace(NAME, self.symbol, 1)
+        self.text = text.replace(SYMBOL_PLACEHOLDER, self.symbol, 1)
         self.declaration = f"declare {self.text[: self.text.index(')') + 1].removeprefix('define private ')}"
 
     def vector_loop(self, lanes: int, *, masked: bool = False) -> str:
@@ -213,7 +213,8 @@ def _translated(
     inlining = "noinline" if definition.is_alone else "alwaysinline"
     returned = register(definition.result, lanes)
     definition.define(
-        function.__code__.co_name, f"define private {returned} {NAME}({head}) {inlining} nounwind {{\n{body}\n}}"
+        function.__code__.co_name,
+        f"define private {returned} {SYMBOL_PLACEHOLDER}({head}) {inlining} nounwind {{\n{body}\n}}",
     )
     return definition
 
@@ -229,8 +230,8 @@ def _in_memory(function: Function, kinds: tuple[Type, ...], lanes: int, callers:
     made = known[key] = Definition(some, result=inside.result, needed={inside.symbol: inside}, is_alone=True)
     if some == 1:
         made.declare("llvm.cttz.i64", "i64", ["i64", "i1"])
-        text = masked_outlined_calls.each(NAME, inside.symbol, kinds, made.result)
+        text = masked_outlined_calls.each(SYMBOL_PLACEHOLDER, inside.symbol, kinds, made.result)
     else:
-        text = masked_outlined_calls.in_vectors(NAME, inside.symbol, kinds, made.result, some)
+        text = masked_outlined_calls.in_vectors(SYMBOL_PLACEHOLDER, inside.symbol, kinds, made.result, some)
     made.define(f"{function.__code__.co_name}.in_memory", text)
     return made

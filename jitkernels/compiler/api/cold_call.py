@@ -76,7 +76,7 @@ class ColdCalls:
             self._links.enter_plain(self.__wrapped__, args, kwargs, out, most, specialization)
             return self._plain(args, kwargs, out)
         if self._link(specialization, call) or specialization.link_requested_symbols():
-            self._entries.note(python_call_stats.FIRST)
+            self._entries.note(python_call_stats.FIRST_CALLS)
             linked: Any = self  # the new link precedes this function in the chain, and serves the call
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
         self._entries.note(specialization.entry_reason or python_call_stats.OTHERS)

@@ -40,7 +40,7 @@ CONFIGS: tuple[Mapping[str, Any], ...] = (
 """The first and the last one are tried however short the time is."""
 STEPS = (1, 2, 4)
 """Unroll factors of a nest that are tried."""
-SECONDS = 1.0
+DEFAULT_TUNE_SECONDS = 1.0
 PROFILED = 3
 """Calls that measure where the time goes."""
 
@@ -48,7 +48,7 @@ PROFILED = 3
 def tune(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Explanation, ...]:
     """The implementation of `JitFunction.tune`."""
     takes_seconds = compiled._signature.takes("seconds")
-    seconds = SECONDS if takes_seconds else kwargs.pop("seconds", SECONDS)
+    seconds = DEFAULT_TUNE_SECONDS if takes_seconds else kwargs.pop("seconds", DEFAULT_TUNE_SECONDS)
     calls = _profiled(compiled) if not (args or kwargs) else []
     try:
         if not calls:

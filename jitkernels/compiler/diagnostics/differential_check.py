@@ -10,7 +10,7 @@ from jitkernels.compiler.diagnostics.error_analysis import ErrorBound
 from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.errors import DifferenceError
 
-MARGIN = 2.0
+ERROR_BOUND_FACTOR = 2.0
 """Multiples of the error bound above which a difference is a mistake; the bounds are estimates."""
 
 
@@ -48,7 +48,7 @@ def difference(got: Any, right: Any, error_bound: ErrorBound) -> str:
     with np.errstate(all="ignore"):
         distance = np.abs(got.astype("f8") - right.astype("f8"))
         distance = np.where(is_equal, 0.0, np.where(np.isnan(distance), np.inf, distance))
-    allowed = np.zeros(()) if error_bound is None else MARGIN * error_bound
+    allowed = np.zeros(()) if error_bound is None else ERROR_BOUND_FACTOR * error_bound
     wrong = ~is_equal & ~(distance <= allowed)
     if not wrong.any():
         return ""

@@ -9,7 +9,7 @@ from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.errors import NotUsableError
 
-WIDTH, HEIGHT, GAP, MARGIN, CHARACTER = 24, 30, 26, 16, 7.2
+WIDTH, HEIGHT, GAP, MARGIN_PIXELS, CHARACTER = 24, 30, 26, 16, 7.2
 COLOURS = {
     "loop nest": "#e3f0e3", "kernel": "#e3f0e3", "product": "#e3e8f5", "NumPy": "#f7ead7", "loop": "#f0e3ee",
     "branch": "#f0e3ee", "": "none",
@@ -39,20 +39,20 @@ class Drawing:
 
     def _repr_svg_(self) -> str:
         self._positions, self._boxes = {}, []
-        bottom = self._row(list(self._graph.inputs), MARGIN)
+        bottom = self._row(list(self._graph.inputs), MARGIN_PIXELS)
         for number, group in enumerate(self._groups, 1):
             bottom = self._box(number, group, bottom)
         width = (
             max([x + w for x, _, w in self._positions.values()] + [x + w for _, x, _, w, _ in self._boxes] + [200])
-            + MARGIN
+            + MARGIN_PIXELS
         )
         return "\n".join(
             [
-                f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{bottom + MARGIN:.0f}"',
+                f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{bottom + MARGIN_PIXELS:.0f}"',
                 'font-family="sans-serif" font-size="12">',
                 '<defs><marker id="to" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"',
                 'orient="auto"><path d="M0 0L8 4L0 8z" fill="#666"/></marker></defs>',
-                f'<rect width="{width:.0f}" height="{bottom + MARGIN:.0f}" fill="white"/>',
+                f'<rect width="{width:.0f}" height="{bottom + MARGIN_PIXELS:.0f}" fill="white"/>',
                 *self._drawn_boxes(),
                 *self._edges(),
                 *self._nodes(),
@@ -66,7 +66,7 @@ class Drawing:
             return f"{name or 'constant'}: {described(node)}"
         return f"{label(node)} = {name}: {described(node)}" if name else label(node)
 
-    def _row(self, nodes: Sequence[Node], top: float, left: float = MARGIN) -> float:
+    def _row(self, nodes: Sequence[Node], top: float, left: float = MARGIN_PIXELS) -> float:
         """Lay out nodes side by side; return the top of the next row."""
         for node in nodes:
             width = len(self._text(node)) * CHARACTER + WIDTH
@@ -84,13 +84,13 @@ class Drawing:
         start, where = top, top + 22
         for rank in range(max(ranks.values(), default=0) + 1):
             row = [node for node in group.nodes if ranks[id(node)] == rank]
-            where = self._row(row, where, 2 * MARGIN)
+            where = self._row(row, where, 2 * MARGIN_PIXELS)
         for node in group.writes:  # an updated argument or slice of an array: the last operation writes it
             if id(node) not in self._positions and group.nodes:
                 self._positions[id(node)] = self._positions[id(group.nodes[-1])]
         width = max([self._positions[key][0] + self._positions[key][2] for key in inside], default=100.0)
         title = f"{number} {group.kind}"
-        self._boxes.append((title, MARGIN, start, width, where - start - 10))
+        self._boxes.append((title, MARGIN_PIXELS, start, width, where - start - 10))
         return where + 8
 
     def _drawn_boxes(self) -> Iterator[str]:

@@ -26,7 +26,7 @@ from jitkernels.compiler.schedule.update_in_place import memory_of
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.runtime import fp_status, vectorcall
 
-EXACT = 2**53
+MAX_EXACT_DOUBLE = 2**53
 """Largest int below which all ints are exact as doubles."""
 NEVER = 2**62
 """A work limit that no call reaches: code that calls Python must hold the GIL."""
@@ -156,7 +156,7 @@ def _is_comparable(bound: call_abi.Bound, value: Any) -> bool:
         return type(bound.bound) is int and bound.bound in INT64
     if not isinstance(value, float | np.floating):
         return False
-    return type(bound.bound) is float or (type(bound.bound) is int and abs(bound.bound) <= EXACT)
+    return type(bound.bound) is float or (type(bound.bound) is int and abs(bound.bound) <= MAX_EXACT_DOUBLE)
 
 
 def emit_entry(program: CompiledProgram, interface: EntryInterface) -> EntrySource | None:

@@ -156,7 +156,7 @@ class ResultAllocation(ResultObjects):
             made = f"PyArray_NewFromDescr(ptr @jk_ndarray, {given}, ptr null, i32 0, ptr null)"
         else:
             made = (
-                f"{workspace_allocator.EMPTY}(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, "
+                f"{workspace_allocator.EMPTY_ARRAY}(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, "
                 f"i32 {int(result.fortran)})"
             )
         array = self.new(f"call ptr @{made}")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.codegen.source_protocol import External, Source, symbol_of
 
 
@@ -43,7 +43,7 @@ def entry_source(name: str, segment: Source, slots: FrameSlots) -> IRSource:
         put(word, f"i64 {value}")
     symbol = symbol_of(segment)
     body = "\n".join(lines)
-    text = f"""{STRAIGHT}declare i64 @{symbol}(ptr)
+    text = f"""{LIGHT_PIPELINE}declare i64 @{symbol}(ptr)
 define i32 @entry(ptr %inputs, ptr %outputs, ptr %weights, ptr %arena) nounwind {{
 {body}
   %status = call i64 @{symbol}(ptr %frame)

@@ -14,7 +14,7 @@ from jitkernels.runtime.cffi_library import function_at, pointer_to, pointers_to
 from jitkernels.runtime.loading.elf_loader import load_object
 
 OUT_OF_BOUNDS = 2
-RUN = "int32_t(*)(const void *const *, void *const *, const void *, void *)"
+RUN_TYPE = "int32_t(*)(const void *const *, void *const *, const void *, void *)"
 """The function type that the header of a bundle declares."""
 
 
@@ -53,7 +53,7 @@ class Bundle:
         if placed is None:
             raise BundleError(f"{folder}: the object file is for another system")
         self._placed = placed
-        self._run = function_at(placed.address, RUN)
+        self._run = function_at(placed.address, RUN_TYPE)
 
     def __repr__(self) -> str:
         inputs = ", ".join(map(str, self.about.inputs))

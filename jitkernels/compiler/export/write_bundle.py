@@ -56,7 +56,9 @@ def write(
         outputs=tuple(tensor for _, tensor in outputs),
         weights=tensors,
         written=tuple(
-            label for node, (label, _, _) in zip(program.graph.inputs, labelled_inputs, strict=True) if id(node) in changed
+            label
+            for node, (label, _, _) in zip(program.graph.inputs, labelled_inputs, strict=True)
+            if id(node) in changed
         ),
         arena_bytes=-(-arena_bytes // CACHE_LINE_BYTES) * CACHE_LINE_BYTES,
         target=host.name,

@@ -18,7 +18,7 @@ INNER = 64
 """The first loop of inlined reductions; loops below it are the dimensions of a root."""
 ANYWHERE = -2
 """The loop of a data-dependent index."""
-MOVING = frozenset({"view", "reduce", "gather", "placed"})
+REMAPPING = frozenset({"view", "reduce", "gather", "placed"})
 """Operations whose operands have another access map than the node; all others broadcast them."""
 
 
@@ -60,7 +60,7 @@ def operand_access_map(node: Node, number: int, index_map: IndexMap) -> IndexMap
     operand, shape = node.inputs[number], node.shape
     operand_shape = operand.shape
     if (
-        node.operation not in MOVING
+        node.operation not in REMAPPING
         and len(shape) == len(operand_shape)
         and all(map(operator.is_, operand_shape, shape))
     ):

@@ -13,7 +13,7 @@ from jitkernels.compiler.codegen.control_flow.region_emitter import FlowEmitter
 from jitkernels.compiler.codegen.control_flow.scalar_emitter import FlowFunction
 from jitkernels.compiler.codegen.core import module_text, parallel_region, swap_buffers
 from jitkernels.compiler.codegen.core.cycle_counter import Clock
-from jitkernels.compiler.codegen.core.fma_contraction import FUSED, uncontract_differences, uncontract_products
+from jitkernels.compiler.codegen.core.fma_contraction import CONTRACT_FLAG, uncontract_differences, uncontract_products
 from jitkernels.compiler.codegen.core.fp_special_guards import GuardedLibrary
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.codegen.core.module_text import RequiredCode
@@ -155,9 +155,9 @@ class SegmentBuilder:
         emitter = FlowEmitter(self.arrays, function, flow, name)
         self.flows.append(uncontract_products(self.library, emitter.text(), all_products=True))
         if emitter.swaps:
-            self._add_helper(swap_buffers.TEXT)
+            self._add_helper(swap_buffers.SWAP_IR)
         if emitter.countdown or emitter.shares:
-            self._add_helper(signal_polls.TEXT, c_api.signals)
+            self._add_helper(signal_polls.SIGNAL_POLL_IR, c_api.signals)
         if emitter.shares:
             self._add_helper(parallel_loop.TEXT, parallel_loop.externals)
         self.calls.append(SegmentCall(name, None, work_of(flow.node), bails_out=True, clock=self._clock(flow)))
@@ -180,7 +180,7 @@ class SegmentBuilder:
         )
         text = module_text.segment_text(parts, self.program.symbols, self._overlap(), parallel=parallel)
         if abs(self.program.config.opt_level) < 2:  # round every product before the addition, as NumPy does
-            text = text.replace(FUSED, " ")
+            text = text.replace(CONTRACT_FLAG, " ")
         kernels = [*self.kernels, *(check for check, _ in self.required_code.values())]
         externals = *module_text.externals(self.library, parallel=parallel), *dict.fromkeys(kernels)
         if self.emitted is not None:
@@ -190,7 +190,7 @@ class SegmentBuilder:
             "fused", text, 64, externals, is_whole=flow_count > 0, unrolls=flow_count <= MOST_UNROLLED
         )
         work = sum((call.work for call in self.calls), 0)
-        polls = signal_polls.TEXT in self.flows or self.calls_python
+        polls = signal_polls.SIGNAL_POLL_IR in self.flows or self.calls_python
         return Segment([*nests], source, work, self.program.config.cache, polls, self.calls_python)
 
     def _overlap(self) -> parallel_region.Overlap:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.core import cpu_target
 from jitkernels.core.atomic_files import warn_once
 from jitkernels.dispatch.native import dispatcher_modules
@@ -155,7 +155,7 @@ def _pattern_address(pattern: Pattern) -> int:
     if reason_for_slow_path() is not None:
         return 0
     text = pattern_text(pattern)
-    source = IRSource("call", f"{STRAIGHT}{text}", c_api.externals())
+    source = IRSource("call", f"{LIGHT_PIPELINE}{text}", c_api.externals())
     return loader.address_of(source) if loader.is_loadable(source) else 0
 
 

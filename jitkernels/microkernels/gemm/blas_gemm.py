@@ -14,7 +14,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart, Operands
 
-ROW_MAJOR, PLAIN, TRANSPOSED = 101, 111, 112
+ROW_MAJOR, NOT_TRANSPOSED, TRANSPOSED = 101, 111, 112
 HALF_MIN_BLAS_EXTENT = 32
 """Half of the least number of rows or columns of C per thread."""
 MIN_PARALLEL_MULTIPLY_ADDS = 128**3
@@ -61,7 +61,7 @@ def gemm_kernel(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: b
     one, beta = number(1), number(attr.beta)
     trans_a, trans_b = attr.trans_a, attr.trans_b
     by_rows = not parallel or attr.m >= attr.n
-    turn_a, turn_b = TRANSPOSED if trans_a else PLAIN, TRANSPOSED if trans_b else PLAIN
+    turn_a, turn_b = TRANSPOSED if trans_a else NOT_TRANSPOSED, TRANSPOSED if trans_b else NOT_TRANSPOSED
 
     def body(operands: Operands, m: int, n: int, k: int, begin: int, end: int) -> Any:
         if m == 0 or n == 0:

@@ -15,7 +15,7 @@ MAX_INT32_STEPS = 1 << 16
 """Steps along k whose sum fits into 32 bits for all operands; the overflow of a longer sum is undefined."""
 ZERO = 64
 """Zero bytes at the start of the workspace: the result offset that libraries read. What follows stays aligned."""
-DEPTH, FIRST, SECOND = 4099, 255, 127
+EXACTNESS_DEPTH, EXACTNESS_A, EXACTNESS_B = 4099, 255, 127
 """Operands of the exactness test: float32 cannot represent the sum, and pairs of products overflow 16 bits."""
 
 
@@ -33,9 +33,13 @@ def is_exact(product: Callable[[int, int, int, int], object]) -> bool:
 
     Without VNNI libraries add pairs of products in 16 bits, where large products overflow.
     """
-    a, b, c = np.full(DEPTH, FIRST, np.uint8), np.full(DEPTH, SECOND, np.int8), np.zeros(1, np.int32)
-    product(a.ctypes.data, b.ctypes.data, c.ctypes.data, DEPTH)
-    return int(c[0]) == DEPTH * FIRST * SECOND
+    a, b, c = (
+        np.full(EXACTNESS_DEPTH, EXACTNESS_A, np.uint8),
+        np.full(EXACTNESS_DEPTH, EXACTNESS_B, np.int8),
+        np.zeros(1, np.int32),
+    )
+    product(a.ctypes.data, b.ctypes.data, c.ctypes.data, EXACTNESS_DEPTH)
+    return int(c[0]) == EXACTNESS_DEPTH * EXACTNESS_A * EXACTNESS_B
 
 
 def int8_nest(

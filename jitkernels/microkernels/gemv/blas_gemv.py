@@ -8,7 +8,7 @@ from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.attrs.schema.registry import Variant
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
-from jitkernels.microkernels.gemm.blas_gemm import HALF_MIN_BLAS_EXTENT, PLAIN, ROW_MAJOR, TRANSPOSED
+from jitkernels.microkernels.gemm.blas_gemm import HALF_MIN_BLAS_EXTENT, NOT_TRANSPOSED, ROW_MAJOR, TRANSPOSED
 
 MIN_PARALLEL_ELEMENTS = 1 << 17
 """A matrix of fewer elements ends before a second thread has helped."""
@@ -40,7 +40,8 @@ def gemv_kernel(attr: GEMVAttr, gemv: Any, enter: Any, leave: Any, parallel: boo
             )  # fmt: skip
         else:
             gemv(
-                ROW_MAJOR, PLAIN, end - begin, n, one, offset(a, begin * n), n, x, 1, beta, offset(y, begin), 1,
+                ROW_MAJOR, NOT_TRANSPOSED, end - begin, n, one, offset(a, begin * n), n, x, 1, beta,
+                offset(y, begin), 1,
             )  # fmt: skip
         leave(token)
 

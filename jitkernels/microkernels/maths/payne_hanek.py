@@ -20,7 +20,7 @@ DIGITS = int(
     16,
 )
 """Digits of 2 / pi behind the binary point, as one integer."""
-COUNT = 1216
+TWO_OVER_PI_BITS = 1216
 
 
 def parts_of(scale: int, top: int, widths: tuple[int, ...]) -> tuple[np.float64, ...]:
@@ -28,7 +28,7 @@ def parts_of(scale: int, top: int, widths: tuple[int, ...]) -> tuple[np.float64,
     parts, below = [], top
     for width in widths:
         below -= width
-        digits = DIGITS >> COUNT - scale + below & (1 << width) - 1
+        digits = DIGITS >> TWO_OVER_PI_BITS - scale + below & (1 << width) - 1
         parts.append(np.float64(digits * 2.0**below))
     return tuple(parts)
 

@@ -14,7 +14,7 @@ from jitkernels.microkernels.maths.blocked_summation import part_length
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, distance, plus, times, two_sum_error
 from jitkernels.microkernels.reduction.simd_row_sum import MAX_PLAIN_ROW, row_squares, row_sum
 
-SPREAD = 16.0
+MAX_MEAN_TO_VARIANCE = 16.0
 """A mean whose square exceeds so many variances is corrected: its rounding would show in the result."""
 
 
@@ -56,7 +56,7 @@ def careful_moments(dtype: str) -> Any:
     """Return the function ``(x, first, n, eps)`` for rows on which `moments` bails out."""
     number = np.dtype(dtype).type
     limits, sums = LIMITS[dtype], sums_about(dtype)
-    zero, one, spread = number(0), number(1), number(SPREAD)
+    zero, one, spread = number(0), number(1), number(MAX_MEAN_TO_VARIANCE)
     smallest, largest, near = number(limits.smallest), number(limits.largest), number(limits.smallest**0.5)
     tiny = np.finfo(dtype).tiny
     up, down = number(limits.unit), number(1 / limits.unit)
@@ -109,7 +109,7 @@ def moments(dtype: str, width: int, measures_with_care: Any) -> Any:
     """Return the function ``(x, n, eps)`` in vectors of `width` bytes, which bails out to `careful_moments`."""
     number = np.dtype(dtype).type
     limits = LIMITS[dtype]
-    one, spread = number(1), number(SPREAD)
+    one, spread = number(1), number(MAX_MEAN_TO_VARIANCE)
     smallest, largest = number(limits.smallest), number(limits.largest)
     sum_of, squares_of = row_sum(dtype, width), row_squares(dtype, width)
 

@@ -16,7 +16,7 @@ from jitkernels.microkernels.tuning_space import STREAM_CANDIDATE_BYTES
 
 MAX_PREFETCHED_ROW_BYTES = 1 << 16
 """Rows of up to so many bytes: the next row is prefetched into the second-level cache while results are written."""
-FIRST, LAST = 1, 2
+FIRST_ROW, LAST_ROW = 1, 2
 """Flags `sides` of contiguous rows: the first has no row before it, the last has none behind it."""
 ARRAYS, NUMBERS = "arrays", "numbers"
 """Kinds of scale and bias: arrays as long as the row, or scalars."""
@@ -41,7 +41,7 @@ def streaming_results(dtype: str, vector_bytes: int, affine: str = "") -> IRFunc
     For channels: ``(x, next, mean, factor, bias, y, n, line, sides)``, and the same without bias; for copies ``(x,
     next, y, n, line, sides)``. `next` is the address of the next input, which is prefetched. `line` is scratch of one
     cache line, for the line in which one row ends and the next begins: partial stores to it would stall on the read of
-    that line. `sides`: FIRST, LAST or their sum, or 0 for a row between two others.
+    that line. `sides`: FIRST_ROW, LAST_ROW or their sum, or 0 for a row between two others.
     """
     return _Results(dtype, vector_bytes, affine).function()
 
@@ -307,7 +307,7 @@ def _bounds(vector: _Vector) -> str:
   %is.first = trunc i64 %sides to i1
   %takes.on = xor i1 %is.first, true
   %continues = and i1 %is.long, %takes.on
-  %is.last = icmp sge i64 %sides, {LAST}
+  %is.last = icmp sge i64 %sides, {LAST_ROW}
   %goes.on = xor i1 %is.last, true
   %leaves = and i1 %is.long, %goes.on
   %missing = sub nsw i64 {CACHE_LINE_BYTES // vector.size}, %first

@@ -17,7 +17,7 @@ from jitkernels.microkernels.gemm.gemm_heuristics import blocking
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.microkernels.gemm.packed_panels import Blocking
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
-from jitkernels.microkernels.weight_only_quant.dequant_dot import COLUMNS as UNPACKED
+from jitkernels.microkernels.weight_only_quant.dequant_dot import DOT_COLUMNS as UNPACKED
 from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns, unpacking
 from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
 

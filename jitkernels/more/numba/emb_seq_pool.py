@@ -8,7 +8,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.gen.emb_seq_pool import check
 from jitkernels.more.numba.numba_kernel import RowArguments, larger, numba_kernel, real, threads_along, usable
 
-ROWS = 16
+SUMMED_ROWS = 16
 """Rows that are added up before they are joined to the sum of a column."""
 
 
@@ -29,9 +29,9 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> RangeKernel:
                     for i in range(1, sizes.idx_h):
                         total = larger(total, table[ids[i * sizes.idx_w + s] * sizes.table_w + j])
                 else:
-                    for first in range(0, sizes.idx_h, ROWS):
+                    for first in range(0, sizes.idx_h, SUMMED_ROWS):
                         part = real(0)
-                        for i in range(first, min(first + ROWS, sizes.idx_h)):
+                        for i in range(first, min(first + SUMMED_ROWS, sizes.idx_h)):
                             part += table[ids[i * sizes.idx_w + s] * sizes.table_w + j]
                         whole = total + part
                         added = whole - total

@@ -10,7 +10,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.more.numba.numba_kernel import larger, numba_kernel, real, threads_along, usable
 
 float64 = np.float64
-ROWS = 16
+SUMMED_ROWS = 16
 """Rows that are added up before they are joined to the sum of a column."""
 
 
@@ -33,9 +33,9 @@ def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> RangeKernel:
             divisor = float64(h) ** 0.5
         for j in range(begin, end):
             total, lost = real(0), real(0)
-            for first in range(0, h, ROWS):
+            for first in range(0, h, SUMMED_ROWS):
                 part = real(0)
-                for i in range(first, min(first + ROWS, h)):
+                for i in range(first, min(first + SUMMED_ROWS, h)):
                     part += x[i * w + j]
                 whole = total + part
                 added = whole - total

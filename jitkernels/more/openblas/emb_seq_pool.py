@@ -13,7 +13,7 @@ from jitkernels.microkernels.chunking import grain, threads
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, block_joining, block_settling, workspace_of
 from jitkernels.more.openblas.library import external, one_thread, reason_against
 
-ROWS = 33
+SEQUENTIAL_ROWS = 33
 """Rows per block, which are added sequentially."""
 
 
@@ -46,7 +46,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> RangeKernel:
                 for j in range(table_w):
                     result[j] = zero
                 continue
-            rows, columns = (idx_h, table_w) if idx_h <= ROWS else (ROWS, most)
+            rows, columns = (idx_h, table_w) if idx_h <= SEQUENTIAL_ROWS else (SEQUENTIAL_ROWS, most)
             for left in range(0, table_w, columns):
                 count = min(columns, table_w - left)
                 part = offset(result, left)

@@ -17,7 +17,7 @@ from jitkernels.runtime.loading.code_memory import Pages
 from jitkernels.runtime.loading.elf_relocations import AARCH64, JUMPS, KINDS, REACH, SLOT_BYTES, X86_64, Kind
 
 HERE = {"x86_64": X86_64, "amd64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}
-RELOCATIONS, SYMBOLS, EMPTY = 4, 2, 8
+RELOCATIONS, SYMBOLS, SHT_NOBITS = 4, 2, 8
 WRITABLE, ALLOCATED, THREADS_OWN = 1, 2, 0x400
 OUTSIDE, RESERVED, ABSOLUTE, WEAK = 0, 0xFF00, 0xFFF1, 2
 """ELF constants: section types, section flags, special section indices, and symbol binding."""
@@ -131,7 +131,7 @@ class _ObjectLoading:
         images = bytearray(slots_at + SLOT_BYTES * len(slot_symbols)), bytearray(data_size)
         for i, (is_data, position) in positions.items():
             section_ = self.loaded[i]
-            if section_.kind != EMPTY:
+            if section_.kind != SHT_NOBITS:
                 images[is_data][position : position + section_.size] = self._content(section_)
         values: dict[int, int] = {}
         slots = {number: slots_at + SLOT_BYTES * i for i, number in enumerate(slot_symbols)}

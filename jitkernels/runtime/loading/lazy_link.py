@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MISSING = 10
 """The status of code that has written nothing, as it needs a function that is not built yet."""
-ENTRY, RANGE, WANTED, WORDS = 0, 1, 2, 3
+ENTRY_WORD, RANGE_WORD, WANTED_WORD, WORD_COUNT = 0, 1, 2, 3
 """The words of a function: its address and that of its range function, 0 before, and whether it is requested."""
 
 
@@ -31,11 +31,11 @@ class LazyKernel:
 
     def __init__(self, kernel: "RangeKernel") -> None:
         self.source, self.symbol = kernel, symbol_of(kernel)
-        self._words = (ctypes.c_int64 * WORDS)()
+        self._words = (ctypes.c_int64 * WORD_COUNT)()
         self.variable = f"jk_later_{self.symbol}"
-        self._declared = f"@{self.variable} = external global [{WORDS} x i64]\n"
-        self.entry = self._call_text("entry", kernel.arguments, ENTRY)
-        self.part = self._call_text("part", (*kernel.arguments, "int64", "int64"), RANGE)
+        self._declared = f"@{self.variable} = external global [{WORD_COUNT} x i64]\n"
+        self.entry = self._call_text("entry", kernel.arguments, ENTRY_WORD)
+        self.part = self._call_text("part", (*kernel.arguments, "int64", "int64"), RANGE_WORD)
         self.missing = IRFunction(f"{self.symbol}_missing", "int64", (), self._missing_text())
         self.link = External(self.variable, "int64", (), self._address, lambda: kernel)
 
@@ -58,7 +58,7 @@ class LazyKernel:
   %there = icmp ne i64 %found, 0
   br i1 %there, label %fine, label %ask
 ask:
-  %wanted = getelementptr i64, ptr @{self.variable}, i64 {WANTED}
+  %wanted = getelementptr i64, ptr @{self.variable}, i64 {WANTED_WORD}
   store atomic i64 1, ptr %wanted monotonic, align 8
   ret i64 {MISSING}
 fine:
@@ -73,22 +73,22 @@ fine:
 
     @property
     def is_wanted(self) -> bool:
-        return bool(self._words[WANTED])
+        return bool(self._words[WANTED_WORD])
 
     def bring(self) -> None:
         """Build it, if it is not built. Raises BuildError if that fails."""
-        self._words[WANTED] = 0
+        self._words[WANTED_WORD] = 0
         address = loader.address_of(self.source)
         name = f"{self.symbol}_range"
-        self._words[RANGE] = loader.functions_of(self.source, (name,))[name]
-        self._words[ENTRY] = address  # last: `missing` tests this word
+        self._words[RANGE_WORD] = loader.functions_of(self.source, (name,))[name]
+        self._words[ENTRY_WORD] = address  # last: `missing` tests this word
 
     def bound_text(self) -> str:
         """LLVM IR of its words for static linking with its callers."""
         declared = [f"declare void @{self.symbol}{end}()\n" for end in ("", "_range")]
         values = [f"i64 ptrtoint (ptr @{self.symbol}{end} to i64)" for end in ("", "_range")]
-        words = ", ".join([*values, *["i64 0"] * (WORDS - len(values))])
-        return f"{''.join(declared)}@{self.variable} = global [{WORDS} x i64] [{words}]\n"
+        words = ", ".join([*values, *["i64 0"] * (WORD_COUNT - len(values))])
+        return f"{''.join(declared)}@{self.variable} = global [{WORD_COUNT} x i64] [{words}]\n"
 
 
 _known: dict[str, LazyKernel] = {}

@@ -17,7 +17,7 @@ import os
 import sys
 from pathlib import Path
 
-from jitkernels.codegen.ir_source import STRAIGHT, UNOPTIMIZED, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, UNOPTIMIZED, IRSource
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import cpu_target
 from jitkernels.runtime import fp_status
@@ -72,7 +72,7 @@ define i64 @jk_team(i64 %wanted) {
 }
 """
 
-ALONE = """
+SERIAL_TEAM_IR = """
 define i64 @jk_team(i64 %wanted) {
   ret i64 1
 }
@@ -124,7 +124,7 @@ def _runtime_source() -> IRSource:
 
 def alone_source() -> IRSource:
     """The serial runtime, which runs everything on the caller's thread."""
-    return IRSource("threads", f"{STRAIGHT}{ALONE}{parallel_for.ALONE}")
+    return IRSource("threads", f"{LIGHT_PIPELINE}{SERIAL_TEAM_IR}{parallel_for.ALONE}")
 
 
 def _source(has_openmp: bool) -> IRSource:

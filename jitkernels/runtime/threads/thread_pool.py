@@ -46,7 +46,7 @@ FUNCTIONS = {
 }
 """Functions of the C library, with their declarations."""
 
-_X86 = """declare void @llvm.x86.sse2.pause()
+_X86_PAUSE_AND_MODE = """declare void @llvm.x86.sse2.pause()
 define internal void @pause() alwaysinline nounwind {
   call void @llvm.x86.sse2.pause()
   ret void
@@ -65,7 +65,7 @@ define internal void @mode_becomes(i32 %mode) noinline nounwind {
   ret void
 }
 """
-_ARM = """declare void @llvm.aarch64.hint(i32)
+_ARM_PAUSE_AND_MODE = """declare void @llvm.aarch64.hint(i32)
 declare i64 @llvm.aarch64.get.fpcr()
 declare void @llvm.aarch64.set.fpcr(i64)
 define internal void @pause() alwaysinline nounwind {
@@ -363,4 +363,4 @@ done:
 
 def text(*, is_x86: bool, is_arm: bool) -> str:
     """LLVM IR of `jk_parallel`; it needs that of `jitkernels.runtime.fp_status`."""
-    return f"{_X86 if is_x86 else _ARM if is_arm else _OTHER}{_TEXT}"
+    return f"{_X86_PAUSE_AND_MODE if is_x86 else _ARM_PAUSE_AND_MODE if is_arm else _OTHER}{_TEXT}"

@@ -12,7 +12,7 @@ from jitkernels.core import dtypes
 from jitkernels.dispatch.docstrings import everyday_line
 from jitkernels.tools.docgen import coverage
 
-HEADER = """\
+PAGE_HEADER = """\
 # Kernels
 
 Generated from the op schemas of the registry by `jitkernels docs --write docs/kernels.md`; do not edit.
@@ -39,7 +39,7 @@ def page() -> str:
     own = [schema for schema in coverage.own_schemas() if schema.__module__.startswith("jitkernels.")]
     listed = [f"* [{schema.kernel_type.name}](#{schema.kernel_type.name.lower()})" for schema in own]
     table = [COVERAGE, *coverage.page_lines()]
-    return "\n".join([HEADER, *listed, "", *table, "", *("\n".join(_section(schema)) for schema in own)])
+    return "\n".join([PAGE_HEADER, *listed, "", *table, "", *("\n".join(_section(schema)) for schema in own)])
 
 
 def _section(schema: type[KernelAttr]) -> Iterator[str]:

@@ -25,7 +25,7 @@ COMPARISONS = {
     np.equal: "equal", np.not_equal: "not_equal",
 }  # fmt: skip
 BITWISE = {np.bitwise_and: "bitwise_and", np.bitwise_or: "bitwise_or", np.bitwise_xor: "bitwise_xor"}
-EXACT, MAX_POWER = 2**53, 16
+MAX_EXACT_DOUBLE, MAX_POWER = 2**53, 16
 
 
 class BoundedInt(NamedTuple):
@@ -164,8 +164,11 @@ def _true_divide(tracer: Tracer, left: Any, right: Any) -> Any:
         node, bounds = as_int(tracer, value), intervals.interval(tracer, value)
         if value is right:
             _guard_nonzero(tracer, BoundedInt(node, bounds))
-        if bounds is None or max(-intervals.lower_limit(bounds[0]), intervals.upper_limit(bounds[1])) > EXACT:
-            beside = elementwise("add", node, EXACT)
+        if (
+            bounds is None
+            or max(-intervals.lower_limit(bounds[0]), intervals.upper_limit(bounds[1])) > MAX_EXACT_DOUBLE
+        ):
+            beside = elementwise("add", node, MAX_EXACT_DOUBLE)
             tracer.checks.append(elementwise("not_equal", elementwise("right_shift", beside, 54), 0))
     nodes = [cast_to(tracer, value, "float64") for value in (left, right)]
     return as_number(tracer, elementwise("divide", *nodes), float)

@@ -22,7 +22,7 @@ from jitkernels.compiler.ir.elementwise_ops import DTYPES
 from jitkernels.compiler.ir.static_dim_policy import MAX_STATIC_EXTENT, MAX_VECTOR_STRIDE, MIN_STATIC_ELEMENTS
 
 MOST_LEAVES = 1024
-DEPTH = 12
+MAX_OPEN_CONTAINERS = 12
 CONSTANTS: tuple[type, ...] = (
     type(None), str, bytes, complex, type(Ellipsis), type(NotImplemented), range, slice, np.dtype,
     types.BuiltinFunctionType, np.ufunc, types.MethodDescriptorType, types.WrapperDescriptorType,
@@ -129,7 +129,7 @@ class Flattener:
             return "static", kind, value
         if id(value) in self._open:
             raise UnsupportedError("an argument that contains itself")
-        if len(self._open) > DEPTH:
+        if len(self._open) > MAX_OPEN_CONTAINERS:
             raise UnsupportedError("an argument nested too deeply")
         self._open.append(id(value))
         try:

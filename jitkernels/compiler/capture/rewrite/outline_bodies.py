@@ -22,7 +22,7 @@ from jitkernels.compiler.capture.rewrite.call_sites import RESOLVE, IterableRewr
 from jitkernels.compiler.capture.rewrite.comprehensions import FOLDS
 from jitkernels.compiler.capture.rewrite.eliminate_jumps import STOPS, VALUE, eliminate_jumps, none_of
 from jitkernels.compiler.capture.rewrite.liveness import STATE, note_states
-from jitkernels.compiler.capture.rewrite.unbound_guards import GUARDED
+from jitkernels.compiler.capture.rewrite.unbound_guards import GUARDED_VARIABLES
 
 ITEM = "_jk_item"
 """The parameter of an outlined loop body."""
@@ -195,7 +195,7 @@ class StatementRewriter:
     def function(self, tree: ast.FunctionDef) -> None:
         """Rewrite a function whose states have been computed."""
         outside = self.appended, self.guarded, self.parameters
-        self.appended, self.guarded = _grown_variables(tree), getattr(tree, GUARDED, frozenset())
+        self.appended, self.guarded = _grown_variables(tree), getattr(tree, GUARDED_VARIABLES, frozenset())
         parameters = ast_builder.parameters_of(tree)
         self.parameters |= parameters
         tree.body = self.scope(tree.body, parameters)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.microkernels.maths import basic
 
-FUSED = " contract "
+CONTRACT_FLAG = " contract "
 """The fast-math flag that allows contraction of a product and a sum, if both have it."""
 PRODUCT = rf'@"(?:{basic.multiply.__name__}|{basic.square.__name__})\.[0-9a-f]+"'
 SYMBOL = re.compile(PRODUCT)
@@ -55,7 +55,7 @@ def _uncontracted(library: Library, symbol: str) -> str:
     name = f'{symbol[:-1]}.rounded"'
     if name not in library.definitions:
         definition = library.definitions[symbol]
-        body = definition.text.replace(symbol, name, 1).replace(FUSED, " ")
+        body = definition.text.replace(symbol, name, 1).replace(CONTRACT_FLAG, " ")
         library.definitions[name] = replace(definition, symbol=name, text=body)
     return name
 

@@ -30,7 +30,7 @@ the result does not.
 """
 ZEROS = {"power": "%a", "floor_divide": "%b"}
 """Arguments whose zeros are poles."""
-READ = "@guarded_flags_now"
+READ_FLAGS = "@guarded_flags_now"
 WRITTEN = "@guarded_flags_become"
 
 
@@ -186,7 +186,7 @@ class GuardEmitter:
                     f"  store {self.kind} {name}.{half}, ptr {name}.new",
                 ]
             argument_slots = ", ".join(f"ptr {name}.new" for name in self.names)
-            steps += [f"  %before = call i32 {READ}()"] if half == "special" else []
+            steps += [f"  %before = call i32 {READ_FLAGS}()"] if half == "special" else []
             steps += [f"  call void {outlined}(ptr %r.new, {argument_slots})", *self.loaded(f"%r.{half}", "%r.new")]
         pointers = [
             f"  {name}.now = getelementptr {NUMBERS[kind].memory}, ptr {name}.at, i64 %i"

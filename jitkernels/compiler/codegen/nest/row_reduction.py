@@ -19,7 +19,7 @@ from jitkernels.microkernels.maths.blocked_summation import ADDS
 
 SEARCHED = 4096
 """The elements of a row between two early exits of a search."""
-COUNTED = 1 << 30
+MAX_INDEX32_ELEMENTS = 1 << 30
 """The most elements that 32-bit indices address."""
 MOST_HALVED = 8
 """The most lanes of vectors whose remainder is halved: each half is code of its own."""
@@ -58,7 +58,7 @@ class ReducedRows(ShortRows):
         deciding = [of_row if of_row.has_parts else of_chunk for of_chunk, of_row in pairs if of_row.decides]
         if not is_alone or len(deciding) < len(pairs):
             deciding = []
-        length = self._part_length(rest, ADDS * wide, max(SEARCHED, wide) if deciding else COUNTED)
+        length = self._part_length(rest, ADDS * wide, max(SEARCHED, wide) if deciding else MAX_INDEX32_ELEMENTS)
         emit_full_vectors(self, inside, VectorLoop(loop, (first, main_end), wide, length, step), pairs, deciding)
         if self.is_filled(loop, wide):
             block.lines += inside.lines

@@ -32,7 +32,7 @@ SIMPLE = 48
 """The most nodes of a nest that gets specialized code for short rows."""
 SUMS = frozenset({"sum", "prod", "min", "max", "any", "all"})
 """Reductions of rows taken in several iterations: those without indices."""
-APART = frozenset({"gather", "scan", "placed"})
+UNPACKED_OPERATIONS = frozenset({"gather", "scan", "placed"})
 """Operations that are not packed."""
 
 
@@ -69,7 +69,7 @@ class ShortRows(LoopEmitter):
         loops = {target.loops for target in self.targets if target.loops}
         reduces = any(target.reduction for target in self.targets)
         nodes = [node for region in self.nest.regions for node in region.nodes]
-        simple = len(nodes) <= SIMPLE and not any(node.operation in APART for node in nodes)
+        simple = len(nodes) <= SIMPLE and not any(node.operation in UNPACKED_OPERATIONS for node in nodes)
         if not (self.order and reduces and simple and loops == {(self.lane_loop,)} and narrow >= 4):
             return [], False
         several = 1 if narrow > 8 else 2  # a 64-bit division takes as long as two others: rows overlap

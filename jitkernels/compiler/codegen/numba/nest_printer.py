@@ -189,7 +189,7 @@ class NestPrinter(Loops):
 
     def _phase(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
         """One nest of inner loops: reductions take their elements, roots are stored."""
-        self.values.runs += 1
+        self.values.column_loop_count += 1
         reductions = [(target, self._reduction(target, loops)) for target in targets if target.reduction is not None]
         scratch = [
             scratch

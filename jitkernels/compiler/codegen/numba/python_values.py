@@ -237,7 +237,7 @@ class ValuePrinter:
             home = block.of({loop, self.lane[0]})
         kind, dtype = node.options["kind"], operand.dtype
         wide = "float32" if dtype == "float16" else dtype
-        key = "scan", self.loops.values.runs, self.loops.values.key(node, index_map)
+        key = "scan", self.loops.values.column_loop_count, self.loops.values.key(node, index_map)
         name = home.find(key)
         if name is None:
             name = self._begin_scan(block, loop, wide, constant_text(identity(kind, dtype, -0.0), wide))

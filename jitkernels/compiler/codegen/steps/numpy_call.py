@@ -42,11 +42,11 @@ def text_of(call: NumpyCall, function: FunctionBuilder, arrays: Mapping[Node, St
     ]
     descriptors = [_descriptors(function, descriptor_list) for descriptor_list in (operands, results)]
     library, callee = function.library, numpy_call_spec.name_of(called_spec)
-    library.declare(python_callback.NAME, "i64", ["ptr", "i64", "ptr", "i64", "ptr", "i64"])
+    library.declare(python_callback.CALLBACK_NAME, "i64", ["ptr", "i64", "ptr", "i64", "ptr", "i64"])
     for descriptor_list in call.externals[1:]:
         library.declared[descriptor_list.symbol] = f"@{descriptor_list.symbol} = external global i8"
     arguments = f"ptr @{callee}, i64 {len(operands)}, ptr {descriptors[0]}, i64 {len(results)}, ptr {descriptors[1]}"
-    text = f"call i64 @{python_callback.NAME}({arguments}, i64 {int(call.reports_warnings)})"
+    text = f"call i64 @{python_callback.CALLBACK_NAME}({arguments}, i64 {int(call.reports_warnings)})"
     status = function.new(function.block, text)
     head = f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind"
     return "\n".join([f"{head} {{", *function.memory, *function.block.lines, f"  ret i64 {status}", "}"])
