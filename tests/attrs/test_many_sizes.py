@@ -317,7 +317,7 @@ def test_serial_sources_for_any_size_ignore_sizes(row: Row) -> None:
 
 @pytest.mark.parametrize("row", every_row())
 def test_class_keys_contain_the_largest_extents(row: Row) -> None:
-    """A key holds all that `tuning_class` keeps but floats; keys of other kinds are not mistaken for it."""
+    """A key holds all that `size_class` keeps but floats; keys of other kinds are not mistaken for it."""
     if not schema_queries.is_everyday(row) or (dispatch := operators._dispatch_table(row)) is None:
         pytest.skip("Python serves its everyday calls")
     for attr in of_many_sizes(row):
@@ -325,7 +325,7 @@ def test_class_keys_contain_the_largest_extents(row: Row) -> None:
         dispatch.words[OperatorTable.MISSED] = key
         missed, fields = dispatch.take_missed()
         floats = {name for name, field in row.known_fields().items() if field.kind == "float"}
-        wanted = attr.tuning_class().fields()
+        wanted = attr.size_class().fields()
         assert missed == key
         assert fields == {name: value for name, value in wanted.items() if name not in floats}
         assert dispatch.key(row(**fields).fields()) == key

@@ -80,7 +80,7 @@ def _is_function(node: ast.AST) -> bool:
 
 def test_every_row_has_reference_and_generated_kernel() -> None:
     """Every family of rows has its modules in refer and gen, and these folders hold nothing else."""
-    own = [row.__module__ for row in rows.values() if row.__module__.startswith("jitkernels.attrs.")]
+    own = [row.__module__ for row in schemas.values() if row.__module__.startswith("jitkernels.attrs.")]
     families = {f"{module.rpartition('.')[2]}.py" for module in own} | {"__init__.py", "fused.py"}
     for folder in ("refer", "gen"):
         assert {path.name for path in (PACKAGE / folder).glob("*.py")} <= families

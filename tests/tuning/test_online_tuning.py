@@ -161,7 +161,7 @@ def test_candidates_installed_later_are_measured(
     earned: Any, cheap_tuning: None, toy: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once, and only where they are usable."""
-    records.save(earned.tuning_class(), record("refer", "gen", "theirs"), get_num_threads())
+    records.save(earned.size_class(), record("refer", "gen", "theirs"), get_num_threads())
     assert open_account(earned, choose(earned)) is None
     implements(toy.ToyAttr, name="elsewhere", can_be_used=lambda attr: "not here")(toy.right)
     assert open_account(earned, choose(earned)) is None
@@ -215,7 +215,7 @@ def test_no_account_without_candidates_to_measure(earned: Any) -> None:
 
 def test_explicit_tuning(earned: Any) -> None:
     """`jk.tune` measures all, whatever is known; a second look-up gives the winner."""
-    records.save(earned.tuning_class(), record("refer"), get_num_threads())
+    records.save(earned.size_class(), record("refer"), get_num_threads())
     before: Any = jk.get_default_best(earned)
     assert before.__self__.implementation == "refer"
     explanation = jk.tune(earned)

@@ -23,18 +23,18 @@ def write(
     directory: Path,
     name: str,
     program: CompiledProgram,
-    labelled_inputs: Sequence[tuple[str, Any, bool]],
+    examples: Sequence[tuple[str, Any, bool]],
     values: Mapping[str, int],
 ) -> Description:
     """Write a bundle into a folder, which is created if needed.
 
-    `labelled_inputs`: for each input of the graph its name, an example, and whether it is a weight. `values`: of the symbols.
+    `examples`: for each input of the graph its name, an array, and whether it is a weight. `values`: of the symbols.
     Raises BundleError for a program that no bundle can contain, ArgumentError for a name that is no C identifier.
     """
     if not name.isidentifier() or not name.isascii():
         raise ArgumentError(f"name: expected a C identifier, got {shown(name)}")
     segment = _only_segment(name, program)
-    inputs, weights = _arrays(program, labelled_inputs)
+    inputs, weights = _arrays(program, examples)
     outputs = _outputs(name, program, values)
     tensors, content = laid_out([(label, array) for _, label, array in weights])
     begins, arena_bytes = program.arena.offsets(lambda extent: symbolic_dims.evaluated(extent, values))
@@ -56,9 +56,7 @@ def write(
         outputs=tuple(tensor for _, tensor in outputs),
         weights=tensors,
         written=tuple(
-            label
-            for node, (label, _, _) in zip(program.graph.inputs, labelled_inputs, strict=True)
-            if id(node) in changed
+            label for node, (label, _, _) in zip(program.graph.inputs, examples, strict=True) if id(node) in changed
         ),
         arena_bytes=-(-arena_bytes // CACHE_LINE_BYTES) * CACHE_LINE_BYTES,
         target=host.name,
@@ -82,12 +80,12 @@ def _only_segment(name: str, program: CompiledProgram) -> Segment:
 
 
 def _arrays(
-    program: CompiledProgram, labelled_inputs: Sequence[tuple[str, Any, bool]]
+    program: CompiledProgram, examples: Sequence[tuple[str, Any, bool]]
 ) -> tuple[list[tuple[int, str, Any]], list[tuple[int, str, Any]]]:
     """Return the inputs, and the weights, of a program: the frame slot, the name, and the array in C order of each."""
     inputs: list[tuple[int, str, Any]] = []
     weights: list[tuple[int, str, Any]] = []
-    for node, (label, array, is_weight) in zip(program.graph.inputs, labelled_inputs, strict=True):
+    for node, (label, array, is_weight) in zip(program.graph.inputs, examples, strict=True):
         contiguous = np.asarray(array, node.dtype, order="C")
         (weights if is_weight else inputs).append((program.words[node], label, contiguous))
     return inputs, weights
