@@ -253,7 +253,7 @@ LLVM = """
 import numpy as np
 import jitkernels as jk
 from jitkernels.runtime.loading import mcjit_loader as linker, loader as load
-load.place = lambda *arguments: None
+load.load_object = lambda *arguments: None
 x = np.arange(50_000.0)
 for number in range(3):
     function = jk.jit(lambda x: x * 2 + number)
