@@ -33,8 +33,17 @@ def _type_of(value: Any) -> Any:
     return _backend().FFI().typeof(value)
 
 
+def pointer_of(value: Any) -> Any:
+    """A function of a library that cffi compiled (a built-in method of ``lib``) as a pointer; all else unchanged."""
+    backend = _backend()
+    library = getattr(value, "__self__", None)
+    if backend is None or not isinstance(library, backend.Lib):
+        return value
+    return backend.FFI().addressof(library, value.__name__)
+
+
 def is_function(value: object) -> bool:
-    """Whether `value` is a pointer to a C function, such as ``lib.name``."""
+    """Whether `value` is a pointer to a C function, such as ``lib.name`` of an opened library."""
     return is_value(value) and _type_of(value).kind == "function"
 
 

@@ -179,6 +179,12 @@ def test_registering_twice(toy: Any) -> None:
         implements(toy.ToyAttr, name="fast")(toy.wrong_value)
 
 
+@pytest.mark.parametrize("given", [3, None, "function"])
+def test_what_is_no_function_is_refused(toy: Any, given: Any) -> None:
+    with pytest.raises(RegistrationError, match=r"@implements\(ToyAttr\): expected a function, got"):
+        implements(toy.ToyAttr, name="other")(given)
+
+
 def test_registering_for_no_row() -> None:
     class NoRow(KernelAttr):
         """It has no kernel type."""

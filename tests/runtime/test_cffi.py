@@ -1,7 +1,9 @@
 """cffi: declared prototypes of libraries, C functions as implementations, memory as arrays."""
 
+import importlib.util
 import re
 import subprocess
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -105,23 +107,38 @@ float wrong_result(const float *x, float *y, int64_t n) { return 0; }
 """
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture(scope="module", params=["opened", "compiled"])
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The functions, in a library that cffi opens (ABI mode) and in a module that it compiles (API mode)."""
     command, reason = compiler()
     if not command:
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("library")
-    (folder / "squares.c").write_text(SQUARES)
-    built = folder / "squares.so"
-    subprocess.run([*command, "-O2", "-shared", "-fPIC", str(folder / "squares.c"), "-o", str(built)], check=True)
+    declared = re.sub(r"#.*|\{.*?\}(?=\n)", lambda found: ";" if found[0][0] == "{" else "", SQUARES)
     ffi = cffi.FFI()
-    ffi.cdef(re.sub(r"#.*|\{.*?\}(?=\n)", lambda found: ";" if found[0][0] == "{" else "", SQUARES))
-    return ffi.dlopen(str(built))
+    ffi.cdef(declared)
+    built = folder / f"squares_{request.param}.so"
+    source = built.with_suffix(".c")
+    if request.param == "opened":
+        source.write_text(SQUARES)
+    else:
+        ffi.set_source(built.stem, SQUARES)
+        ffi.emit_c_code(str(source))
+    headers = sysconfig.get_path("include")
+    if request.param == "compiled" and not (Path(headers) / "Python.h").exists():
+        pytest.skip("no headers of Python")
+    subprocess.run([*command, "-O2", "-shared", "-fPIC", f"-I{headers}", str(source), "-o", str(built)], check=True)
+    if request.param == "opened":
+        return ffi.dlopen(str(built))
+    specification = importlib.util.spec_from_file_location(built.stem, built)
+    assert specification is not None
+    return importlib.util.module_from_spec(specification).lib
 
 
 @pytest.fixture
 def unregistered() -> Iterator[None]:
     """Remove the implementations that a test registers."""
+    registry.implementations(jk.VSquareAttr)
     known = registry._implementations[jk.VSquareAttr]
     before = dict(known)
     yield

@@ -95,7 +95,7 @@ class Implementation:
         return _cached_sources[key]
 
     def _source(self, attr: KernelAttr, variant: Variant) -> Any:
-        source = self.function(attr, **variant)
+        source = cffi_values.pointer_of(self.function(attr, **variant))
         if cffi_values.is_function(source):
             source = self._source_of_c(attr, source)
         own = getattr(source, "__dict__", ())  # the property `text` itself may be expensive

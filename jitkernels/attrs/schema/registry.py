@@ -92,9 +92,12 @@ def implements(
     _check_registration(attr_class, can_be_used, variants, compiler)
 
     def register(function: Function) -> Function:
-        if compiler is not None or cffi_values.is_function(function):
-            _register_c_function(attr_class, name, function, can_be_used, is_by_numba=compiler is not None)
+        compiled = cffi_values.pointer_of(function)
+        if compiler is not None or cffi_values.is_function(compiled):
+            _register_c_function(attr_class, name, compiled, can_be_used, is_by_numba=compiler is not None)
             return function
+        if not callable(function):
+            raise RegistrationError(f"@implements({attr_class.__name__}): expected a function, got {function!r}")
         chosen = name or function.__module__.rpartition(".")[0].rpartition(".")[2]
         if not isinstance(chosen, str) or not NAME.fullmatch(chosen):
             raise RegistrationError(

@@ -120,3 +120,27 @@ def test_selected_and_then_swapped_arrays(loop: str, condition: str) -> None:
             given, others = ([np.arange(1.0, 40.0) * np.ones((300, 1)) * f for f in (1, 3)] for _ in range(2))
             found, expected = (f(*g, k) for f, g in ((compiled, given), (function, others)))
             assert relations(found, *given) == relations(expected, *others), f"{body}, for {k}"
+
+
+LISTS = (
+    "return [row for row in x]",
+    "return [x[i, 1:] for i in range(len(x))], y * 2",
+    "rows = []\nfor row in x:\n    rows.append(row)\nreturn {'rows': rows}",
+    "rows = [x[i] for i in range(len(x))]\nreturn rows[2], y + 1",
+    "rows = [x[i] for i in range(len(x))]\nreturn rows[-1], np.array(rows)",
+    "rows = [x[i] for i in range(len(x))]\nothers = [rows[i] for i in range(len(x))]\nreturn others[1]",
+    "states = [x]\nfor i in range(9):\n    states.append(states[-1] * 2)\nreturn states",
+    "states = [x]\nfor i in range(9):\n    states.append(states[-1] * 2)\nreturn states[-1], np.array(states)",
+    "rows = [x[i] * 2 for i in range(len(x))]\nreturn rows, x",
+    "rows = [x[i] for i in range(len(x))]\nreturn sum(row.sum() for row in rows)",
+)
+
+
+@pytest.mark.parametrize("body", LISTS)
+def test_lists_of_views_of_arguments(body: str) -> None:
+    """Elements of a list that are rows of an argument are views of it."""
+    function = made("def f(x, y):\n" + "".join(f"    {line}\n" for line in body.splitlines()))
+    compiled = jk.jit(function)
+    for rows in (30, 30, 2000):
+        given = np.arange(20.0 * rows).reshape(rows, 20), np.ones(9)
+        assert relations(compiled(*given), *given)[1:3] == relations(function(*given), *given)[1:3]

@@ -1,6 +1,7 @@
 """Scalar arguments of compiled functions: promotion, sizes, branches, and the number of specializations."""
 
 import functools
+import itertools
 import math
 from typing import Any
 
@@ -235,3 +236,14 @@ def test_type_of_traced_values() -> None:
 
     compiled = agree(typed, lambda: array(10), given(2.5), given(3))
     assert not reasons(compiled)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_linspace_between_numbers_of_any_kind() -> None:
+    """The dtype follows from those of both ends."""
+    ends = (2, 2.5, *(np.dtype(name).type(3) for name in ("f8", "f4", "f2", "i8", "i1", "?")))
+    for first, last in itertools.product(ends, ends):
+        for dtype in (None, "f4"):
+            function = functools.partial(np.linspace, dtype=dtype)
+            backend = "native" if first is last else "interpreter"
+            agree(lambda a, b, n, f=function: f(a, b, n), given(first), given(last), given(7), calls=2, backend=backend)

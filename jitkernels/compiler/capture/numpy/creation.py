@@ -146,16 +146,25 @@ def linspace(
     intervals = count - 1 if endpoint else count
     if intervals <= 0:
         raise UnsupportedError("linspace of less than two numbers")
-    name = dtype_name(dtype) if is_given(dtype) else "float64"
+    ends = [operand(tracer, part) for part in parts]
+    computed = _float_type(ends)
+    name = dtype_name(dtype) if is_given(dtype) else computed
     if np.dtype(name).kind != "f":
         raise UnsupportedError("linspace of ints")
-    first, last = (fresh(tracer, cast_to(tracer, operand(tracer, part), "float64")) for part in parts)
-    steps = fresh(tracer, iota(count, "float64"))
-    step = apply(tracer, "divide", last - first, fresh(tracer, cast_to(tracer, intervals, "float64")))
+    first, last = (fresh(tracer, cast_to(tracer, end, computed)) for end in ends)
+    steps = fresh(tracer, builder.cast(iota(count, "float64"), computed))
+    step = apply(tracer, "divide", last - first, fresh(tracer, cast_to(tracer, intervals, computed)))
     values = steps * fresh(tracer, step) + first
     if endpoint:
         values[-1] = last
     return fresh(tracer, builder.cast(values.node, name))
+
+
+def _float_type(ends: list[Any]) -> str:
+    """The dtype of ``linspace`` between numbers of these kinds: that which NumPy chooses."""
+    kinds = [kind_of(end) for end in ends]
+    first, last = (kind(0) if type(kind) is type else np.zeros((), kind)[()] for kind in kinds)
+    return str(np.linspace(first, last, 2).dtype)
 
 
 def _is_number(value: Any) -> bool:

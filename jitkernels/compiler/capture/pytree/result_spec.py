@@ -336,6 +336,10 @@ def _check_aliases(tracer: Tracer, arguments: Sequence[Storage], results: Sequen
             if tracer.differentiates or not storage.is_whole_alias(other):
                 raise UnsupportedError("a result that may be a view or a copy")
             tracer.checks.append(_are_equal(storage.node, other.node))
+    returned = set(results)
+    for storage in () if tracer.differentiates else arguments:
+        if any(alias in returned and storage not in alias.may_aliases for alias in storage.may_aliases):
+            raise UnsupportedError("a list of arguments, or of views of them, as a result")
 
 
 def _plan(planner: ResultPlanner, make: Make, result: Any) -> ResultPlan:
