@@ -61,13 +61,14 @@ def team(wanted: int) -> int:
 
 
 def test_number_of_threads(restored_threads: int) -> None:
-    for number in (1, 2, 7):
-        jk.set_num_threads(number)
+    for number in (np.int64(3), np.uint8(4), 1, 2, 7):
+        jk.set_num_threads(number)  # type: ignore[arg-type]
         assert jk.get_num_threads() == number
+        assert type(jk.get_num_threads()) is int
         assert team(1) == 1
         assert team(0) == 1
         assert team(1000) <= number
-    for wrong in (1.5, "2", None, True):
+    for wrong in (1.5, "2", None, True, np.float64(2), np.bool_(True)):
         with pytest.raises(ArgumentTypeError, match="threads: expected an int"):
             jk.set_num_threads(wrong)  # type: ignore[arg-type]
     for few in (0, -1):

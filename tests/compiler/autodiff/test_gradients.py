@@ -207,6 +207,10 @@ def test_calls_without_python(monkeypatch: Any) -> None:
     [
         (lambda x: x * 2, np.ones(3), "expected a float as the result, got float64 of shape (3,)"),
         (lambda x: np.sum(x > 0), np.ones(3), "expected a float as the result, got int64"),
+        (lambda x: (np.sum(x), x), np.ones(3), "expected a float as the result, got an object of type tuple"),
+        (lambda x: [np.sum(x)], np.ones(3), "expected a float as the result, got an object of type list"),
+        (lambda x: {"loss": np.sum(x)}, np.ones(3), "expected a float as the result, got an object of type dict"),
+        (lambda x: None, np.ones(3), "expected a float as the result, got None"),
         (lambda x: x * 1.0, 3, "argument 0: expected floats, in arrays or numbers, got the int 3"),
         (lambda x: np.sum(x * 1.0), np.arange(3), "argument 0: expected floats, in arrays or numbers, got int64"),
         (lambda x: np.sum(np.i0(x)), np.ones(3), "there is none of numpy.i0, " + __file__),
