@@ -7,12 +7,10 @@ of the registry, those of plug-ins included. Type checkers read ``__init__.pyi``
 import sys as _sys
 from functools import partial as _partial
 from importlib import import_module as _import_module
-from importlib.util import find_spec as _find_spec
+from importlib.machinery import PathFinder as _PathFinder
 from typing import Any
 
-from jitkernels import errors  # noqa: F401  # a public name
 from jitkernels.core import hooks as _hooks
-from jitkernels.core import moved_modules as _moved_modules
 from jitkernels.core.fork_locks import build_lock as _making
 
 _ERRORS = (
@@ -82,7 +80,20 @@ def _provider(module: str, function: str) -> Any:
 for _name, _provided in _PROVIDERS.items():
     getattr(_hooks, _name).bind(_partial(_provider, *_provided))
 
-_moved_modules.install()
+
+class _MovedModules:
+    """A meta-path finder, after all other finders, of the module paths of version 0.1."""
+
+    def find_spec(self, name: str, *_arguments: Any) -> Any:
+        if not name.startswith("jitkernels."):
+            return None
+        from jitkernels.core.moved_modules import find_spec
+
+        return find_spec(name)
+
+
+_sys.meta_path[:] = [finder for finder in _sys.meta_path if type(finder).__module__ != __name__]  # of a reload
+_sys.meta_path.append(_MovedModules())
 _fixed = {"errors", "set_num_threads", *_LAZY}
 
 
@@ -102,7 +113,7 @@ def __getattr__(name: str) -> Any:
     """
     if name == "__all__":
         return _names()
-    value = _sys.modules.get(f"jitkernels.{name}")
+    value = _import_module("jitkernels.errors") if name == "errors" else _sys.modules.get(f"jitkernels.{name}")
     if value is None and (name in _LAZY or not _is_module(name)):
         with _making:  # a fork waits for the import, or its child would wait for the import lock for ever
             value = _resolve(name)
@@ -113,7 +124,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _is_module(name: str) -> bool:
-    return name.islower() and _find_spec(f"jitkernels.{name}") is not None
+    return name.islower() and _PathFinder.find_spec(f"jitkernels.{name}", __path__) is not None
 
 
 def _resolve(name: str) -> Any:
