@@ -87,17 +87,9 @@ def cases(extents: Sequence[Number]) -> list[Sequence[Number]] | None:
 
 def _with_value(extent: Number, name: str, value: Number) -> Number | None:
     """An extent for a value of a symbol; None where it is no polynomial of the symbol."""
-    if name not in symbols_of(extent):
-        return extent
-    total: Number = 0
-    for monomial, count in terms_of(extent).items():
-        part: Number = count
-        for atom in monomial:
-            if atom.operation and name in symbols_of(polynomial({(atom,): 1}, extent.scope)):
-                return None
-            part = part * (value if atom.text == name else polynomial({(atom,): 1}, extent.scope))
-        total = total + part
-    return total
+    atoms = {atom for monomial in terms_of(extent) for atom in monomial if atom.operation}
+    is_hidden = any(name in symbols_of(polynomial({(atom,): 1}, extent.scope)) for atom in atoms)
+    return None if is_hidden else substituted(extent, name, value)
 
 
 def decide_loop_variant(apart: Extent, sign: str) -> bool:

@@ -143,6 +143,18 @@ def readers(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
     return users
 
 
+def number_of(node: Node) -> Number | None:
+    """The int that a 0-d node is in all calls, or the extent that gives it; None for other nodes."""
+    if node.operation == "constant":
+        return int(node.options["value"])
+    return node.options["extent"] if node.operation == "extent" else None
+
+
+def has_value(node: Node, value: float) -> bool:
+    """Whether a node is the constant `value`."""
+    return node.operation == "constant" and bool(node.options["value"] == value)
+
+
 def key_of(node: Node, inputs: tuple[int, ...]) -> tuple[Any, ...]:
     """A key that is equal for nodes that compute the same from equal operands, given by numbers."""
     options = tuple((name, frozen(value)) for name, value in sorted(node.options.items()))

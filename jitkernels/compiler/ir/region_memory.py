@@ -59,6 +59,20 @@ def is_direct(node: Node) -> bool:
     return not node.ndim and (node.operation in SCALAR_OPERATIONS or OPERATIONS[node.operation].is_elementwise)
 
 
+def element_writes(parameter: Node, output: Node) -> list[Node]:
+    """The scatters to single elements by which an iteration changes an array, if it does nothing else to it; else none.
+
+    `parameter`: the array before the iteration; `output`: the one after it.
+    """
+    writes = []
+    while output is not parameter:
+        if output.operation != "scatter" or not is_direct(output):
+            return []
+        writes.append(output)
+        output = output.inputs[0]
+    return writes
+
+
 def unsupported(graph: Graph) -> str:
     """The first operation of a region that code generation does not support; "" if there is none."""
     for node in graph:

@@ -319,6 +319,12 @@ def least_of(extent: Number) -> int | None:
     return total
 
 
+def is_at_least(extent: Number, bound: int) -> bool:
+    """Whether ``extent >= bound`` for all values of the symbols; nothing is guarded."""
+    least = least_of(extent - bound)
+    return least is not None and least >= 0
+
+
 def evaluated(extent: Number, values: Mapping[str, int]) -> int:
     """The value of an extent for values of its symbols."""
     if not isinstance(extent, Extent):

@@ -3,7 +3,7 @@
 The choice depends on the sizes of the traced call. The code serves all other sizes as well.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.ir import builder, interpreter, symbolic_dims
 from jitkernels.compiler.ir import graph as ir
 from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.regions import symbols_in
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope
 from jitkernels.compiler.lowering import kernel_body
@@ -164,9 +165,11 @@ def fused_nest(request: NestRequest) -> FusedNest | None:
                 # A node without a clone is a constant.
                 new[node] = node.with_inputs([new.setdefault(operand, operand) for operand in node.inputs])
     writes = tuple(zip(inputs[len(leaves) :], [new[root] for root in roots], strict=True))
-    used = _symbols_in(ir.sorted_nodes([*inputs, *(value for _, value in writes)]))
+    used = symbols_in(ir.sorted_nodes([*inputs, *(value for _, value in writes)]))
     guards = {
-        key: guard for key, guard in scope.guards.items() if not guard.is_choice and _symbols_of([guard.extent]) <= used
+        key: guard
+        for key, guard in scope.guards.items()
+        if not guard.is_choice and symbolic_dims.symbols_of(guard.extent) <= used
     }
     own = Scope({name: value for name, value in scope.values.items() if name in used}, guards)
     return FusedNest(Graph(tuple(inputs), (), writes), own, names[0], request.unroll, request.cost)
@@ -193,28 +196,6 @@ def _is_contiguous(node: Node, array: StridedArray) -> bool:
     contiguous = symbolic_dims.key_of_shape(builder.contiguous(node.shape))
     is_dense = symbolic_dims.key_of_shape(array.strides) == contiguous and symbolic_dims.same(array.first, 0)
     return is_dense and node.dtype in dtypes.TABLE
-
-
-def _symbols_in(nodes: Sequence[Node]) -> set[str]:
-    return _symbols_of([value for node in nodes for value in (node.shape, *node.options.values())])
-
-
-def _symbols_of(values: Iterable[Any]) -> set[str]:
-    """The symbols in extents, at any depth."""
-    symbols: set[str] = set()
-    stack: list[Any] = [*values]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, tuple | list):
-            stack += value
-        elif isinstance(value, Extent):
-            stack += [atom for monomial in value.terms for atom in monomial]
-        elif isinstance(value, Atom):
-            if value.operation:
-                stack += [value.left, value.right]
-            else:
-                symbols.add(value.text)
-    return symbols
 
 
 def text_of(graph: Graph) -> str:

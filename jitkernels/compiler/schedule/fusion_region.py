@@ -14,8 +14,10 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.access_map import (
     INNER,
     Index,
+    are_apart,
     gathered_array,
     identity,
+    index_range,
     key_of,
     loops_of,
     operand_access_map,
@@ -185,17 +187,12 @@ class FusionRegion:
         )
 
     def _is_disjoint(self, left: Index, right: Index) -> bool:
-        """Return whether the index ranges of two access maps in one dimension are disjoint."""
-        (first, terms), (start, _) = left, right
+        """Return whether the index ranges of two access maps in one dimension, of the same loop, are disjoint."""
+        terms = left[1]
         if len(terms) > 1 or key_of((left,))[0][1] != key_of((right,))[0][1]:
             return False
-        span: Number = 1
-        for loop, coefficient in terms:
-            if loop not in range(self.root.ndim) or not same(coefficient, 1):
-                return False
-            span = self.root.shape[loop]
-        least = [symbolic_dims.least_of(distance - span) for distance in (first - start, start - first)]
-        return any(left is not None and left >= 0 for left in least)
+        ranges = (index_range(index, self.root.shape) for index in (left, right))
+        return all(same(coefficient, 1) for _, coefficient in terms) and are_apart(*ranges)
 
     def nodes_over_operand_limit(self, most: int) -> set[Node]:
         """Nodes to materialize so that the rest reads at most so many arrays: those that read the most, first."""

@@ -181,8 +181,7 @@ class MatMulStep:
     @property
     def _may_be_row(self) -> bool:
         """Whether the result may have one row: a size of 1 is a constant, and no symbol is 1."""
-        least = symbolic_dims.least_of(self.node.shape[-2])
-        return least is None or least < 2
+        return not symbolic_dims.is_at_least(self.node.shape[-2], 2)
 
     @property
     def node_depth(self) -> Number:

@@ -17,7 +17,7 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_at_least
 
 SUMS = {np.add: ("add", 1), np.subtract: ("subtract", -1)}
 COMPARISONS = {
@@ -110,14 +110,14 @@ def _overflows(tracer: Tracer, name: str, left: Node, right: Node) -> Node:
 def _guard_nonzero(tracer: Tracer, divisor: BoundedInt) -> None:
     """Guard that a divisor is not zero."""
     bounds = divisor.bounds
-    if bounds is None or not (intervals.is_at_least(bounds[0], 1) or intervals.is_at_least(-bounds[1], 1)):
+    if bounds is None or not (is_at_least(bounds[0], 1) or is_at_least(-bounds[1], 1)):
         tracer.checks.append(elementwise("equal", divisor.node, 0))
 
 
 def _divide(tracer: Tracer, ufunc: Any, dividend: BoundedInt, divisor: BoundedInt) -> tuple[Node, Any]:
     """The quotient or remainder of two ints, and its bounds."""
     _guard_nonzero(tracer, divisor)
-    is_positive = divisor.bounds is not None and intervals.is_at_least(divisor.bounds[0], 1)
+    is_positive = divisor.bounds is not None and is_at_least(divisor.bounds[0], 1)
     if dividend.bounds is None and not is_positive:
         tracer.checks.append(elementwise("equal", dividend.node, -(2**63)))
     result = _divide_by_power_of_two(ufunc, dividend.node, divisor.node)

@@ -11,8 +11,8 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import dim_bounds, symbolic_dims
-from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+from jitkernels.compiler.ir.graph import Node, number_of
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_at_least
 
 LARGEST_EXTENT, FAR_LIMIT, NEAR = 2**40, 2**62, 2**16
 RECURRENCE_MARGIN = 2**31
@@ -36,10 +36,9 @@ def interval(tracer: Tracer, value: Any) -> Interval | None:
     recorded: Interval | None = tracer.ranges.get(node)
     if recorded is not None:
         return recorded
-    if node.operation == "constant" and node.dtype == "int64":
-        return node.options["value"], node.options["value"]
-    if node.operation == "extent":
-        return node.options["extent"], node.options["extent"]
+    number = number_of(node) if node.operation == "extent" or node.dtype == "int64" else None
+    if number is not None:
+        return number, number
     return (0, 1) if node.dtype == "bool" else None
 
 
@@ -59,12 +58,6 @@ def note(tracer: Tracer, node: Node, bounds: Interval | None) -> None:
 def are_same(first: Sequence[Number], second: Sequence[Number]) -> bool:
     """Whether bounds are equal in all calls."""
     return symbolic_dims.key_of_shape(first) == symbolic_dims.key_of_shape(second)
-
-
-def is_at_least(extent: Number, number: int) -> bool:
-    """Whether an extent is surely at least a number."""
-    least = symbolic_dims.least_of(extent - number)
-    return least is not None and least >= 0
 
 
 def is_at_most(bound: Number, limit: Number) -> bool:

@@ -18,7 +18,7 @@ from jitkernels.compiler.codegen.numba.number_printer import NumberPrinter
 from jitkernels.compiler.codegen.numba.python_call import INDENT, append_nested, calling_text, python_function
 from jitkernels.compiler.codegen.numba.python_expressions import parenthesize, symbol
 from jitkernels.compiler.codegen.numba.python_values import ValuePrinter
-from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.graph import Node, has_value
 from jitkernels.compiler.ir.region_memory import Flow, targets_of
 from jitkernels.compiler.ir.regions import regions_of, walk_nodes
 from jitkernels.compiler.schedule import gemm_epilogue
@@ -85,7 +85,7 @@ class FlowPrinter(NumberPrinter):
         counter = Register(self.new_name("i"), "int64")
         inputs = [*([counter] if counts else []), *carried, *captured]
         condition = options["condition"].outputs[0]
-        is_plain = counts and condition.operation == "constant" and condition.options["value"] is True
+        is_plain = counts and has_value(condition, True)
         limits = self._range_limits(operands[:3]) if is_plain else ""
         before, inside = self.block, Block()
         self.block = inside
