@@ -21,7 +21,6 @@ Maker = Callable[[Program, tuple[Any, ...], int], list[Bound]]
 
 
 def compilers() -> dict[str, Maker]:
-    """Return the installed compilers by name."""
     makers: dict[str, Maker] = {"numexpr": of_numexpr, "numba": of_numba, "jax": of_jax, "torch": of_torch}
     return {name: maker for name, maker in makers.items() if importlib.util.find_spec(name) is not None}
 

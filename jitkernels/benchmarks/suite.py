@@ -135,7 +135,6 @@ def benchmark(
 
 
 def benchmarks() -> dict[str, Benchmark]:
-    """Return all benchmarks by name."""
     from jitkernels.benchmarks import entries
 
     for module in pkgutil.iter_modules(entries.__path__):

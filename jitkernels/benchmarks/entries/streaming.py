@@ -93,7 +93,6 @@ def line(
 
 
 def _pick_label(attr: KernelAttr) -> str:
-    """Return the label of the selection."""
     from jitkernels.selection.select import choose
 
     choice = choose(attr)

@@ -250,7 +250,6 @@ class BoundSignature(Signature):
 
 
 def copy_with_strides(leaf: Any) -> Any:
-    """A copy of an array with the same strides."""
     if type(leaf) is not np.ndarray:
         return leaf
     spans = [(extent - 1) * step for extent, step in zip(leaf.shape, leaf.strides, strict=True)]

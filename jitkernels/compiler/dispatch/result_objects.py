@@ -76,7 +76,6 @@ class ResultObjects(EntryBuilder):
         return object_
 
     def _store_new_reference(self, variable: str, object_: str) -> None:
-        """Store a new reference to an object in a variable."""
         self.line(f"  call void @Py_IncRef(ptr {object_})\n  store ptr {object_}, ptr {variable}")
 
     def _context_object(self, word: int) -> str:

@@ -57,7 +57,6 @@ def scattered_access_map(node: Node, index_map: IndexMap) -> IndexMap:
 
 
 def operand_access_map(node: Node, number: int, index_map: IndexMap) -> IndexMap:
-    """The access map of operand `number` of a node with access map `index_map`."""
     operand, shape = node.inputs[number], node.shape
     operand_shape = operand.shape
     if (

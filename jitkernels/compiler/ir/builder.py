@@ -33,7 +33,6 @@ def constant(value: Any, dtype: str) -> Node:
 
 
 def zeros(dtype: str, shape: Sequence[Number]) -> Node:
-    """An array of zeros."""
     return broadcast_to(constant(0, dtype), shape)
 
 

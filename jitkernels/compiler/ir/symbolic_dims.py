@@ -353,7 +353,6 @@ def _atom(atom: Atom, values: Mapping[str, int]) -> int:
 
 
 def symbols_of(extent: Number) -> set[str]:
-    """The names of the symbols in an extent."""
     if not isinstance(extent, Extent):
         return set()
     symbols: set[str] = set()

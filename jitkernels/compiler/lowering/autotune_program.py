@@ -59,7 +59,6 @@ class ProgramVariant:
 
 
 def with_fields(config: JitConfig, variant: Mapping[str, Any]) -> JitConfig:
-    """A config with the fields of a variant."""
     return replace(config, **{key: value for key, value in variant.items() if not key.startswith(NEST)})
 
 

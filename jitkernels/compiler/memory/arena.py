@@ -45,7 +45,6 @@ class Buffer:
 
     @property
     def traced_bytes(self) -> int:
-        """The bytes in the traced call."""
         return int(symbolic_dims.value_of(self.nbytes))
 
     def meets(self, other: "Buffer") -> bool:
@@ -129,7 +128,6 @@ def _sums(changes: dict[int, int]) -> dict[int, int]:
 
 
 def assign_offsets(buffers: Sequence[Buffer]) -> Arena:
-    """Assign buffers to an arena."""
     if not buffers:
         return Arena()
     interferences = _interferences(buffers)

@@ -60,7 +60,6 @@ class Use:
 
 
 def use_of(unit: Unit, arrays: Mapping[Node, StridedArray]) -> Use:
-    """The arrays that a unit uses."""
     reads: set[int] = set()
     writes: set[int] = set()
     for step in unit:

@@ -31,7 +31,6 @@ Known = dict[object, Node]
 
 
 def unroll_short_axes(graph: Graph) -> Graph:
-    """Unroll the short axes of a graph."""
     if len(list(graph)) > MAX_UNROLLED_GRAPH_NODES:
         return graph
     memo: Known = {}

@@ -124,6 +124,5 @@ def resolve_hazards(
 
 
 def _is_disjoint(load: IndexMap, store: IndexMap, root: Node) -> bool:
-    """Return whether a load and a store of an array are disjoint for sure."""
     ranges = ([access_map.index_range(index, root.shape) for index in index_map] for index_map in (load, store))
     return any(map(access_map.are_apart, *ranges))

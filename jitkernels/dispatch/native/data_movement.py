@@ -95,7 +95,6 @@ def sort_dimensions(operand: int, other: int) -> int:
 
 
 def reverse_dimension(operand: int, d: int) -> int:
-    """Reverse a dimension."""
     stride = operand[Operand.STRIDES + d]
     operand[Operand.DATA] += stride * (operand[Operand.EXTENTS + d] - 1)
     operand[Operand.STRIDES + d] = -stride

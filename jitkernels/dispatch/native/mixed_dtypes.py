@@ -72,7 +72,6 @@ def pack_forms(slots: int, forms: int, count: int, descr: int) -> int:
 
 
 def has_scalar(forms: int, count: int) -> int:
-    """Whether an input is a scalar."""
     for i in range(count):
         if forms[i] == NUMBER:
             return 1

@@ -297,7 +297,6 @@ def ranges_overlap(operand: int, other: int) -> int:
 
 
 def find_address_range(operand: int) -> int:
-    """Compute the address range of an operand."""
     low = operand[Operand.DATA]
     high = low + operand[Operand.ITEM]
     for d in range(operand[Operand.DIMENSIONS]):

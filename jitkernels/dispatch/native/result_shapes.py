@@ -206,7 +206,6 @@ def rotate(words: int, first: int, last: int) -> int:
 
 
 def product(words: int, count: int) -> int:
-    """The product of the first words of an array."""
     result = 1
     for i in range(count):
         result = result * words[i]
@@ -214,7 +213,6 @@ def product(words: int, count: int) -> int:
 
 
 def swap(words: int, i: int, j: int) -> int:
-    """Swap two words of an array."""
     word = words[i]
     words[i] = words[j]
     words[j] = word
@@ -294,7 +292,6 @@ def kernel_kind(frame: int, argument: int) -> int:
 
 
 def reverse_dimensions(operand: int) -> int:
-    """Reverse the dimensions of an operand."""
     last = operand[Operand.DIMENSIONS] - 1
     for d in range((last + 1) // 2):
         swap(operand + 8 * Operand.EXTENTS, d, last - d)

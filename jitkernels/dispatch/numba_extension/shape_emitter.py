@@ -189,7 +189,6 @@ class ShapeEmitter:
         return self.builder.add(value, INT(extent.more)) if extent.more else value
 
     def result(self, index: int) -> list[Any]:
-        """The shape of a result."""
         argument = self.site.outputs[index]
         missing = {
             e.symbols[0]

@@ -61,7 +61,6 @@ class _DotText:
         self.cells = [(r, j) for r in range(tile.rows) for j in range(tile.columns)]
 
     def build(self) -> str:
-        """Write the whole function."""
         out = self.out
         arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS)
         out.label("entry")

@@ -32,7 +32,6 @@ def element_type(dtype: str) -> str:
 
 
 def element_size(dtype: str) -> int:
-    """Return the element size in bytes."""
     return dtypes.named(dtype).size
 
 

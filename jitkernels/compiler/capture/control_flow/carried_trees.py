@@ -70,7 +70,6 @@ class FormError(UnsupportedError):
 
 
 def form_of(value: Any) -> Form:
-    """The form of a value."""
     if type(value) is TaggedUnion:
         return value.alternatives
     if value is None or type(value) is str:

@@ -189,7 +189,6 @@ class DynamicList:
 
     @property
     def length(self) -> Any:
-        """The number of elements."""
         return self._in_region(self._length)
 
     def _length(self) -> Any:
@@ -211,7 +210,6 @@ class DynamicList:
     # Elements
 
     def snapshot(self) -> ListSnapshot:
-        """A snapshot of the list."""
         columns = tuple(fresh(self.tracer, column.node) for column in self.columns)
         return ListSnapshot(self.elements, columns, fresh(self.tracer, self.ends.node), self.is_reversed, object())
 

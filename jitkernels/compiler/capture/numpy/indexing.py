@@ -38,7 +38,6 @@ class IndexKey(NamedTuple):
 
 @serves("getitem")
 def getitem(array: Traced, key: Any) -> Any:
-    """``array[key]``."""
     parts = element_access.element_index(array, key)
     if parts is not None:
         return element_access.read(array, parts)
@@ -69,7 +68,6 @@ def getitem(array: Traced, key: Any) -> Any:
 
 @serves("setitem")
 def setitem(array: Traced, key: Any, value: Any) -> None:
-    """``array[key] = value``."""
     tracer = array.tracer
     _check_range(array, value)
     int_cast_checks.check_assigned(array, value)

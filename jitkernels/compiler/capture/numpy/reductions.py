@@ -99,7 +99,6 @@ def guard_nonempty(tracer: Tracer, counts: Sequence[Number]) -> None:
 
 @serves("ufunc.reduce")
 def reduce_ufunc(tracer: Tracer, ufunc: Any, array: Any, axis: Any = 0, *arguments: Any, **keywords: Any) -> Any:
-    """``ufunc.reduce``."""
     options = ReductionOptions(axis, *arguments, **keywords)
     if isinstance(options.out, tuple):
         options = options._replace(out=options.out[0])
@@ -211,7 +210,6 @@ class UfuncReduction:
 
 @serves("ufunc.accumulate")
 def accumulate_ufunc(tracer: Tracer, ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-    """``ufunc.accumulate``."""
     kind = KINDS.get(ufunc)
     operand_array = traced(tracer, array)
     if kind not in ("sum", "prod", "min", "max") or not operand_array.ndim:
@@ -240,7 +238,6 @@ def cumulative_reduction(
 
 @serves("ufunc.outer")
 def outer_ufunc(tracer: Tracer, ufunc: Any, left: Any, right: Any, **keywords: Any) -> Any:
-    """``ufunc.outer``."""
     left_array, right_array = traced(tracer, left), traced(tracer, right)
     spread = builder.expand_dims(left_array.node, range(left_array.ndim, left_array.ndim + right_array.ndim))
     return ufunc(fresh(tracer, spread), right_array, **keywords)
@@ -248,7 +245,6 @@ def outer_ufunc(tracer: Tracer, ufunc: Any, left: Any, right: Any, **keywords: A
 
 @serves("ufunc.reduceat")
 def reduceat_ufunc(tracer: Tracer, ufunc: Any, *arguments: Any, **keywords: Any) -> Any:
-    """``ufunc.reduceat``."""
     raise UnsupportedError(f"numpy.{ufunc.__name__}.reduceat")
 
 

@@ -22,7 +22,6 @@ NONE: Names = frozenset()
 
 
 def read_in(node: ast.AST | Sequence[ast.AST] | None) -> Names:
-    """All names that a node reads."""
     return _names(node, ast.Load)
 
 

@@ -39,7 +39,6 @@ class ExpressionRewriter(ast.NodeTransformer):
         self.is_inside = False
 
     def test(self, node: ast.expr) -> ast.expr:
-        """A condition."""
         match node:
             case ast.BoolOp():
                 return self._short_circuit(node, self.test, "and_test", "or_test")
@@ -89,7 +88,6 @@ class ExpressionRewriter(ast.NodeTransformer):
         return call_hook("compare_chain", hook(join), node.left, *parts)
 
     def visit(self, node: ast.AST) -> Any:
-        """The node rewritten."""
         if isinstance(node, ast.Lambda | ast.SetComp | ast.DictComp | ast.GeneratorExp):
             return self._inside(node)
         return super().visit(node)
@@ -144,7 +142,6 @@ class ExpressionRewriter(ast.NodeTransformer):
         return ast.Call(self.statements.hoist(outlined), arguments, [])
 
     def loop_iterable(self, node: ast.expr) -> ast.expr:
-        """The iterable of a loop."""
         iterable: ast.expr = self.visit(node)
         return IterableRewriter().visit(iterable) if isinstance(iterable, ast.Call) else iterable
 
@@ -169,7 +166,6 @@ class StatementRewriter:
         self.guarded: frozenset[str] = frozenset()
 
     def new_name(self) -> str:
-        """A new name for a function."""
         self.count += 1
         return f"{PART}{self.count}"
 

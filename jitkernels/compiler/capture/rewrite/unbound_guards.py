@@ -51,7 +51,6 @@ class UnboundGuards(ast.NodeTransformer):
         self.caught: list[str] = []
 
     def function(self, tree: ast.FunctionDef) -> None:
-        """Rewrite a function."""
         for assumes_nonzero_trips in (False, True):
             AssignmentChecker(tree, assumes_nonzero_trips=assumes_nonzero_trips)
         local_names = locals_of(tree)

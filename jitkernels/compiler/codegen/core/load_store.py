@@ -42,7 +42,6 @@ class Memory:
         return next((inner for inner in block.path() if inner.loop is not None and inner.loop == self.lane_loop), None)
 
     def lanes(self, block: Block) -> int:
-        """The number of lanes of a block."""
         lane_block = self.lane_block(block)
         return lane_block.lanes if lane_block is not None else 1
 

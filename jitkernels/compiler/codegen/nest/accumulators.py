@@ -333,7 +333,6 @@ class Accumulator:
         return results
 
     def result(self, block: Block) -> Register:
-        """Return the result of the reduction."""
         function = self.values.function
         if self.is_index:
             kind, bit = llvm_type("int64", self.lanes), llvm_type("bool", self.lanes)

@@ -110,7 +110,6 @@ class Loops(Targets):
         return reversed_any
 
     def _reversed(self, access_map: IndexMap, loop: int) -> IndexMap:
-        """Return an access map with a loop reversed."""
         last = self.extents[loop] - 1
         results = []
         for start, steps in access_map:

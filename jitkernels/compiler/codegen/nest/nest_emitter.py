@@ -46,7 +46,6 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         self.scratch_values = choose_scratch_values(self.nest, self.targets, self.values)
 
     def text(self) -> str:
-        """Return the function."""
         block = self.function.block
         if not self.short_rows(block):
             self._rows(block, self.order, self._row)

@@ -64,7 +64,6 @@ class NestTarget:
 
     @property
     def output(self) -> StridedArray:
-        """The array that is stored to."""
         assert self.array is not None, "an output"
         return self.array
 

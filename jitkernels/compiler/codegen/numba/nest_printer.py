@@ -50,7 +50,6 @@ class NestPrinter(Loops):
 
     @unlocked_cached_property
     def python(self) -> PythonFunction:
-        """The printed function."""
         block, printed = Block(), self.printed
         self._all_rows(block)
         self._symbols = {symbol(name): name for name in sorted(printed.symbols)}
