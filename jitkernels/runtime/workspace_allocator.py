@@ -16,6 +16,7 @@ import os
 
 from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.codegen.source_protocol import External
+from jitkernels.core.c_symbols import symbol_address
 from jitkernels.runtime import c_api
 from jitkernels.runtime.loading import loader
 
@@ -213,14 +214,10 @@ done:
 """
 
 
-def _system_function(name: str) -> int:
-    return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value or 0
-
-
 @functools.cache
 def source() -> IRSource:
     """The table of pieces, and the functions that allocate and free them; its entry releases all cached ones."""
-    own = tuple(External(name, "void", (), functools.partial(_system_function, name)) for name in _SYSTEM)
+    own = tuple(External(name, "void", (), functools.partial(symbol_address, name)) for name in _SYSTEM)
     python = tuple(external for external in c_api.externals() if external.symbol in _PYTHON)
     return IRSource("arenas", f"{LIGHT_PIPELINE}{TEXT}", (*own, *python))
 

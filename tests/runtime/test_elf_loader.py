@@ -12,6 +12,7 @@ from processes import python
 
 from jitkernels.codegen.ir_source import IRSource
 from jitkernels.codegen.source_protocol import External
+from jitkernels.core.c_symbols import symbol_address
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading import elf_loader, elf_relocations, loader
 
@@ -72,7 +73,7 @@ EXTERNALS = {"outside": ctypes.cast(outside, ctypes.c_void_p).value or 0, "data_
 
 
 def address(name: str) -> int:
-    return EXTERNALS.get(name) or loader._of_system(name)
+    return EXTERNALS.get(name) or symbol_address(name)
 
 
 def compiled(folder: Path, flags: list[str], code: str = CODE) -> bytes:
@@ -182,7 +183,7 @@ def test_truncated_objects_are_rejected(tmp_path: Path) -> None:
 
 
 def test_missing_externals_are_build_errors() -> None:
-    missing = External("jk_test_nowhere", "int64", (), lambda: loader._of_system("jk_test_nowhere"))
+    missing = External("jk_test_nowhere", "int64", (), lambda: symbol_address("jk_test_nowhere"))
     call = "define i64 @entry() {\n  %x = call i64 @jk_test_nowhere()\n  ret i64 %x\n}\n"
     text = f"declare i64 @jk_test_nowhere()\n{call}"
     with pytest.raises(BuildError, match="cannot load nowhere"):

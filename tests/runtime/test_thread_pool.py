@@ -164,8 +164,9 @@ def test_without_more_threads() -> None:
     """Where the system starts no thread, the caller does everything."""
     code = """
 refused = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(lambda *given: 11)
-real = openmp._libc
-openmp._libc = lambda name: ctypes.cast(refused, ctypes.c_void_p).value if name == "pthread_create" else real(name)
+real = openmp.symbol_address
+instead = {"pthread_create": ctypes.cast(refused, ctypes.c_void_p).value}
+openmp.symbol_address = lambda name: instead.get(name) or real(name)
 for _ in range(2):
     done = []
     parallel(done.append, 4, 8)

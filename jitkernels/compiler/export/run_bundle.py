@@ -1,6 +1,5 @@
 """Running a bundle from Python without a compiler or linker."""
 
-import ctypes
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.export.manifest import CHECKED, Tensor, checksum, described
 from jitkernels.core import cpu_target
+from jitkernels.core.c_symbols import symbol_address
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.errors import ArgumentError, ArgumentTypeError, BundleError, WorkspaceError
 from jitkernels.runtime.cffi_library import function_at, pointer_to, pointers_to
@@ -47,7 +47,7 @@ class Bundle:
         self._weights = _aligned(len(weights))
         self._weights[:] = np.frombuffer(weights, np.uint8)
         try:
-            placed = load_object(code, f"{self.about.name}_run", _of_system)
+            placed = load_object(code, f"{self.about.name}_run", symbol_address)
         except LookupError as error:
             raise BundleError(f"{folder}: the object file cannot be loaded: {error}") from error
         if placed is None:
@@ -95,7 +95,3 @@ def _aligned(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
     buffer = np.zeros(size + CACHE_LINE_BYTES, np.uint8)
     begin = -buffer.ctypes.data % CACHE_LINE_BYTES
     return buffer[begin : begin + size]
-
-
-def _of_system(name: str) -> int:
-    return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0

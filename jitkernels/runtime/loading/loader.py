@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from jitkernels.codegen import kernel_archive, object_cache
 from jitkernels.codegen.source_protocol import External, Source, digest_of, symbol_of
 from jitkernels.core import cpu_target, settings
+from jitkernels.core.c_symbols import symbol_address
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading.elf_loader import LoadedObject, load_object
@@ -103,7 +104,8 @@ def _load(source: Source, symbol: str, *, cached: bool) -> LoadedObject:
     addresses = {external.symbol: external.address for external in source.externals}
 
     def address(name: str) -> int:
-        return addresses[name]() if name in addresses else _of_system(name)
+        """Others are functions of libc that LLVM calls implicitly, such as ``memset``."""
+        return addresses[name]() if name in addresses else symbol_address(name)
 
     content, path = built(source, cached=cached)
     try:
@@ -146,11 +148,6 @@ def built(source: Source, *, cached: bool = True) -> tuple[bytes, Path | None]:
     return content, path
 
 
-def _of_system(name: str) -> int:
-    """The address of a libc function that LLVM calls implicitly, such as ``memset``."""
-    return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
-
-
 def _open(content: bytes, path: Path | None, symbol: str) -> LoadedObject:
     """Let the system open a shared library, which needs a file."""
     if path is None and hasattr(os, "memfd_create"):
@@ -174,7 +171,7 @@ def _open(content: bytes, path: Path | None, symbol: str) -> LoadedObject:
 
 def _opened(path: str, symbol: str) -> LoadedObject:
     library = ctypes.CDLL(path)  # never closed: ctypes cannot
-    return LoadedObject({}, ctypes.cast(library[symbol], ctypes.c_void_p).value or 0)
+    return LoadedObject({}, symbol_address(symbol, library))
 
 
 def functions_of(source: Source, names: tuple[str, ...]) -> dict[str, int]:

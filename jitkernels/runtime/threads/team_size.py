@@ -20,6 +20,7 @@ from pathlib import Path
 from jitkernels.codegen.ir_source import LIGHT_PIPELINE, UNOPTIMIZED, IRSource
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import cpu_target
+from jitkernels.core.c_symbols import symbol_address
 from jitkernels.runtime import fp_status
 from jitkernels.runtime.loading import loader
 from jitkernels.runtime.threads import num_threads, parallel_for, parallel_phases, thread_pool
@@ -104,11 +105,7 @@ def has_threads() -> bool:
 
 def _function(name: str) -> int:
     library, _ = runtime()
-    return ctypes.cast(library[name], ctypes.c_void_p).value or 0 if library else 0
-
-
-def _libc(name: str) -> int:
-    return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value or 0
+    return symbol_address(name, library) if library else 0
 
 
 def runtime_sources() -> tuple[IRSource, ...]:
@@ -134,7 +131,7 @@ def _source(has_openmp: bool) -> IRSource:
         External("jk_used", "int64", (), lambda: ctypes.addressof(_used)),
         External("jk_cores", "int64", (), lambda: ctypes.addressof(_cores)),
         *(External(name, "int32", (), functools.partial(_function, name)) for name in COUNTS if has_openmp),
-        *(External(name, "int32", (), functools.partial(_libc, name)) for name in thread_pool.FUNCTIONS),
+        *(External(name, "int32", (), functools.partial(symbol_address, name)) for name in thread_pool.FUNCTIONS),
     )
     written = (
         WITH_OPENMP if has_openmp else WITHOUT_OPENMP,
