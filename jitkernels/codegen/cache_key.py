@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.bytecode_key import UnlikeError, written
+from jitkernels.codegen.bytecode_key import written
 from jitkernels.codegen.parameters import struct_fields, used_fields
 from jitkernels.codegen.source_protocol import (
     WRITERS,
@@ -27,9 +27,8 @@ from jitkernels.codegen.source_protocol import (
     vectors,
 )
 from jitkernels.core import source_hash
+from jitkernels.core.canonical_text import UnlikeError, canonical_text
 
-AS_THEY_ARE = frozenset({str, bytes, int, float, bool, type(None)})
-"""Types whose `repr` identifies a value."""
 WHOLE = frozenset({External, IRFunction, Written, DeferredIR, Table})
 """Structs with a text of their own."""
 
@@ -49,17 +48,14 @@ class Identity:
 
     def _value(self, value: Any) -> str:
         """The text of a field, or of a value that a function refers to."""
+        return canonical_text(value, self._other)
+
+    def _other(self, value: Any) -> str:
         kind = type(value)
-        if kind in AS_THEY_ARE:
-            return f"{kind.__name__} {value!r}"
         if value is offset or value is vectors:
             return f"language.{value.__name__}"
         if kind is FunctionType:
             return self._function(value)
-        if kind is tuple:
-            return f"({', '.join(map(self._value, value))})"
-        if isinstance(value, np.generic):
-            return _number(value)
         if isinstance(value, type) and issubclass(value, np.generic):
             return f"{value.__module__}.{value.__qualname__}"
         struct = struct_fields(value)
@@ -72,22 +68,11 @@ class Identity:
             return f"IR {value.symbol} {value.result} {value.arguments} {self._value(value.definition)}"
         if kind is Written:
             state = source_hash.state_of(*WRITERS, *WRITTEN_OF)
-            return f"{_name_of_writer(value.writer)} {state} {self._arguments(value.arguments)}"
+            return f"{_name_of_writer(value.writer)} {state} {canonical_text(value.arguments, _struct)}"
         if kind is DeferredIR:
             return f"later {value.text!r}"
         if kind is Table:
-            return f"table {[[*map(_number, row)] for row in value.rows]}"
-        raise UnlikeError
-
-    def _arguments(self, value: Any) -> str:
-        """The text of plain values, and structs of them."""
-        if isinstance(value, tuple):
-            return f"({', '.join(map(self._arguments, value))})"
-        if is_dataclass(value):
-            named = [f"{field.name} {self._arguments(getattr(value, field.name))}" for field in fields(value)]
-            return f"{_name_of_writer(type(value))} {named}"
-        if type(value) in AS_THEY_ARE:
-            return self._value(value)
+            return f"table {canonical_text(value.rows)}"
         raise UnlikeError
 
     def _function(self, function: FunctionType) -> str:
@@ -123,6 +108,9 @@ def _name_of_writer(value: Any) -> str:
     return f"{value.__module__}.{value.__qualname__}"
 
 
-def _number(value: Any) -> str:
-    """A NumPy scalar, exactly: its repr depends on print options."""
-    return f"{type(value).__name__} {value.tobytes()!r}"
+def _struct(value: Any) -> str:
+    """The text of a struct of an IR writer."""
+    if not is_dataclass(value):
+        raise UnlikeError
+    named = [f"{field.name} {canonical_text(getattr(value, field.name), _struct)}" for field in fields(value)]
+    return f"{_name_of_writer(type(value))} {named}"

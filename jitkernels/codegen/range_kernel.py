@@ -7,7 +7,6 @@ from inspect import isfunction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from jitkernels.codegen import entry_points, error_status, numba_functions
-from jitkernels.codegen.bytecode_key import UnlikeError
 from jitkernels.codegen.cache_key import Identity
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.codegen.compiling import compiled
@@ -15,6 +14,7 @@ from jitkernels.codegen.parameters import described
 from jitkernels.codegen.source_protocol import DeferredIR, External, Module
 from jitkernels.core import dtypes, hooks, operand_forms
 from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.canonical_text import UnlikeError
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.core.hashing import sha256
 from jitkernels.errors import BuildError

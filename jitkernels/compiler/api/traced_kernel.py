@@ -22,6 +22,7 @@ from jitkernels.codegen.numba_functions import numba_version
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import DeferredIR, references
 from jitkernels.core import cpu_target
+from jitkernels.core.canonical_text import canonical_text
 from jitkernels.core.hashing import sha256
 from jitkernels.core.source_hash import state_of
 from jitkernels.errors import BuildError
@@ -235,7 +236,7 @@ def text_of(function: Callable[..., Any]) -> str:
             continue
         uses = references(one, {*one.__code__.co_names, *one.__code__.co_freevars})
         lines, _ = lines_of(one.__code__)
-        named = [f"{name} = {_shown(value)}\n" for name, value in uses.items() if value is not np]
+        named = [f"{name} = {canonical_text(value, _shown)}\n" for name, value in uses.items() if value is not np]
         found[one] = "".join([*named, *lines])
         remaining += [value for value in uses.values() if inspect.isfunction(value)]
     return "\n".join(found.values())

@@ -22,7 +22,7 @@ from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope
 from jitkernels.compiler.lowering import kernel_body
 from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.core import cpu_target, dtypes
-from jitkernels.core.hashing import sha256
+from jitkernels.core.canonical_text import canonical_text
 from jitkernels.errors import AttrError
 from jitkernels.microkernels.tuning_space import STREAM_CANDIDATE_BYTES
 from jitkernels.selection import select
@@ -206,22 +206,17 @@ def text_of(graph: Graph) -> str:
         numbers[node] = len(numbers)
         options = node.options if node.operation != "input" else {}
         arguments = [f"%{numbers[operand]}" for operand in node.inputs]
-        arguments += [f"{name}={_shown(value)}" for name, value in sorted(options.items())]
-        lines.append(f"%{len(lines)} = {node.operation}({', '.join(arguments)}) {node.dtype}{_shown(node.shape)}")
+        arguments += [f"{name}={canonical_text(value, _shown)}" for name, value in sorted(options.items())]
+        shape = canonical_text(node.shape, _shown)
+        lines.append(f"%{len(lines)} = {node.operation}({', '.join(arguments)}) {node.dtype}{shape}")
     written = ", ".join(f"%{numbers[value]}" for value in graph.roots)
     return "\n".join([*lines, f"return {written}"])
 
 
 def _shown(value: Any) -> str:
-    """The canonical text of an option: equal for equal values only."""
-    if isinstance(value, tuple | list):
-        return f"[{', '.join(map(_shown, value))}]"
-    if isinstance(value, float):
-        return value.hex()
+    """The canonical text of an option that is neither a number nor made of numbers."""
     if isinstance(value, Graph):
         return f"{{{text_of(value)}}}"
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype}{value.shape} {sha256(value.tobytes()).hexdigest()}"
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return str(value) if isinstance(value, Extent) else repr(value)
