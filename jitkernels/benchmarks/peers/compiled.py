@@ -34,6 +34,24 @@ def tensor(array: AnyArray) -> Any:
     return torch.from_numpy(array)
 
 
+def stored(out: AnyArray, function: Callable[..., Any], *inputs: Any) -> Bound:
+    """Return the call of a function without ``out``, whose result is copied into an array."""
+    return partial(_store, out, function, *inputs)
+
+
+def _store(out: AnyArray, function: Callable[..., Any], *inputs: Any) -> None:
+    out[...] = function(*inputs)
+
+
+def stored_tensor(out: Any, function: Callable[..., Any], *inputs: Any) -> Bound:
+    """Return the call of a torch function without ``out``, whose result is copied into a tensor."""
+    return partial(_store_tensor, out, function, *inputs)
+
+
+def _store_tensor(out: Any, function: Callable[..., Any], *inputs: Any) -> None:
+    out.copy_(function(*inputs))
+
+
 def of_torch(schema: type[KernelAttr], function: Callable[..., Bound | None], *, narrow: bool = False) -> None:
     """Register a torch peer: a function of the attr, the library and a tensor of each array returns the call."""
 
@@ -56,7 +74,7 @@ def of_jax(schema: type[KernelAttr], function: Callable[..., Any]) -> None:
             return None
         compiled = _jitted(function, attr)
         given = [jax.numpy.array(array) for array in inputs_of(attr, arrays)]
-        return partial(_call_and_wait, compiled, jax.block_until_ready, *given)
+        return partial(call_and_wait, jax.block_until_ready, compiled, *given)
 
     peer(schema, name="jax")(call)
 
@@ -69,8 +87,9 @@ def _jitted(function: Callable[..., Any], attr: KernelAttr) -> Callable[..., Any
     return compiled
 
 
-def _call_and_wait(compiled: Callable[..., Any], wait: Callable[[Any], Any], *inputs: Any) -> Any:
-    return wait(compiled(*inputs))
+def call_and_wait(wait: Callable[[Any], Any], function: Callable[..., Any], *inputs: Any) -> Any:
+    """Call a function that returns before its result is there, and wait for the result."""
+    return wait(function(*inputs))
 
 
 def of_numba(schema: type[KernelAttr], expression: Callable[[KernelAttr], tuple[str, Mapping[str, Any]]]) -> None:

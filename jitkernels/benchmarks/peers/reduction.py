@@ -11,7 +11,7 @@ from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
+from jitkernels.benchmarks.peers.compiled import of_jax, of_torch, stored
 
 
 @equivalent(HVarAttr)
@@ -72,10 +72,7 @@ peer(HLogSumExpAttr)(lambda _, x, y: partial(hlogsumexp, x, 1, y))
 def scipy_hlogsumexp(attr: HLogSumExpAttr, x: AnyArray, y: AnyArray) -> Bound:
     from scipy.special import logsumexp
 
-    def into(x: AnyArray, y: AnyArray) -> None:
-        y[...] = logsumexp(x, axis=1)
-
-    return partial(into, x, y)
+    return stored(y, logsumexp, x, 1)
 
 
 of_torch(HLogSumExpAttr, lambda _, torch, x, y: partial(torch.logsumexp, x, 1, out=y))
