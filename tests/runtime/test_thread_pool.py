@@ -166,7 +166,7 @@ def test_without_more_threads() -> None:
 refused = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(lambda *given: 11)
 real = openmp.symbol_address
 instead = {"pthread_create": ctypes.cast(refused, ctypes.c_void_p).value}
-openmp.symbol_address = lambda name: instead.get(name) or real(name)
+openmp.symbol_address = lambda name, *library: instead.get(name) or real(name, *library)
 for _ in range(2):
     done = []
     parallel(done.append, 4, 8)
