@@ -10,6 +10,7 @@ from jitkernels.attrs.schema.registry import Variant, implementation, implements
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.compiler.api import traced_kernel
 from jitkernels.microkernels.chunking import MIN_THREAD_ELEMENTS, PIECE, grain
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 LANES = 16
@@ -50,13 +51,11 @@ def stride_scal(attr: StrideScalAttr, **variant: Any) -> RangeKernel:
                 for i in range(first + -first % stride, last, stride):
                     y[i] *= factor
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"stride_scal_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("n"),
-        names=signature.names,
+        extent="n",
         block=MIN_THREAD_ELEMENTS,
         workspace=MAX_FACTOR_STRIDE * LANES * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,

@@ -10,6 +10,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.prefix_sum import elements_of, running_sums
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
@@ -114,13 +115,11 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> RangeKernel:
     def body(x: Any, counts: Any, n: int, bins: int, low: Any, high: Any, workspace: Any) -> None:
         count_bins(x, counts, n, bins, low[0], high[0], workspace)
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"histogram_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("n"),
-        names=signature.names,
+        extent="n",
         block=1 << 62,
         check=check_ends,
         workspace=8 * BINNED_ELEMENTS,

@@ -9,6 +9,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, noinline, offset
 from jitkernels.microkernels.chunking import grain
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.bf16_embedding_bag import pool_kernel
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, ROWS, block_joining, block_settling, workspace_of
 from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
@@ -96,7 +97,6 @@ def pooling_of(attr: EmbSeqPoolAttr, vector_bytes: int) -> Any:
 
 @implements(EmbSeqPoolAttr, variants=variants)
 def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> RangeKernel:
-    signature = attr.signature()
     if attr.dtype == "bfloat16":
         return pool_kernel(attr, check, _block(attr), variant)
     number: Any = np.dtype(attr.dtype).type
@@ -120,16 +120,15 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> RangeKernel:
             sequence = Sequences(table, table_w, offset(ids, i), idx_w)
             pool(sequence, idx_h, offset(out, i * table_w), workspace, factor)
 
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"emb_seq_pool_{attr.pool}_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("idx_w"),
+        extent="idx_w",
         block=_block(attr) if variant.get("parallel") else 1,
         workspace=workspace_of(attr.dtype),
         workspace_dtype=attr.dtype,
         reads_first=True,  # its arrays do not alias: callers guarantee it
         check=check,
-        names=signature.names,
         **variant,
     )

@@ -15,6 +15,7 @@ from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms
 from jitkernels.microkernels.gemv.gemv_autovectorized import autovectorized_kernel
 from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST, GEMV_ROWS, gemv_n_body
 from jitkernels.microkernels.gemv.gemv_t_streaming import gemv_t_body
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.weight_only_quant.dot_emitter import STREAMED
 from jitkernels.runtime.loading import loader
 
@@ -102,14 +103,6 @@ def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> Ran
 
 
 def _range_kernel(attr: GEMVAttr, body: Any, parallel: bool, **more: Any) -> RangeKernel:
-    signature = attr.signature()
-    return RangeKernel(
-        f"gemv_{attr.dtype}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("m"),
-        block=HALF_MIN_SKINNY_EXTENT,
-        parallel=parallel,
-        names=signature.names,
-        **more,
+    return range_kernel_of(
+        attr, f"gemv_{attr.dtype}", body, extent="m", block=HALF_MIN_SKINNY_EXTENT, parallel=parallel, **more
     )

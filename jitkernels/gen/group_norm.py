@@ -12,6 +12,7 @@ from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.strict_arithmetic import distance, times, times_plus
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.mean_variance import careful_moments, moments
 from jitkernels.microkernels.reduction.streaming_normalize import (
     ARRAYS,
@@ -137,18 +138,16 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Ran
         if stream:
             store_fence()
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"group_norm_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
+        extent="rows",
         block=_block(attr) if variant.get("parallel") else 1,
         check=check,
         flags=(),
         workspace=CACHE_LINE_BYTES,
         workspace_dtype=attr.dtype,
         reads_first=True,
-        names=signature.names,
         **variant,
     )

@@ -15,6 +15,7 @@ from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.strict_arithmetic import distance, times, times_plus
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.mean_variance import careful_moments, mean_of_infinite, moments
 from jitkernels.microkernels.reduction.streaming_normalize import (
     ARRAYS,
@@ -105,16 +106,14 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Ran
         else:
             wide(arrays, rows, number(eps[0]), workspace)
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"layer_norm_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
+        extent="rows",
         block=grain(attr.n, NORM_THREAD_ELEMENTS) if variant.get("parallel") else 1,
         workspace=CACHE_LINE_BYTES,
         workspace_dtype=attr.dtype,
         reads_first=True,
-        names=signature.names,
         **variant,
     )

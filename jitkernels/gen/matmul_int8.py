@@ -11,6 +11,7 @@ from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
 from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_kernel
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 HALF_MIN_THREAD_ROWS = 8
 """Half of the least number of rows per thread, of the loops."""
@@ -41,17 +42,16 @@ def matmul_int8(attr: MatMulInt8Attr, algorithm: str = "loops", parallel: bool =
     if algorithm == "tiles":
         by_columns = parallel and attr.n >= attr.m
         return vnni_kernel("matmul_int8", signature, _product(attr), by_columns=by_columns, parallel=parallel)
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         "matmul_int8_loops",
-        signature.c_arguments,
         _loops(attr),
-        extent=signature.index("m"),
+        extent="m",
         block=HALF_MIN_THREAD_ROWS,
         parallel=parallel and attr.m >= 4 * HALF_MIN_THREAD_ROWS,
         flags=(),  # without contraction: products with scales are rounded as written
         workspace=4 * SUM_COLUMNS,
         workspace_dtype="int32",
-        names=signature.names,
     )
 
 

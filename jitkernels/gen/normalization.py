@@ -16,6 +16,7 @@ from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms
 from jitkernels.microkernels.maths.strict_arithmetic import times_plus
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.bf16_rms_norm import rms_norm_kernel
 from jitkernels.microkernels.reduction.streaming_normalize import (
     CHANNELS,
@@ -175,17 +176,15 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Ran
         if stream:
             store_fence()
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"batch_norm_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
+        extent="rows",
         block=_block(attr) if variant.get("parallel") else 1,
         workspace=STRIP_BYTES,
         workspace_dtype=attr.dtype,
         flags=(),
         reads_first=True,
-        names=signature.names,
         **variant,
     )

@@ -14,6 +14,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.chunking import grain
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 DIVIDED_ELEMENTS = 512
@@ -98,14 +99,12 @@ def quantize(attr: QuantizeAttr, **variant: Any) -> RangeKernel:
             start = number(0 if zero is None else zero[row])
             quantize_row(offset(x, row * n), offset(q, row * n), n, scale[row], start)
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"quantize_{attr.dtype}_{attr.q_dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
+        extent="rows",
         block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         flags=(),
-        names=signature.names,
         **variant,
     )

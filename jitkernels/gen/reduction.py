@@ -19,6 +19,7 @@ from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.compiler.api import traced_kernel
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.microkernels.chunking import grain
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.column_reduction import extremes_kernel, sums_kernel
 from jitkernels.microkernels.reduction.one_pass_variance import row_squares
 from jitkernels.microkernels.reduction.row_argmax import ACCUMULATORS, first_index, lanes_of, largest, strided_argmax
@@ -114,13 +115,11 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> RangeKernel:
                 else:
                     y[row] = start + first_of(offset(own, start), count)
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"hargmax_{dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
-        names=signature.names,
+        extent="rows",
         block=grain(attr.n * attr.remain, WORK) if variant.get("parallel") else 1,
         flags=(),
         **variant,
@@ -206,13 +205,11 @@ def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> RangeKernel:
                             best, index = value, j
                     y[row * remain + surplus + k] = index
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"hargmax_few_{dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
-        names=signature.names,
+        extent="rows",
         block=grain(attr.n * attr.remain, WORK) if parallel else 1,
         workspace=2 * lanes * 8,
         workspace_dtype="int64",
@@ -244,13 +241,11 @@ def hvar(attr: HVarAttr, **variant: Any) -> RangeKernel:
         for row in range(begin, end):
             y[row] = number(np.float64(squares_of(offset(x, row * n), n)) / degrees)
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"hvar_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
-        names=signature.names,
+        extent="rows",
         block=grain(attr.n * attr.remain, WORK) if variant.get("parallel") else 1,
         flags=(),
         **variant,

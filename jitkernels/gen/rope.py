@@ -10,6 +10,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.chunking import grain
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 ROPE_THREAD_ELEMENTS = 16384
@@ -51,13 +52,11 @@ def rope(attr: RopeAttr, **variant: Any) -> RangeKernel:
                     target[step * i] = first
                     target[step * i + distance] = two
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"rope_{'interleaved' if attr.interleaved else 'halves'}_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("positions"),
-        names=signature.names,
+        extent="positions",
         block=grain(2 * attr.rows * attr.half, ROPE_THREAD_ELEMENTS) if variant.get("parallel") else 1,
         flags=("contract",),
         reads_first=True,

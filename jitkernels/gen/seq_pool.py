@@ -14,6 +14,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, noinline, offset
 from jitkernels.core import cpu_target
 from jitkernels.core.frozen_dataclass import frozen_dataclass
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, ROWS, block_joining, block_settling, workspace_of
 from jitkernels.microkernels.reduction.embedding_bag_lanes import pool_lanes
 from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
@@ -202,16 +203,14 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> RangeKernel:
         else:
             pool_all(PooledRows(x, w, h), y, part, workspace, factor)
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"seq_pool_{attr.pool}_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("w"),
+        extent="w",
         block=MIN_THREAD_COLUMNS,
         workspace=workspace_of(attr.dtype) + MAX_PACKED_ELEMENTS * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
         reads_first=True,  # its arrays do not alias: callers guarantee it
-        names=signature.names,
         **variant,
     )

@@ -17,6 +17,7 @@ from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF, INTEGER, KEY, RANK
 from jitkernels.microkernels.sort.merge_sort import MAX_MERGED_ELEMENTS, small_sort
 from jitkernels.microkernels.tuning_space import widths_and_threads
@@ -174,16 +175,14 @@ def sort(attr: SortAttr, **variant: Any) -> RangeKernel:
 
 
 def _nest(attr: SortAttr | TopkAttr, body: Any, variant: Mapping[str, Any], **options: Any) -> RangeKernel:
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"{attr.name}_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
+        extent="rows",
         block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         flags=(),
         reads_first=True,
-        names=signature.names,
         **options,
         **variant,
     )

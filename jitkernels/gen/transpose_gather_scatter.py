@@ -12,6 +12,7 @@ from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemm.packed_panels import is_same_address
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.streaming_normalize import (
     COPIES,
     FIRST_ROW,
@@ -197,16 +198,8 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Rang
             matrix = Matrices(offset(all_matrices.x, at), offset(all_matrices.y, at), rows, n)
             turn_matrix(matrix, Range(0, n) if is_batch else part)
 
-    signature = attr.signature()
-    return RangeKernel(
-        f"transpose_{attr.dtype}",
-        signature.c_arguments,
-        body,
-        extent=signature.index(along),
-        block=block,
-        reads_first=True,
-        names=signature.names,
-        **variant,
+    return range_kernel_of(
+        attr, f"transpose_{attr.dtype}", body, extent=along, block=block, reads_first=True, **variant
     )
 
 
@@ -245,18 +238,16 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> RangeKerne
         if stream:
             store_fence()
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"gather_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("count"),
+        extent="count",
         block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         workspace=CACHE_LINE_BYTES,
         workspace_dtype=attr.dtype,
         reads_first=True,
         check=check_ids,
-        names=signature.names,
         **variant,
     )
 
@@ -297,16 +288,14 @@ def scatter_add(attr: ScatterAddAttr, **variant: Any) -> RangeKernel:
             for j in range(begin, end):
                 row[j] += added[j]
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"scatter_add_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("n"),
+        extent="n",
         block=MIN_THREAD_SCATTER_COLUMNS,
         flags=(),
         reads_first=True,  # of the table, which is not read where it is the result
         check=check_ids,
-        names=signature.names,
         **variant,
     )

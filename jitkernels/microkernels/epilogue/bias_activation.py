@@ -10,6 +10,7 @@ from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.epilogue.bias_activation_row import ROW_ARGUMENTS, activated_row
 from jitkernels.microkernels.gemm.gemm_arguments import Operands, ir_function
 from jitkernels.microkernels.gemm.runtime_select import runtime_select_kernel
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.runtime.loading import loader
 
 MAX_JOINED_ROW_VECTORS = 4
@@ -138,15 +139,13 @@ def static_gemm_epilogue_kernel(attr: MatMulEpilogueAttr, product: RangeKernel) 
 
 def _range_kernel(attr: MatMulEpilogueAttr, body: Any, **more: Any) -> RangeKernel:
     """Make a serial kernel: the GEMM inside splits its own work."""
-    signature = attr.signature()
     options = {"straight": True, **more}
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"matmul_{attr.activation}_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("m"),
+        extent="m",
         block=max(attr.m, 1),
         flags=("contract",),
-        names=signature.names,
         **options,
     )

@@ -6,6 +6,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemm.gemm_arguments import Operands
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.runtime.loading import loader
 
 BATCHED_THREAD_MULTIPLY_ADDS = 32**3
@@ -27,15 +28,13 @@ def batched_kernel(attr: MatMulBatchedAttr, pair: RangeKernel, *, parallel: bool
             status = status | product(offset(a, i * m * k), offset(b, i * k * n), offset(c, i * m * n), m, n, k)
         return status
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"matmul_batched_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("batch"),
+        extent="batch",
         block=grain(attr.m * attr.n * attr.k, BATCHED_THREAD_MULTIPLY_ADDS) if parallel else 1,
         parallel=parallel,
         exact=pair.exact,
         straight=True,
-        names=signature.names,
     )

@@ -20,6 +20,7 @@ from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instructi
 from jitkernels.microkernels.gemv.bf16_gemv import beta_epilogue
 from jitkernels.microkernels.gemv.bf16_sums import ACCUMULATORS_IN_MEMORY, WIDENED, add_rows, algorithms, row_product
 from jitkernels.microkernels.narrow_int import widen_bfloat16
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.runtime.loading import loader
 
 TILES = "tiles"
@@ -101,17 +102,15 @@ def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> RangeKernel:
             for j in range(count):
                 c[left + j] = finished(workspace[j], c, left + j)
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"matmul_bfloat16_{algorithm}_{'column' if is_column else 'row'}",
-        signature.c_arguments,
         dots if along else sums,
-        extent=signature.index("m" if is_column else "n"),
+        extent="m" if is_column else "n",
         block=THIN_BLOCK,
         parallel=parallel,
         workspace=0 if along else 4 * ACCUMULATORS_IN_MEMORY,
         workspace_dtype="float32",
-        names=signature.names,
     )
 
 
@@ -151,15 +150,13 @@ def _widened(attr: MatMulAttr, parallel: bool) -> RangeKernel:
                 c[top * n + i] = finished(sums[i], c, top * n + i)
         return 0
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         "matmul_bfloat16_widened",
-        signature.c_arguments,
         body,
-        extent=signature.index("m"),
+        extent="m",
         block=FLOAT32_ROWS_PER_PASS // 2,
         parallel=parallel,
         workspace=needed,
         workspace_dtype="float32",
-        names=signature.names,
     )

@@ -13,6 +13,7 @@ from jitkernels.attrs.schema.registry import Variant
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart, Operands
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 ROW_MAJOR, NOT_TRANSPOSED, TRANSPOSED = 101, 111, 112
 HALF_MIN_BLAS_EXTENT = 32
@@ -81,13 +82,6 @@ def gemm_kernel(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: b
         leave(token)
         return status
 
-    signature = attr.signature()
-    return RangeKernel(
-        f"matmul_{name}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("m" if by_rows else "n"),
-        block=HALF_MIN_BLAS_EXTENT,
-        parallel=parallel,
-        names=signature.names,
+    return range_kernel_of(
+        attr, f"matmul_{name}", body, extent="m" if by_rows else "n", block=HALF_MIN_BLAS_EXTENT, parallel=parallel
     )

@@ -10,6 +10,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.gemm.blas_gemm import HALF_MIN_BLAS_EXTENT
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart, Operands
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 MAX_INT32_STEPS = 1 << 16
 """Steps along k whose sum fits into 32 bits for all operands; the overflow of a longer sum is undefined."""
@@ -71,17 +72,15 @@ def int8_nest(
     def needed(m: int, k: int, begin: int, end: int) -> int:
         return ZERO + (end - begin if by_rows else m) * k if flips else ZERO
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"matmul_int8_{name}",
-        signature.c_arguments,
         body,
-        extent=signature.index("m" if by_rows else "n"),
+        extent="m" if by_rows else "n",
         block=HALF_MIN_BLAS_EXTENT,
         parallel=parallel,
         workspace=needed,
         workspace_dtype="uint8",
-        names=signature.names,
     )
 
 

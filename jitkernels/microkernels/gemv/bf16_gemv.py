@@ -13,21 +13,20 @@ from jitkernels.microkernels.gemv.bf16_sums import ACCUMULATORS_IN_MEMORY, add_r
 from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST
 from jitkernels.microkernels.gemv.gemv_t_streaming import SUM_BYTES, add_scaled_rows
 from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 
 def gemv_kernel(attr: GEMVAttr, algorithm: str, parallel: bool) -> RangeKernel:
     """Make the range kernel ``(a, x, y, m, n)``."""
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"gemv_bfloat16_{algorithm}",
-        signature.c_arguments,
         (_across if attr.trans else _along)(attr.beta, algorithm),
-        extent=signature.index("m"),
+        extent="m",
         block=HALF_MIN_SKINNY_EXTENT,
         parallel=parallel,
         workspace=(SUM_BYTES if algorithm == ABREAST else 4 * ACCUMULATORS_IN_MEMORY) if attr.trans else 0,
         workspace_dtype="float32",
-        names=signature.names,
     )
 
 

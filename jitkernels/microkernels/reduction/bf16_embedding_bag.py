@@ -9,6 +9,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
 from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 BLOCK_SUM_COLUMNS = 1024
 """Columns per block of float32 sums."""
@@ -138,18 +139,16 @@ def pool_kernel(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str,
                 rows = SelectedRows(offset(table, left), table_w, column, extents.idx_w)
                 pool(rows, idx_h, offset(y, left), workspace, count)
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"emb_seq_pool_{attr.pool}_bfloat16",
-        signature.c_arguments,
         body,
-        extent=signature.index("idx_w"),
+        extent="idx_w",
         block=block if variant.get("parallel") else 1,
         workspace=3 * 4 * BLOCK_SUM_COLUMNS,
         workspace_dtype="float32",
         flags=(),
         reads_first=True,  # its arrays do not alias: callers guarantee it
         check=check,
-        names=signature.names,
         **variant,
     )

@@ -11,6 +11,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import dtypes
 from jitkernels.microkernels.maths.blocked_summation import ADDS
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 STRIP_COLUMNS = 2048
 """Columns per strip, whose results stay in the first-level cache."""
@@ -82,15 +83,6 @@ def sums_kernel(attr: ReductionAttr, *, is_mean: bool, block: int, parallel: boo
 
 
 def _range_kernel(attr: ReductionAttr, body: Any, block: int, parallel: bool, **more: Any) -> RangeKernel:
-    signature = attr.signature()
-    return RangeKernel(
-        f"{attr.name}_rows_{attr.dtype}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("rows"),
-        block=block,
-        flags=(),
-        parallel=parallel,
-        names=signature.names,
-        **more,
+    return range_kernel_of(
+        attr, f"{attr.name}_rows_{attr.dtype}", body, extent="rows", block=block, flags=(), parallel=parallel, **more
     )

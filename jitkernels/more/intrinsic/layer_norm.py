@@ -8,6 +8,7 @@ from jitkernels.codegen.c_source import CSource
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain, threads
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.more.intrinsic.source import external, source, usable
 
 
@@ -45,12 +46,4 @@ def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> CSource | RangeKe
             status = normalize(x, arrays.scale, arrays.bias, y, end - begin, n, eps)
         return status
 
-    return RangeKernel(
-        built.name,
-        signature.c_arguments,
-        body,
-        extent=signature.index("rows"),
-        block=grain(attr.n),
-        parallel=True,
-        names=signature.names,
-    )
+    return range_kernel_of(attr, built.name, body, extent="rows", block=grain(attr.n), parallel=True)

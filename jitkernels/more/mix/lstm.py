@@ -10,6 +10,7 @@ from jitkernels.attrs.vector import VMulAttr
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.chunking import threads
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.more.mix.activation import activation
 from jitkernels.more.mix.component import component
 
@@ -68,16 +69,14 @@ def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> RangeKernel:
             status = min(status, multiply(entered, opened, result, n))
         return status
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"lstm_ctht_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("d"),
+        extent="d",
         block=CHUNK_ELEMENTS,
         parallel=parallel,
         workspace=3 * CHUNK_ELEMENTS * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
         reads_first=True,
-        names=signature.names,
     )

@@ -19,6 +19,7 @@ from jitkernels.core import dtypes
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import BuildError
 from jitkernels.microkernels.chunking import grain
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 if TYPE_CHECKING:
     from jitkernels.compiler.codegen.numba.spelling import Spelling
@@ -82,18 +83,16 @@ def numba_kernel(
     """
     from jitkernels.compiler.api.traced_kernel import compiler
 
-    signature = attr.signature()
     function = _function(attr, body, in_place=in_place)
     key = f"{function.text}\n; by numba {numba_version()} and the compiler {compiler()}"
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"{attr.name}_{attr.fields()['dtype']}_numba",
-        signature.c_arguments,
         DeferredIR(key, lambda _: _glue(function)),
-        extent=signature.index(along),
+        extent=along,
         block=_block(attr, along) if parallel else 1,
         parallel=parallel,
         check=check,
-        names=signature.names,
     )
 
 

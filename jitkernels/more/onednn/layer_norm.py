@@ -7,6 +7,7 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain, threads
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.more.onednn.primitives import LAYER_NORM, LAYER_NORM_PLAIN, primitives, usable
 
 
@@ -36,13 +37,6 @@ def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> RangeKernel:
         scale, bias = (first, first) if arrays.scale is None else (arrays.scale, arrays.bias)
         return primitives(kind, first, scale, bias, result, end - begin, n, eps[0])
 
-    signature = attr.signature()
-    return RangeKernel(
-        "layer_norm_onednn",
-        signature.c_arguments,
-        body,
-        extent=signature.index("rows"),
-        block=grain(attr.n) if parallel else 1,
-        parallel=parallel,
-        names=signature.names,
+    return range_kernel_of(
+        attr, "layer_norm_onednn", body, extent="rows", block=grain(attr.n) if parallel else 1, parallel=parallel
     )

@@ -10,6 +10,7 @@ from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.more.onednn.primitives import GRU, LSTM, function_of, usable
 
 ARGUMENTS = ("int64", *("void*",) * 10, *("int64",) * 8)
@@ -70,7 +71,4 @@ def gru(attr: GRUAttr) -> RangeKernel:
 
 
 def _range_kernel(attr: LSTMAttr | GRUAttr, body: Any) -> RangeKernel:
-    signature = attr.signature()
-    return RangeKernel(
-        f"{attr.name}_onednn", signature.c_arguments, body, extent=signature.index("batch"), names=signature.names
-    )
+    return range_kernel_of(attr, f"{attr.name}_onednn", body, extent="batch")

@@ -10,6 +10,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, offset
 from jitkernels.gen.emb_seq_pool import LookupExtents, check
 from jitkernels.microkernels.chunking import grain, threads
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, block_joining, block_settling, workspace_of
 from jitkernels.more.openblas.library import external, one_thread, reason_against
 
@@ -66,16 +67,14 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> RangeKernel:
                 if rows < idx_h:
                     settle_blocks(part, count, sums, one)
 
-    signature = attr.signature()
-    return RangeKernel(
+    return range_kernel_of(
+        attr,
         f"emb_seq_pool_{attr.pool}_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("idx_w"),
+        extent="idx_w",
         block=grain(attr.idx_h * attr.table_w),
         parallel=parallel,
         workspace=workspace_of(attr.dtype),
         workspace_dtype=attr.dtype,
         check=check,
-        names=signature.names,
     )
