@@ -247,3 +247,31 @@ def test_linspace_between_numbers_of_any_kind() -> None:
             function = functools.partial(np.linspace, dtype=dtype)
             backend = "native" if first is last else "interpreter"
             agree(lambda a, b, n, f=function: f(a, b, n), given(first), given(last), given(7), calls=2, backend=backend)
+
+
+AXES: tuple[Any, ...] = (0, 1, -1, np.int8(1), True, False, None, 1.0, 2, "0", (0, 1))
+TAKING_AN_AXIS: dict[str, Any] = {
+    "sum": np.sum, "max": np.max, "mean": np.mean, "std": np.std, "argmax": np.argmax, "cumsum": np.cumsum,
+    "any": np.any, "sort": np.sort, "swapaxes": lambda x, axis: x.swapaxes(axis, 0), "flip": np.flip,
+    "stack": lambda x, axis: np.stack([x, x], axis=axis), "expand_dims": np.expand_dims,
+    "concatenate": lambda x, axis: np.concatenate([x, x], axis=axis), "transpose": lambda x, axis: x.transpose(axis, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKING_AN_AXIS)
+def test_axes_of_any_kind(name: str) -> None:
+    """What NumPy refuses as an axis is refused in its words."""
+    function = TAKING_AN_AXIS[name]
+    compiled = jk.jit(lambda x, axis: function(x, axis=axis), backend="interpreter")
+    for axis in AXES:
+        outcomes: list[Any] = []
+        for called in (compiled, function):
+            try:
+                outcomes.append((called(array(3, 4), axis=axis).tolist(),))
+            except (TypeError, ValueError) as error:
+                outcomes.append((type(error), str(error)))
+        assert len(outcomes[0]) == len(outcomes[1]), (axis, outcomes)
+        if len(outcomes[1]) == 2:
+            assert outcomes[0] == outcomes[1], axis
+        else:
+            np.testing.assert_allclose(outcomes[0][0], outcomes[1][0], err_msg=str(axis))

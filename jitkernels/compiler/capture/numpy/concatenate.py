@@ -41,7 +41,7 @@ def joined(
     name = dtype_name(dtype) if is_given(dtype) else common_type(tracer, [operand(tracer, array) for array in listed])
     if any(not np.can_cast(array.dtype, name, casting) for array in listed):
         raise TypeError(f"Cannot cast array data to {name!r} according to the rule {casting!r}")
-    along = axes_of(axis, listed[0].ndim)[0]
+    along = axes_of((axis,), listed[0].ndim)[0]
     total: Number = 0
     for array in listed:
         if array.ndim != listed[0].ndim or any(
@@ -71,7 +71,7 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
         raise ValueError("need at least one array to stack")
     if any(array.extents != listed[0].extents for array in listed):
         raise ValueError("all input arrays must have the same shape")
-    along = axes_of(axis, listed[0].ndim + 1)[0]
+    along = axes_of((axis,), listed[0].ndim + 1)[0]
     return concatenate([expand_dims(array, along) for array in listed], along, out, dtype=dtype, casting=casting)
 
 

@@ -32,7 +32,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         raise UnsupportedError("take with mode=")
     if axis is None:
         array, axis = ravel(array), 0
-    position = axes_of(axis, array.ndim)[0]
+    position = axes_of((axis,), array.ndim)[0]
     if type(indices) is int or type(indices) is SymInt:
         result = along(array, position, indices)
         result = fresh(array.tracer, result.node, is_scalar=not result.ndim)
@@ -67,7 +67,7 @@ def _key_along(array: Traced, chosen: Traced, axis: Any, name: str) -> tuple[Tra
         array, axis = ravel(array), 0
     if array.ndim != chosen.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    position = axes_of(axis, array.ndim)[0]
+    position = axes_of((axis,), array.ndim)[0]
     key = []
     for i in range(array.ndim):
         if i == position:
@@ -90,7 +90,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     times = as_extent(repeats)
     if axis is None:
         array, axis = ravel(array), 0
-    position = axes_of(axis, array.ndim)[0]
+    position = axes_of((axis,), array.ndim)[0]
     node = builder.expand_dims(array.node, (position + 1,))
     shape = [*array.extents[: position + 1], times, *array.extents[position + 1 :]]
     spread = builder.broadcast_to(node, shape)
@@ -171,7 +171,7 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append:
         raise UnsupportedError("diff with these options")
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
-    position = axes_of(axis, array.ndim)[0]
+    position = axes_of((axis,), array.ndim)[0]
     apart = np.not_equal if array.dtype == bool else np.subtract
     for _ in range(n):
         array = apart(along(array, position, slice(1, None)), along(array, position, slice(None, -1)))
@@ -181,7 +181,7 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append:
 @implements(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     array = of_array(ary)
-    position = axes_of(axis, array.ndim)[0]
+    position = axes_of((axis,), array.ndim)[0]
     if isinstance(indices_or_sections, tuple | list):
         cuts = [0, *indices_or_sections, None]
     else:
@@ -200,7 +200,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     array = of_array(ary)
     if isinstance(indices_or_sections, tuple | list):
         return array_split(array, indices_or_sections, axis)
-    position = axes_of(axis, array.ndim)[0]
+    position = axes_of((axis,), array.ndim)[0]
     sections = operator.index(indices_or_sections)
     extent = array.extents[position]
     if extent % sections != 0:

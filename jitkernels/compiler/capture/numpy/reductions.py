@@ -51,9 +51,10 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """An axis argument as a tuple of nonnegative axes."""
     if axis is None:
         return tuple(range(ndim))
-    if isinstance(axis, tuple | list):
-        return builder.normalized([operator.index(dimension) for dimension in axis], ndim)
-    return builder.normalized([operator.index(axis)], ndim)
+    given = axis if isinstance(axis, tuple | list) else [axis]
+    if any(isinstance(one, bool) or (type(one) is Traced and one.python is bool) for one in given):
+        raise UnsupportedError("a bool as an axis")  # some functions of NumPy take it
+    return builder.normalized([operator.index(one) for one in given], ndim)
 
 
 def accumulator(kind: str, dtype: str) -> str:
@@ -230,7 +231,7 @@ def cumulative_reduction(
     )
     if not np.can_cast(array.dtype, name, "same_kind") or name == "bool":
         raise UnsupportedError(f"a cumulative {kind} of {array.dtype} in {name}")
-    along = axes_of(axis, array.ndim)[0]
+    along = axes_of((axis,), array.ndim)[0]
     options = {"kind": kind, "axis": along}
     node = Node("scan", (builder.cast(array.node, name),), name, array.extents, options)
     return stored_or_new(tracer, node, out, array)
@@ -305,7 +306,7 @@ def _position(kind: str) -> Any:
         if array.ndim == 0:
             raise UnsupportedError(f"{kind} of a number")
         flat = builder.reshape(array.node, (-1,)) if axis is None and array.ndim > 1 else array.node
-        along = (0,) if axis is None else axes_of(axis, array.ndim)[:1]
+        along = (0,) if axis is None else axes_of((axis,), array.ndim)
         guard_nonempty(tracer, [flat.shape[i] for i in along])
         node = builder.reduce(kind, flat, along, is_tested=True)
         if is_given(keepdims) and keepdims:

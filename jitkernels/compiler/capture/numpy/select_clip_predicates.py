@@ -218,7 +218,7 @@ def _array_and_axis(a: Any, axis: Any, order: Any, name: str) -> tuple[Traced, i
         raise UnsupportedError(f"{name} with order=")
     if axis is None:
         array, axis = ravel(array), -1
-    return array, axes_of(axis, array.ndim)[0]
+    return array, axes_of((axis,), array.ndim)[0]
 
 
 @implements(np.sort)

@@ -136,7 +136,7 @@ implements(np.matrix_transpose)(lambda x: of_array(x).mT)
 @implements(np.swapaxes, methods="swapaxes")
 def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
     array = of_array(a)
-    first, second = (axes_of(axis, array.ndim)[0] for axis in (axis1, axis2))
+    first, second = (axes_of((axis,), array.ndim)[0] for axis in (axis1, axis2))
     order = list(range(array.ndim))
     order[first], order[second] = order[second], order[first]
     return transpose(array, order)
@@ -234,7 +234,7 @@ implements(np.flipud)(lambda m: of_array(m)[::-1, ...])
 @implements(np.diagonal, methods="diagonal")
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     array = of_array(a)
-    first, second = (axes_of(axis, array.ndim)[0] for axis in (axis1, axis2))
+    first, second = (axes_of((axis,), array.ndim)[0] for axis in (axis1, axis2))
     shift = as_extent(offset)
     if array.ndim < 2 or first == second:
         raise ValueError("diag requires an array of at least two dimensions")
