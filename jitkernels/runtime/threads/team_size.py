@@ -37,7 +37,7 @@ _used = ctypes.c_int64(0)
 _cores = ctypes.c_int64(1)
 """The least number of threads for all callers together."""
 
-WITH_OPENMP = """
+TEAM_WITH_OPENMP = """
 @jk_limit = external global i64
 declare i32 @omp_get_max_threads()
 declare i32 @omp_in_parallel()
@@ -64,7 +64,7 @@ count:
 }
 """
 
-WITHOUT_OPENMP = """
+TEAM_WITHOUT_OPENMP = """
 @jk_limit = external global i64
 define i64 @jk_team(i64 %wanted) {
   %limit = load atomic i64, ptr @jk_limit monotonic, align 8
@@ -134,7 +134,7 @@ def _source(has_openmp: bool) -> IRSource:
         *(External(name, "int32", (), functools.partial(symbol_address, name)) for name in thread_pool.FUNCTIONS),
     )
     written = (
-        WITH_OPENMP if has_openmp else WITHOUT_OPENMP,
+        TEAM_WITH_OPENMP if has_openmp else TEAM_WITHOUT_OPENMP,
         parallel_for.AMONG_THREADS,
         parallel_phases.TEXT,
         thread_pool.text(is_x86=target.is_x86, is_arm=target.is_arm),

@@ -152,7 +152,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "specialization",
-        "the code for one structure, dtypes, ranks and layouts of arguments, with its guards",
+        "the code for one structure and pattern of arguments (dtype, rank, equal extents, layout), with its guards",
         "compiler.dispatch.specialization:Specialization",
     ),
     (

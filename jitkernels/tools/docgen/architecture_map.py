@@ -38,7 +38,7 @@ COLD_STAGES: dict[str, tuple[Station, ...]] = {
         Station("compiler.api.cold_call:ColdCalls.look_up", "finds the specialization, or compiles the missing one"),
         Station(
             "compiler.capture.pytree.call_signature:CallSignature.flatten",
-            "binds `args` and `kwargs`, flattens them into `leaves`; the key: structure, dtypes, ranks, strides",
+            "binds `args` and `kwargs`, flattens them into `leaves`; the key: structure and pattern of each leaf",
         ),
     ),
     "trace": (
@@ -122,7 +122,7 @@ CALL_PATHS = {
             ),
             Station(
                 "compiler.dispatch.argument_checks:ArgumentGuards._arrays",
-                "checks types, dtypes, ranks, and strides; reads extents; compares them with the guards",
+                "checks types, dtypes, ranks, strides and extents; compares these with the guards",
             ),
             Station(
                 "compiler.dispatch.argument_checks:ArgumentGuards._check_written_disjoint",
