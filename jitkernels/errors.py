@@ -71,7 +71,7 @@ class MemoryLimitError(JitKernelsError, MemoryError):
 
 
 class DifferenceError(JitKernelsError, ArithmeticError):
-    """Compiled code and NumPy differ by more than rounding, which negative optimisation levels check in each call."""
+    """Compiled code and NumPy differ by more than rounding, which negative optimization levels check in each call."""
 
 
 class GraphError(JitKernelsError, RuntimeError):

@@ -2,7 +2,7 @@
 
 A key consists of the functions' bytecode and all that they refer to. Kernels that differ only in words, as in an
 annotation, may have two keys. All processes of one Python compute the same key, whatever the order of their sets,
-tracing, and optimisation level.
+tracing, and optimization level.
 """
 
 import sys

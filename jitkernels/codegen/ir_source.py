@@ -34,7 +34,7 @@ class IRSource:
         )
         if self.text.startswith(UNOPTIMIZED):
             return compiled(CompileJob(self.name, symbol, (text,), calls, "fuse", level=0))
-        passes = "straighten" if self.text.startswith(LIGHT_PIPELINE) else "optimise"
+        passes = "straighten" if self.text.startswith(LIGHT_PIPELINE) else "optimize"
         return compiled(CompileJob(self.name, symbol, (text,), calls, passes))
 
 

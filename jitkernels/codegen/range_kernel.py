@@ -230,7 +230,7 @@ class RangeKernel:
                 symbol,
                 tuple(parts),
                 tuple(external.symbol for external in self.externals),
-                "fuse" if is_made else "straighten" if self.straight else "optimise",
+                "fuse" if is_made else "straighten" if self.straight else "optimize",
                 visible=(symbol, f"{symbol}_range", f"{symbol}_check"),
                 vector_bytes=self.vector_bytes,
                 forms={"py": self.text},

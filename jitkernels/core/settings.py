@@ -83,7 +83,7 @@ SETTINGS = {
         Setting("JITKERNELS_WORKDIR", "where those are kept", "a folder", "jitkernels-work", None, "jitkernels-work"),
         Setting(
             "JITKERNELS_OPT_LEVEL",
-            "how far expressions are optimised, as `JitConfig.opt_level`; a negative level checks each result",
+            "how far expressions are optimized, as `JitConfig.opt_level`; a negative level checks each result",
             "an int from -3 to 3",
             "3",
             r"-?[0-3]",

@@ -139,7 +139,7 @@ def test_rows_of_several_dimensions_in_any_order(h: int, dtype: str) -> None:
             assert np.array_equal(compiled(jk.nchw16c_mul_nc, x, scales, out=out), expected)
 
 
-def test_optimisers_accept_fortran_order() -> None:
+def test_optimizers_accept_fortran_order() -> None:
     arrays = [np.random.default_rng(i).uniform(0.5, 1.5, (31, 17)) for i in range(5)]
     for count in (4, 5):
         functions: list[Any] = [jk.adam, jk.adamw]

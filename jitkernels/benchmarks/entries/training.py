@@ -170,7 +170,7 @@ def _torch(threads: int, *, compiles: bool, layers: Sequence[int] = LAYERS, rows
     inputs, ones = batch(rows, layers)
     x, classes = torch.tensor(inputs), torch.tensor(ones.argmax(axis=1))
     given = [torch.tensor(step, requires_grad=True) for step in state(layers)[0]]
-    optimiser = torch.optim.Adam(given, lr=1e-3, foreach=True)
+    optimizer = torch.optim.Adam(given, lr=1e-3, foreach=True)
 
     def forward(x: Any) -> Any:
         w1, b1, w2, b2, w3, b3 = given
@@ -178,12 +178,12 @@ def _torch(threads: int, *, compiles: bool, layers: Sequence[int] = LAYERS, rows
         h = torch.relu(h @ w2 + b2)
         return torch.nn.functional.cross_entropy(h @ w3 + b3, classes)
 
-    change: Any = optimiser.step
+    change: Any = optimizer.step
     if compiles:
         forward, change = torch.compile(forward), torch.compile(change)
 
     def step(_: int) -> Any:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value = forward(x)
         value.backward()
         change()

@@ -102,7 +102,10 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
         return explanation(self.__name__, specialization, self._names(call), reason)
 
     def source(self, *args: Any, backend: str = "numba", **kwargs: Any) -> str:
-        """The code of such a call, or all that was made: Python loops, or LLVM IR (``native``); see `printing`."""
+        """The code of such a call, or all that was compiled: Python loops, or LLVM IR for ``backend="native"``.
+
+        Python loops, as the numba backend compiles them, are the default for native functions too: they are shorter.
+        """
         from jitkernels.compiler.diagnostics.source_printer import source
 
         return source(self, args, kwargs, backend)

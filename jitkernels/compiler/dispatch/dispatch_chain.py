@@ -39,7 +39,7 @@ class Links:
         return len(self.entered) >= MOST_LINKS
 
     def enter(self, link: Any) -> None:
-        """Append a link to the chain, and free the removed ones."""
+        """Insert a link at the front of the chain (one that stays last at its end), and free the removed ones."""
         self._forget()
         self.entered.append(link)
         inline_cache.enter(self._table, link.link)

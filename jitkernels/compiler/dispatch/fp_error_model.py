@@ -27,7 +27,7 @@ SILENT = frozenset(
 MOVING_OPERATIONS = frozenset({"concatenate", "gather", "iota", "item", "placed", "scatter"})
 """Operations that only move data."""
 FAULTY = {"remainder": tuple(WORDS), "fmod": tuple(WORDS)}
-"""Spurious kinds of errors of monitor_suspended functions, where these are not ``invalid`` and ``over``."""
+"""Spurious kinds of errors of guarded functions, where these are not ``invalid`` and ``over``."""
 POLES = frozenset({"divide", "reciprocal", "floor_divide", "power", "log", "log2", "log10", "log1p", "arctanh"})
 """Operations that divide by zero."""
 OVERFLOWING = frozenset(

@@ -304,11 +304,11 @@ class SegmentBuilder:
         is_delicate = self.emitted is None and not self.has_flows and _is_delicate(nest, self.program)
         return replace(chosen, keeps_fp_flags_exact=is_delicate, any_size=self.emitted is not None)
 
-    def _guess(self, nest: LoopNest) -> NestSchedule | None:  # noqa: ARG002  # InnerMaker uses it
+    def _guess(self, nest: LoopNest) -> NestSchedule | None:  # noqa: ARG002  # RegionNestBuilder uses it
         """The variant of a nest by its context; None for the one by its operations."""
         return None
 
-    def _is_inlined(self, nest: LoopNest) -> bool:  # noqa: ARG002  # InnerMaker uses it
+    def _is_inlined(self, nest: LoopNest) -> bool:  # noqa: ARG002  # RegionNestBuilder uses it
         """Whether to inline a nest into its caller."""
         return False
 

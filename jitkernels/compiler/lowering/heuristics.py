@@ -14,16 +14,16 @@ from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.partial_stores import BY_NUMBERS
 
 STREAM_BYTES = 1 << 24
-"""Bytes of a result from which on streaming stores pay without a measurement: few caches hold it and its operands.
+"""Results of at least so many bytes are streamed without a measurement: few caches hold them and their operands.
 
 Measured nests may stream from `tuning_space.STREAM_CANDIDATE_BYTES` on, as the measurement has shown that it pays.
 """
 LONG_ROWS = 128
-"""Columns from which on the work per row is negligible."""
+"""With at least so many columns, the work per row is negligible."""
 SHORT_BYTES = 512
 """Bytes of a row below which the remainder of steps of four vectors takes as long as the steps."""
 SATURATING_COST = 12
-"""Additions per column from which on two vectors at once saturate the processor as four do."""
+"""With at least so many additions per column, two vectors at once saturate the processor as four do."""
 REGISTERS = 16
 """Vectors that a step may load and store: computing takes as many again, and processors have 32."""
 COSTLY_FUNCTIONS = frozenset({
@@ -39,7 +39,7 @@ COSTLY_FUNCTIONS_OF = {
 
 
 def stream(nest: LoopNest) -> int:
-    """Bytes of the result from which on to use streaming stores; 0 for never, where computing takes longer."""
+    """The least bytes of a result for streaming stores; 0 for never, where computing takes longer than storing."""
     return STREAM_BYTES if nest.cost < 24 else 0
 
 

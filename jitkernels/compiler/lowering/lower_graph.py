@@ -106,15 +106,15 @@ def _allocate_arena(
     units, uses = [units[number] for number in order], [uses[number] for number in order]
     stays = [stays[number] for number in order]
     buffers = lifetimes.lifetimes(range(len(units)), uses, between, inside)
-    program.arena, limit = assign_offsets(buffers), program.config.memory_limit
-    if limit is None:
+    program.arena, memory_limit = assign_offsets(buffers), program.config.memory_limit
+    if memory_limit is None:
         return units
-    if program.arena.traced_bytes > limit:
+    if program.arena.traced_bytes > memory_limit:
         input_words = frozenset(program.words[node] for node in program.graph.inputs)
         work = [lifetimes.work_of(unit) for unit in units]
-        order, program.arena = Rematerializer(uses, work, stays, input_words, buffers).within(limit)
+        order, program.arena = Rematerializer(uses, work, stays, input_words, buffers).within(memory_limit)
         units = [units[number] for number in order]
-    program.arena.limit = limit
+    program.arena.limit = memory_limit
     return units
 
 

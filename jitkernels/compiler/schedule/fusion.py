@@ -1,16 +1,25 @@
 """Fusion: choose the nodes of a graph to materialize, and group them into loop nests.
 
-Rules, in the order in which they are applied:
+First, once for a graph:
 
-1. Outputs and writes are materialized, and so are operands of operations that are no loop nest.
+1. Outputs and writes are materialized, and so are operands of operations that are no loop nest, and gathered arrays,
+   whose bounds checks run ahead.
+
+Then, until none of these rules materializes a node; each applies where those before it do not:
+
 2. A reduction is fused into its reader if that needs it once per row: the row is loaded, reduced and loaded again
-   while it is in the cache. It is materialized if its readers need it for other rows, or if it is a full reduction;
-   in its place its elementwise epilogue, where nothing else reads it.
-3. An expensive node is materialized if fusion would recompute it: at several access maps of a nest, for every
-   iteration of a loop that it does not depend on, or in several nests.
-4. Gathered arrays are materialized; bounds checks of the indices run ahead.
-5. Where a nest would read too many arrays, the node that reads the most of them is materialized.
-6. Materialized nodes with the same rows and loops form one nest (multi-output fusion), if none depends on another and
+   while it is in the cache. It is materialized if its readers need it for other rows, or if it is a full reduction.
+   If only an elementwise operation reads the reduction, that operation (its epilogue) is materialized instead of it.
+3. An expensive node is materialized if fusion would recompute it: at several access maps of a nest, or for every
+   iteration of a loop that it does not depend on.
+4. Where a nest would read too many arrays, the node that reads the most of them is materialized.
+5. An expensive node is materialized if several nests would compute it.
+6. A node that reads an array which a loop or branch overwrites before is materialized ahead of that (`_read_late`).
+7. A value is materialized if a nest would overwrite in place what it reads later (`resolve_hazards`).
+
+Last:
+
+8. Materialized nodes with the same rows and loops form one nest (multi-output fusion), if none depends on another and
    they do not read too many arrays. Scalars computed from scalars come first, so that no nest depends on them.
 """
 

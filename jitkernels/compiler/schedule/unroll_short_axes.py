@@ -149,8 +149,8 @@ def at(node: Node, index_map: IndexMap, shape: tuple[Number, ...], memo: Known) 
     return builder.broadcast_to(mapped(node, index_map, shape), shape)
 
 
-def _iota(node: Node, access_map: IndexMap, shape: tuple[Number, ...]) -> Node:
-    start, terms = access_map[node.options["axis"]]
+def _iota(node: Node, index_map: IndexMap, shape: tuple[Number, ...]) -> Node:
+    start, terms = index_map[node.options["axis"]]
     total = builder.extent(start)
     for loop, coefficient in terms:
         numbers = Node("iota", (), "int64", shape, {"axis": loop})

@@ -7,7 +7,7 @@ from jitkernels.compiler.codegen.core import aligned_loads
 from jitkernels.compiler.codegen.core.aligned_loads import RotatingVector
 from jitkernels.compiler.codegen.core.ir_builder import Block, memory_type
 from jitkernels.compiler.codegen.nest.loop_emitter import MAX_ACCUMULATOR_VECTORS, LoopEmitter, LoopSpec
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.value_emitter import Pair
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap

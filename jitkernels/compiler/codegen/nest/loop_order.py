@@ -2,7 +2,7 @@
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.load_store import is_near
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget, Targets
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget, Targets
 from jitkernels.compiler.codegen.nest.scan import loop_of
 from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
@@ -54,10 +54,10 @@ class Loops(Targets):
         if not any(node.operation == "scan" for region in self.nest.regions for node in region.nodes):
             return set()
         loops = {
-            loop_of(access_map, node.options["axis"])
+            loop_of(index_map, node.options["axis"])
             for target in self.targets
-            for node, access_map in self.values.needed(target.node, target.index_map)
-            if node.operation == "scan" and not self.values.is_leaf(node, access_map)
+            for node, index_map in self.values.needed(target.node, target.index_map)
+            if node.operation == "scan" and not self.values.is_leaf(node, index_map)
         }
         return {loop for loop in loops if loop is not None}
 
@@ -109,10 +109,10 @@ class Loops(Targets):
                     )
         return reversed_any
 
-    def _reversed(self, access_map: IndexMap, loop: int) -> IndexMap:
+    def _reversed(self, index_map: IndexMap, loop: int) -> IndexMap:
         last = self.extents[loop] - 1
         results = []
-        for start, steps in access_map:
+        for start, steps in index_map:
             whole = sum((step for number, step in steps if number == loop), 0)
             reversed_steps = tuple((number, -step if number == loop else step) for number, step in steps)
             results.append((start + whole * last, reversed_steps))

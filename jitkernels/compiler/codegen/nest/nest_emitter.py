@@ -18,7 +18,7 @@ from jitkernels.compiler.codegen.nest.chunked_row_loop import PartCounter, combi
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
 from jitkernels.compiler.codegen.nest.loop_order import most_steps
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
 from jitkernels.compiler.codegen.nest.row_reduction import ReducedRows
 from jitkernels.compiler.codegen.nest.store_prefetch import StorePrefetch
@@ -94,9 +94,9 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
     def _prefetch_reads(self, block: Block, phase: int) -> None:
         """Prefetch into L2 what will be loaded.
 
-        Where a row is traversed twice, that is the next row, while the second phase finds this row in the caches; for
-        rows that are only reduced every second line, as processors fetch pairs, and phases are short. Else it is what
-        comes soon: one core's hardware prefetcher does not use the memory bandwidth.
+        Where a row is traversed twice, that is the next row, while the second phase finds this row in the caches. If no
+        output is streamed, every second line is enough: processors fetch lines in pairs, and each phase is short. Rows
+        that are traversed once prefetch what comes soon: one core's hardware prefetcher does not use the bandwidth.
         """
         if self.lane_loop is None or self.values.mask(block):
             return
@@ -169,8 +169,8 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         _, wide = self.lanes()
         reductions = [target for target in targets if target.reduction is not None]
         self.accumulates = bool(reductions)
-        choose_scratch_values = self._scratch_of(loops, targets)
-        if not reductions and not choose_scratch_values and self.shares_loads(loops, targets):
+        scratch_values = self._scratch_of(loops, targets)
+        if not reductions and not scratch_values and self.shares_loads(loops, targets):
             self.jam_rows(block, loops, targets)
             return
 
@@ -182,7 +182,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
             # Load everything before any store: an output may alias what another output reads here.
             stored = [
                 (target, self.values.value(inside, target.node, target.index_map))
-                for target in (*targets, *choose_scratch_values)
+                for target in (*targets, *scratch_values)
                 if target.reduction is None
             ]
             for target, accumulator in zip(reductions, self.accumulators, strict=True):
@@ -201,7 +201,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
             self.accumulators = self._new_accumulators(block, reductions, self.values.lanes(block), is_long=is_long)
             if len(loops) > 1 and is_long:
                 self.part_counter = PartCounter(self, block, self.accumulators)
-            read = [*targets, *choose_scratch_values]
+            read = [*targets, *scratch_values]
             self.in_runs(block, loops, read, lambda inside: self._inner(inside, loops, step, read))
         elif len(loops) > 1:
             self.accumulators = self._new_accumulators(block, reductions, wide, is_long=True)
@@ -209,7 +209,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
             self._inner(block, loops, step, targets)
             self.accumulators = self._combine_lanes(block, reductions, 1)
         else:
-            is_alone = len(reductions) == len(targets) and not choose_scratch_values
+            is_alone = len(reductions) == len(targets) and not scratch_values
             self._reduce_row(block, loops[0], reductions, step, is_alone=is_alone)
 
     def _is_long(self, loops: list[int], reductions: list[NestTarget]) -> bool:

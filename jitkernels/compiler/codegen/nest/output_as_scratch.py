@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.value_emitter import ValueEmitter
 from jitkernels.compiler.ir import access_map, ops
 from jitkernels.compiler.ir.builder import IndexMap

@@ -12,7 +12,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
 from jitkernels.compiler.codegen.nest.chunked_row_loop import VectorLoop, emit_full_vectors
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.short_row_reduction import ShortRows
 from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
 from jitkernels.microkernels.maths.blocked_summation import ADDS

@@ -13,7 +13,7 @@ from jitkernels.codegen.numba_functions import PythonFunction
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.loop_order import Loops, most_steps
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
 from jitkernels.compiler.codegen.numba.python_accumulators import MAX_ADDITIONS_OF_PART, PrintedReduction
 from jitkernels.compiler.codegen.numba.python_call import REDUCED_ROWS, append_nested, calling_text, python_function
