@@ -87,7 +87,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "compiler.lowering.autotune_nest:best_variant",
             "`prefetches`: nests measured best with streaming stores; unmeasured nests never have it",
         ),
-        ("compiler.api.traced_kernel:nest", "the same for traced references"),
+        ("compiler.api.traced_kernel:range_kernel", "the same for traced references"),
         (
             "compiler.codegen.nest.nest_emitter:NestEmitter._prefetch_reads",
             "reads of nests with `prefetches` or streamed outputs: the next row, or what comes soon",
