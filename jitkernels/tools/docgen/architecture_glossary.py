@@ -163,7 +163,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     (
         "step",
         "what a schedule consists of: a loop nest, a product, a kernel call, a NumPy call, a region",
-        "compiler.lowering.build_segment:Step",
+        "compiler.lowering.build_segment:LoweredStep",
     ),
     (
         "streaming store",
