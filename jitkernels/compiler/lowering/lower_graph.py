@@ -146,8 +146,8 @@ def _plan(
         graph,
         fuse=level >= 3,
         fuse_reduce=config.fuse_reduce,
-        largest=config.max_fusion_size,
-        most_inputs=config.max_inputs,
+        max_fusion_size=config.max_fusion_size,
+        max_inputs=config.max_inputs,
     )
     results = [node for node in graph if region_memory.is_result(node) or region_memory.is_kernel_result(node)]
     steps: list[Step] = [_lower_step(step, results) for step in schedule.steps]

@@ -69,10 +69,10 @@ def schedule_graph(
     *,
     fuse: bool = True,
     fuse_reduce: bool = True,
-    largest: int = MAX_FUSION_SIZE,
-    most_inputs: int = MAX_NEST_INPUTS,
+    max_fusion_size: int = MAX_FUSION_SIZE,
+    max_inputs: int = MAX_NEST_INPUTS,
 ) -> Schedule:
-    """Fuse a graph into steps: at most about `largest` nodes per output, which read at most about `most_inputs` arrays.
+    """Fuse a graph into steps of about `max_fusion_size` nodes per output, which read about `max_inputs` arrays, at most.
 
     Without `fuse`, every node is a step; without `fuse_reduce`, no reduction is fused into its reader.
     """
@@ -98,14 +98,14 @@ def schedule_graph(
             parts[node] = []
             for value, target_map in partial_stores.get(node, [(node, None)]):
                 if value not in known:
-                    known[value] = FusionRegion(value, materialized, largest)
+                    known[value] = FusionRegion(value, materialized, max_fusion_size)
                 parts[node].append(OutputPart(known[value], target_map))
         regions = [part.region for listed in parts.values() for part in listed]
         shared = shared_memory(graph, roots, parts) | region_memory.in_place(order)
         additional = (
             {epilogues.last(node, materialized) for region in regions for node in region.blocking_nodes}
             or set().union(*(region.recomputed_nodes for region in regions))
-            or set().union(*(region.nodes_over_operand_limit(most_inputs) for region in regions))
+            or set().union(*(region.nodes_over_operand_limit(max_inputs) for region in regions))
             or _computed_twice(regions)
             or _read_late(roots, parts)
         )
@@ -114,7 +114,7 @@ def schedule_graph(
             additional, directions = resolve_hazards(roots, parts, shared, materialized)
         additional -= materialized
         if not additional:
-            grouping = _NestGrouping(shared, materialized, frozenset(graph.checks), most_inputs if fuse else 0)
+            grouping = _NestGrouping(shared, materialized, frozenset(graph.checks), max_inputs if fuse else 0)
             steps = grouping.group(roots, parts, directions)
             return Schedule([*steps, *_written(graph, shared, materialized)], shared)
         materialized |= additional
@@ -152,12 +152,12 @@ def _always_materialized(graph: Graph, *, fuse: bool) -> set[Node]:
     return materialized
 
 
-def _written(graph: Graph, shared: dict[Node, Node], kept: set[Node]) -> list[FusionStep]:
+def _written(graph: Graph, shared: dict[Node, Node], materialized: set[Node]) -> list[FusionStep]:
     """Copies to the inputs that are written, except where the value was computed in their memory."""
     results: list[FusionStep] = []
     for target, value in graph.writes:
         if memory_of(value, shared) is not target:
-            region = FusionRegion(broadcast_copy(value, target.shape), kept)
+            region = FusionRegion(broadcast_copy(value, target.shape), materialized)
             rows, columns, order = split(region)
             results.append(LoopNest(rows, columns, [Store(region, order, target)]))
     return results
@@ -227,12 +227,12 @@ def split(region: FusionRegion) -> RegionLoops:
 
 @dataclass
 class _NestGrouping:
-    """Groups outputs into steps in order; a nest takes up to `most_inputs` operand arrays."""
+    """Groups outputs into steps in order; a nest takes up to `max_inputs` operand arrays."""
 
     shared: dict[Node, Node]
     materialized: set[Node]
     checks: frozenset[Node]
-    most_inputs: int
+    max_inputs: int
     steps: list[FusionStep] = field(default_factory=list)
     step_of: dict[Node, int] = field(default_factory=dict)
 
@@ -280,7 +280,7 @@ class _NestGrouping:
         Return the step, None if there is none.
         """
         rows, columns, _ = split(store.region)
-        for i in range(len(self.steps) - 1, max(after, 0) - 1, -1) if self.most_inputs else ():
+        for i in range(len(self.steps) - 1, max(after, 0) - 1, -1) if self.max_inputs else ():
             step = self.steps[i]
             if not isinstance(step, LoopNest) or not _same(step.rows, rows):
                 continue
@@ -291,7 +291,7 @@ class _NestGrouping:
             if not (columns or step.columns or _reduced(store) == _reduced(step.stores[0])):
                 continue  # a nest has one lane loop
             read = store.region.arrays.union(*(other.region.arrays for other in step.stores))
-            if len(read - {other.target for other in step.stores}) > self.most_inputs:
+            if len(read - {other.target for other in step.stores}) > self.max_inputs:
                 continue
             if i == after and not self._is_fusible_with_producer(step, store, i):
                 continue

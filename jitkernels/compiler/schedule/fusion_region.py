@@ -48,7 +48,7 @@ def is_inline(node: Node) -> bool:
 
 @dataclass(eq=False)
 class FusionRegion:
-    """One output and all nodes that are fused into it, down to materialized (`kept`) nodes.
+    """One output and all nodes that are fused into it, down to the `materialized` nodes.
 
     `access_maps`: those of each node, by key. `leaves`: the materialized operands, in order. `reductions`: the fused
     ones in topological order. `rows`: the loops that these depend on. `blocking_nodes`: nodes to materialize so that
@@ -56,8 +56,8 @@ class FusionRegion:
     """
 
     root: Node
-    kept: Container[Node]
-    largest: int = MAX_FUSION_SIZE
+    materialized: Container[Node]
+    max_fusion_size: int = MAX_FUSION_SIZE
     access_maps: dict[Node, dict[Any, IndexMap]] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     reductions: list[Node] = field(default_factory=list)
@@ -106,9 +106,9 @@ class FusionRegion:
             opened += 1
             stack.append((node, True))
             for operand in reversed(node.inputs):
-                if operand in done or operand in self.kept or not is_inline(operand):
+                if operand in done or operand in self.materialized or not is_inline(operand):
                     continue
-                if opened < self.largest or not operand.inputs:
+                if opened < self.max_fusion_size or not operand.inputs:
                     stack.append((operand, False))
                 else:
                     self.blocking_nodes.add(operand)

@@ -21,7 +21,7 @@ class ReductionEpilogues:
     def __init__(self, graph: Graph) -> None:
         self._readers, self._roots = readers(graph), set(graph.roots)
 
-    def last(self, node: Node, kept: Container[Node]) -> Node:
+    def last(self, node: Node, materialized: Container[Node]) -> Node:
         """The last node of a reduction's epilogue, in as much memory; the node itself if there is none."""
         result = current = node
         while node.operation == "reduce" and node.ndim and current not in self._roots:
@@ -29,7 +29,7 @@ class ReductionEpilogues:
             if len(users) != 1:
                 break
             reader = users.pop()
-            if reader in kept:
+            if reader in materialized:
                 break
             if self._is_epilogue(reader, current):
                 result = reader

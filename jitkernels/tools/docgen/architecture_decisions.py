@@ -98,7 +98,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "compiler.codegen.nest.unroll_and_jam:UnrollJam._lines_to_prefetch",
             "the lines that the next rows of a stencil store to",
         ),
-        ("compiler.codegen.nest.adjacent_loads:Runs.prefetch_runs", "rows that one vector is multiplied with"),
+        ("compiler.codegen.nest.vector_runs:VectorRuns.prefetch_runs", "rows that one vector is multiplied with"),
         (
             "microkernels.gemm.microkernel:Tile",
             "`prefetch`: C, while A and B are multiplied; `prefetch_beside`: the columns of B to the right",

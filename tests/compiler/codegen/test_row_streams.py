@@ -7,7 +7,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.codegen.core import aligned_loads
-from jitkernels.compiler.codegen.nest import adjacent_loads
+from jitkernels.compiler.codegen.nest import vector_runs
 from jitkernels.compiler.dispatch import specialization
 from jitkernels.core import cpu_target
 from jitkernels.tools.testing import guard_pages
@@ -68,7 +68,7 @@ def agrees(program: Any, compiled: Any, x: Any, w: Any) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_unaligned_rows(program: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adjacent_loads, "NOT_NEAR", 0)
+    monkeypatch.setattr(vector_runs, "NOT_NEAR", 0)
     compiled = jk.jit(program)
     for rows, columns in ((64, 128), (33, 128), (16, 256), (300, 160), (21, 144), (40, 127)):
         x, w = given(rows, columns, dtype)
@@ -80,7 +80,7 @@ def test_unaligned_rows(program: Any, dtype: str, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_no_accesses_out_of_bounds(side: guard_pages.Side, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guard pages lie next to the matrix and the vector, or a few elements away."""
-    monkeypatch.setattr(adjacent_loads, "NOT_NEAR", 0)
+    monkeypatch.setattr(vector_runs, "NOT_NEAR", 0)
     compiled = jk.jit(product)
     for rows, columns in ((48, 128), (31, 128), (17, 256), (5, 160)):
         x, w = given(rows, columns, dtype)

@@ -13,7 +13,6 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, memory_type
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator
-from jitkernels.compiler.codegen.nest.adjacent_loads import Runs
 from jitkernels.compiler.codegen.nest.chunked_row_loop import PartCounter, combine_parts
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
 from jitkernels.compiler.codegen.nest.loop_order import most_steps
@@ -23,6 +22,7 @@ from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_va
 from jitkernels.compiler.codegen.nest.row_reduction import ReducedRows
 from jitkernels.compiler.codegen.nest.store_prefetch import StorePrefetch
 from jitkernels.compiler.codegen.nest.unroll_and_jam import UnrollJam
+from jitkernels.compiler.codegen.nest.vector_runs import VectorRuns
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import StridedArray
@@ -36,7 +36,7 @@ STREAM_PREFETCH_DISTANCE = 1 << 12
 """The same for arrays that are read once, over all arrays: into L2, as much as is in flight at a time."""
 
 
-class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
+class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, VectorRuns):
     """Emits one loop nest."""
 
     def __post_init__(self) -> None:
