@@ -250,7 +250,7 @@ class SegmentBuilder:
         emitter = self._emitter(nest, name, self._variant(nest, follows=product is not None))
         accesses = parallel_region.accesses_of(emitter)
         own = emitter.text()
-        is_rounded = self.has_flows and not _sums(nest)
+        is_rounded = self.has_flows and not _sums_floats(nest)
         own = (uncontract_products if is_rounded else uncontract_differences)(self.library, own)
         checks = tuple(
             self.arrays[store.target].word for store in nest.stores if store.target in self.program.graph.checks
@@ -370,7 +370,7 @@ class RegionNestBuilder(SegmentBuilder):
         return NestEmitter(nest, self.arrays, self._function(), variant, name)
 
 
-def _sums(nest: LoopNest) -> bool:
+def _sums_floats(nest: LoopNest) -> bool:
     """Whether a nest sums floats, in an order of its own that rounds differently anyway."""
     return any(one.options["kind"] == "sum" and one.dtype in FLOATS for one in nest.reductions)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from jitkernels.compiler.codegen.core.load_store import is_near
+from jitkernels.compiler.codegen.core.load_store import is_small_stride
 from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import traced_product
@@ -46,18 +46,18 @@ def stream(nest: LoopNest) -> int:
 def is_stencil(nest: LoopNest) -> bool:
     """Whether an array is read with several access maps for one result, most of them not aligned to cache lines."""
     return not nest.reductions and any(
-        leaf.shape and _are_near([*region.access_maps[leaf].values()])
+        leaf.shape and _have_shifted_access([*region.access_maps[leaf].values()])
         for region in nest.regions
         for leaf in region.leaves
     )
 
 
-def _are_near(access_maps: Sequence[IndexMap]) -> bool:
+def _have_shifted_access(access_maps: Sequence[IndexMap]) -> bool:
     """Whether two access maps start a number of elements apart, not whole parts or rows of an array."""
-    return any(_is_near(first, second) for first, second in combinations(access_maps, 2))
+    return any(_is_shifted(first, second) for first, second in combinations(access_maps, 2))
 
 
-def _is_near(first: IndexMap, second: IndexMap) -> bool:
+def _is_shifted(first: IndexMap, second: IndexMap) -> bool:
     pairs = [*zip(first, second, strict=True)]
     if any(isinstance(a - b, symbolic_dims.Extent) for (a, _), (b, _) in pairs):
         return False
@@ -106,7 +106,7 @@ def _vectors(array: StridedArray, index_map: IndexMap) -> int:
         for stride, (_, terms) in zip(array.strides, index_map, strict=True)
         for _, coefficient in terms
     ]
-    return min((abs(int(stride)) for stride in strides if is_near(stride)), default=1)
+    return min((abs(int(stride)) for stride in strides if is_small_stride(stride)), default=1)
 
 
 def _is_long(node: Node) -> bool:

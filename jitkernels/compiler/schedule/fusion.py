@@ -72,7 +72,7 @@ def schedule_graph(
     max_fusion_size: int = MAX_FUSION_SIZE,
     max_inputs: int = MAX_NEST_INPUTS,
 ) -> Schedule:
-    """Fuse a graph into steps of about `max_fusion_size` nodes per output, which read about `max_inputs` arrays, at most.
+    """Fuse a graph into steps: at most about `max_fusion_size` nodes per output, and `max_inputs` arrays that these read.
 
     Without `fuse`, every node is a step; without `fuse_reduce`, no reduction is fused into its reader.
     """
@@ -116,7 +116,7 @@ def schedule_graph(
         if not additional:
             grouping = _NestGrouping(shared, materialized, frozenset(graph.checks), max_inputs if fuse else 0)
             steps = grouping.group(roots, parts, directions)
-            return Schedule([*steps, *_written(graph, shared, materialized)], shared)
+            return Schedule([*steps, *_copies_to_inputs(graph, shared, materialized)], shared)
         materialized |= additional
 
 
@@ -152,7 +152,7 @@ def _always_materialized(graph: Graph, *, fuse: bool) -> set[Node]:
     return materialized
 
 
-def _written(graph: Graph, shared: dict[Node, Node], materialized: set[Node]) -> list[FusionStep]:
+def _copies_to_inputs(graph: Graph, shared: dict[Node, Node], materialized: set[Node]) -> list[FusionStep]:
     """Copies to the inputs that are written, except where the value was computed in their memory."""
     results: list[FusionStep] = []
     for target, value in graph.writes:

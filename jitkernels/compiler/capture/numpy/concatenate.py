@@ -9,7 +9,7 @@ from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, trace
 from jitkernels.compiler.capture.numpy.reductions import axes_of, dtype_name, is_given, tracer_of
 from jitkernels.compiler.capture.numpy.shape_ops import atleast_1d, atleast_2d, atleast_3d, expand_dims, of_array, ravel
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, common, kind_of, operand, settled, stored
-from jitkernels.compiler.capture.override_registry import implements, serves
+from jitkernels.compiler.capture.override_registry import overrides, serves
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -17,7 +17,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 
 
-@implements(np.concatenate)
+@overrides(np.concatenate)
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
@@ -64,7 +64,7 @@ def common_type(tracer: Tracer, operands: Any) -> str:
     return dtype_name(builder.promoted(map(kind_of, operands)))
 
 
-@implements(np.stack)
+@overrides(np.stack)
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     listed = [of_array(array) for array in arrays]
     if not listed:
@@ -95,12 +95,12 @@ def _stacking(spread: Any, axis: int) -> Any:
     return join
 
 
-implements(np.hstack)(_stacking(atleast_1d, 1))
-implements(np.vstack)(_stacking(atleast_2d, 0))
-implements(np.dstack)(_stacking(atleast_3d, 2))
+overrides(np.hstack)(_stacking(atleast_1d, 1))
+overrides(np.vstack)(_stacking(atleast_2d, 0))
+overrides(np.dstack)(_stacking(atleast_3d, 2))
 
 
-@implements(np.column_stack)
+@overrides(np.column_stack)
 def column_stack(tup: Any) -> Any:
     return concatenate([expand_dims(array, 1) if array.ndim == 1 else array for array in map(of_array, tup)], 1)
 

@@ -18,7 +18,7 @@ from jitkernels.compiler.capture.numpy.shape_ops import (
 )
 from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_to, kind_of, operand, settled
 from jitkernels.compiler.capture.numpy_namespace_proxy import creates, has_traced
-from jitkernels.compiler.capture.override_registry import SERVICES, implements, serves
+from jitkernels.compiler.capture.override_registry import SERVICES, overrides, serves
 from jitkernels.compiler.capture.symint import SymInt, as_extent
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree, symbolic_dims
@@ -83,11 +83,11 @@ def _like(value: Any) -> Any:
     return make
 
 
-implements(np.zeros_like, np.empty_like)(_like(0))
-implements(np.ones_like)(_like(1))
+overrides(np.zeros_like, np.empty_like)(_like(0))
+overrides(np.ones_like)(_like(1))
 
 
-@implements(np.full_like)
+@overrides(np.full_like)
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
@@ -212,8 +212,8 @@ def _triangle(compared: str) -> Any:
     return cut
 
 
-implements(np.tril)(_triangle("less_equal"))
-implements(np.triu)(_triangle("greater_equal"))
+overrides(np.tril)(_triangle("less_equal"))
+overrides(np.triu)(_triangle("greater_equal"))
 
 
 def _array_like(default_copy: bool) -> Any:

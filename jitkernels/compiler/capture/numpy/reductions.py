@@ -8,7 +8,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
 from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_mask, cast_to, operand, stored, stored_or_new
-from jitkernels.compiler.capture.override_registry import COMPOSED, METHODS, implements, serves
+from jitkernels.compiler.capture.override_registry import DECOMPOSITIONS, METHODS, overrides, serves
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -106,7 +106,7 @@ def reduce_ufunc(tracer: Tracer, ufunc: Any, array: Any, axis: Any = 0, *argumen
     operand_array = traced(tracer, array)
     kind = KINDS.get(ufunc)
     if kind is None:
-        composed = COMPOSED.get(ufunc.reduce) if tracer.differentiates else None
+        composed = DECOMPOSITIONS.get(ufunc.reduce) if tracer.differentiates else None
         is_plain = not is_given(options.initial) and options.where is True and options.dtype is options.out is None
         if composed is not None and is_plain:
             return composed(operand_array, axis, keepdims=bool(options.keepdims))
@@ -276,12 +276,12 @@ def _decision(kind: str) -> Any:
     return reduce_
 
 
-implements(np.sum, methods="sum")(_reduction("sum"))
-implements(np.prod, methods="prod")(_reduction("prod"))
-implements(np.max, np.amax, methods="max")(_extreme("max"))
-implements(np.min, np.amin, methods="min")(_extreme("min"))
-implements(np.any, methods="any")(_decision("any"))
-implements(np.all, methods="all")(_decision("all"))
+overrides(np.sum, methods="sum")(_reduction("sum"))
+overrides(np.prod, methods="prod")(_reduction("prod"))
+overrides(np.max, np.amax, methods="max")(_extreme("max"))
+overrides(np.min, np.amin, methods="min")(_extreme("min"))
+overrides(np.any, methods="any")(_decision("any"))
+overrides(np.all, methods="all")(_decision("all"))
 
 
 def _cumulative(kind: str) -> Any:
@@ -295,8 +295,8 @@ def _cumulative(kind: str) -> Any:
     return scan
 
 
-implements(np.cumsum, methods="cumsum")(_cumulative("sum"))
-implements(np.cumprod, methods="cumprod")(_cumulative("prod"))
+overrides(np.cumsum, methods="cumsum")(_cumulative("sum"))
+overrides(np.cumprod, methods="cumprod")(_cumulative("prod"))
 
 
 def _position(kind: str) -> Any:
@@ -316,5 +316,5 @@ def _position(kind: str) -> Any:
     return find
 
 
-implements(np.argmax, methods="argmax")(_position("argmax"))
-implements(np.argmin, methods="argmin")(_position("argmin"))
+overrides(np.argmax, methods="argmax")(_position("argmax"))
+overrides(np.argmin, methods="argmin")(_position("argmin"))

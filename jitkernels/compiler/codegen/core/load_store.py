@@ -24,7 +24,7 @@ from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 
-def is_near(stride: Number) -> bool:
+def is_small_stride(stride: Number) -> bool:
     """Return whether lanes at this constant stride are loaded and stored with whole vectors."""
     return not isinstance(stride, symbolic_dims.Extent) and 1 <= abs(stride) <= MAX_VECTOR_STRIDE
 
@@ -128,7 +128,7 @@ class Memory:
             text = self._masked_load(home, lanes, array.dtype, pointer, mask, pointer)
         elif same(stride, -1):
             text = self._reversed_load(home, lanes, array.dtype, pointer, mask)
-        elif is_near(stride) and abs(stride) <= lanes:
+        elif is_small_stride(stride) and abs(stride) <= lanes:
             text = self._strided_load(home, lanes, array.dtype, pointer, int(stride), mask)
             if mask:
                 off = self._off(home, array.dtype, pointer, lanes)
@@ -291,7 +291,7 @@ class Memory:
                 self._masked_store(block, lanes, array.dtype, flipped, first, active)
             else:
                 block.lines.append(f"  store {kind} {flipped}, ptr {first}, align {size}")
-        elif is_near(stride) and 1 < stride <= lanes:
+        elif is_small_stride(stride) and 1 < stride <= lanes:
             self._strided_store(block, lanes, array.dtype, text, pointer, int(stride))
         else:
             self.scatter_lanes(block, array.dtype, pointer, self.lane_distances(stride, lanes), value, lanes)

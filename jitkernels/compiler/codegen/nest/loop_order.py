@@ -1,7 +1,7 @@
 """The loops of a nest: collapse them, choose the lane loop (vectorization), and order the others."""
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.load_store import is_near
+from jitkernels.compiler.codegen.core.load_store import is_small_stride
 from jitkernels.compiler.codegen.nest.nest_targets import NestTarget, Targets
 from jitkernels.compiler.codegen.nest.scan import loop_of
 from jitkernels.compiler.ir import access_map, symbolic_dims
@@ -168,7 +168,7 @@ class Loops(Targets):
             score = 0.0
             for access in accesses:
                 step = access.get(loop, 0)
-                score += 1 if same(step, 1) else 0.2 if same(step, 0) else 0.5 if is_near(step) else -1
+                score += 1 if same(step, 1) else 0.2 if same(step, 0) else 0.5 if is_small_stride(step) else -1
             # A heuristic from the traced call's sizes: only speed depends on it.
             length = symbolic_dims.value_of(self.extents[loop])
             score -= 2 if length < 4 else 1 if length < 12 else 0
@@ -215,7 +215,7 @@ class Loops(Targets):
                 continue
             where = target.where or target.index_map
             step = self.values.coefficients(target.array.strides, where)[1].get(self.lane_loop, 0)
-            if not same(step, 0) and not is_near(step):
+            if not same(step, 0) and not is_small_stride(step):
                 return True
         return False
 
@@ -229,7 +229,7 @@ class Loops(Targets):
             if array is None or NUMBERS[array.dtype].size > 2 or self.lane_loop is None:
                 continue
             step = self.values.coefficients(array.strides, index_map)[1].get(self.lane_loop, 0)
-            if not same(step, 0) and not is_near(step):
+            if not same(step, 0) and not is_small_stride(step):
                 return True
         return False
 

@@ -158,7 +158,7 @@ class UnrollJam(SharedLoads):
 
     def _together(self, blocks: Sequence[Block], targets: Sequence[NestTarget], ahead: Sequence[PendingLines]) -> None:
         """Compute several vectors, and then store all of them."""
-        self._written(blocks, targets, [self._computed(block, targets) for block in blocks], ahead)
+        self._emit_stores(blocks, targets, [self._emit_values(block, targets) for block in blocks], ahead)
 
     def _emit_pipelined(
         self,
@@ -176,7 +176,7 @@ class UnrollJam(SharedLoads):
         inside, after = self.function.label(), self.function.label()
 
         def compute(inside_block: Block) -> None:
-            computed = [inside_block.index, *self._computed(inside_block, targets)]
+            computed = [inside_block.index, *self._emit_values(inside_block, targets)]
             inside_block.lines += [
                 f"  store {kind} {value}, ptr {slot}" for (kind, slot), value in zip(slots, computed, strict=True)
             ]
@@ -191,7 +191,7 @@ class UnrollJam(SharedLoads):
         is_whole = new(next_block, f"icmp slt i64 {next_index}, {last}")
         next_block.index = new(next_block, f"select i1 {is_whole}, i64 {next_index}, i64 {last}")
         compute(next_block)
-        self._written([Block(block, loop, index, lanes, lines=next_block.lines)], targets, [values], ahead)
+        self._emit_stores([Block(block, loop, index, lanes, lines=next_block.lines)], targets, [values], ahead)
         block.lines += [
             f"  br label %{inside}",
             f"{inside}:",
@@ -200,7 +200,7 @@ class UnrollJam(SharedLoads):
             f"{after}:",
         ]
         index, *values = reload(block)
-        self._written([Block(block, loop, index, lanes, lines=block.lines)], targets, [values], ahead)
+        self._emit_stores([Block(block, loop, index, lanes, lines=block.lines)], targets, [values], ahead)
 
     @unlocked_cached_property
     def _few_vectors(self) -> int:
@@ -219,14 +219,14 @@ class UnrollJam(SharedLoads):
                 count.guard(lanes * result - count, ">=", is_choice=True)
         return result
 
-    def _computed(self, block: Block, targets: Sequence[NestTarget]) -> list[str]:
+    def _emit_values(self, block: Block, targets: Sequence[NestTarget]) -> list[str]:
         """Load everything before any store: an output may alias what another output reads here."""
         for group in self.load_groups_of(targets):
             if len(group.reads) > 1:
                 self.load_group(block, group)
         return [self.values.in_lanes(block, target.node, target.index_map).text for target in targets]
 
-    def _written(
+    def _emit_stores(
         self,
         blocks: Sequence[Block],
         targets: Sequence[NestTarget],
