@@ -31,7 +31,7 @@ Address = Callable[[], int]
 NOINLINE = "noinline"
 COLD = "cold"
 """LLVM's function attributes, as flags of functions: not inlined and called lane by lane; a slow path of all lanes."""
-MOST_BITS = 1024
+MAX_BITS = 1024
 """Bits of the largest integers in constant folding."""
 
 
@@ -304,7 +304,7 @@ class Module:
             return f"external({value.symbol!r}, {value.result!r}, {value.arguments!r})"
         if isinstance(value, np.number | np.bool_) and not isinstance(value, np.complexfloating):
             return _number(value)
-        if isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= MOST_BITS):
+        if isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= MAX_BITS):
             return f"float.fromhex({value.hex()!r})" if isinstance(value, float) else repr(value)
         if isinstance(value, type) and issubclass(value, np.generic):
             return f"np.{value.__name__}"

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterator
 
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.fields import MOST_WHOLE
+from jitkernels.attrs.schema.fields import MAX_WHOLE
 from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE, min_results
 from jitkernels.attrs.schema.signature import Argument
 from jitkernels.core import bfloat16
@@ -86,7 +86,7 @@ def _kind(schema: type[KernelAttr], name: str) -> str:
         return f"{' or '.join(map(repr, dtypes_of(schema)))}; if None that of `out`, or else 'float64'"
     field = schema.known_fields()[name]
     if field.kind == "whole":
-        return f"an int of {field.least} or more" + (f", at most {field.most}" if field.most < MOST_WHOLE else "")
+        return f"an int of {field.least} or more" + (f", at most {field.most}" if field.most < MAX_WHOLE else "")
     return f"a {field.kind}"
 
 

@@ -26,12 +26,12 @@ from jitkernels.runtime.abi_layout import (
     EXACT_BITS,
     KEY_BASE,
     KIND_BITS,
-    MOST_APART,
-    MOST_FLOATS,
-    MOST_OPERANDS,
-    MOST_SHAPE,
-    MOST_SLOTS,
-    MOST_SYMBOLS,
+    MAX_APART,
+    MAX_FLOATS,
+    MAX_OPERANDS,
+    MAX_SHAPE,
+    MAX_SLOTS,
+    MAX_SYMBOLS,
     MOST_VALUES,
     NO_ELEMENTS,
     NUMBER,
@@ -47,7 +47,7 @@ INTEGERS = ("int8", "uint8", "int32", "int64")
 _NAMES: dict[int, str] = {
     **{dtype.num: dtype.name for dtype in SCALARS},
     NUMBER: operand_forms.SCALAR_FORM,
-    **{EVERY + apart - 2: operand_forms.every(apart) for apart in range(2, MOST_APART + 1)},
+    **{EVERY + apart - 2: operand_forms.every(apart) for apart in range(2, MAX_APART + 1)},
     BACKWARDS: operand_forms.REVERSED_FORM,
 }
 _GOLDEN = 0x9E3779B97F4A7C1
@@ -116,14 +116,14 @@ class DispatchTable:
         arrays = [*self._inputs, *outputs]
         spread = {a.extents[0].symbols[0] for a in arrays if a.spreads}
         limits = (
-            (len(arrays), MOST_OPERANDS, "arrays"),
-            (len(self._symbols), MOST_SYMBOLS, "extents"),
-            (len(self._names), MOST_SLOTS, "parameters"),
+            (len(arrays), MAX_OPERANDS, "arrays"),
+            (len(self._symbols), MAX_SYMBOLS, "extents"),
+            (len(self._names), MAX_SLOTS, "parameters"),
             (len(spread), 1, "kinds of leading dimensions"),
-            (max(len(a.extents) for a in arrays), MOST_SHAPE, "dimensions"),
+            (max(len(a.extents) for a in arrays), MAX_SHAPE, "dimensions"),
             (max((len(e.symbols) for a in arrays for e in a.extents), default=0), 2, "symbols in an extent"),
             (max((len(v) for v in self._options.values() if isinstance(v, tuple)), default=0), MOST_VALUES, "values"),
-            (sum(isinstance(v, Real) for v in self._options.values()), MOST_FLOATS, "floats"),
+            (sum(isinstance(v, Real) for v in self._options.values()), MAX_FLOATS, "floats"),
         )
         for count, most, what in limits:
             if count > most:
@@ -220,9 +220,9 @@ class DispatchTable:
         for extent in fixed:
             indices = [self._symbols.index(symbol) for symbol in extent.symbols]
             shape += [extent.factor, *[*indices, -1, -1][:2]]
-        shape += [0] * (3 * MOST_SHAPE - len(shape))
+        shape += [0] * (3 * MAX_SHAPE - len(shape))
         more = [extent.more for extent in fixed]
-        return [*(header[word] for word in sorted(header)), *shape, *more, *[0] * (MOST_SHAPE - len(more))]
+        return [*(header[word] for word in sorted(header)), *shape, *more, *[0] * (MAX_SHAPE - len(more))]
 
     def _number(self, argument: Argument) -> int:
         """NumPy's type number of an integer array; the first one of several dtypes."""

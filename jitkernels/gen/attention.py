@@ -25,7 +25,7 @@ from jitkernels.microkernels.team_barrier import Team
 
 MIN_PARALLEL_OPERATIONS = 1 << 18
 """Fewer operations end before a second thread has helped."""
-MOST_SPLIT = 64
+MAX_SPLIT = 64
 """Up to so many rows of results, threads split the keys; more rows are split themselves."""
 THREAD_MULTIPLY_ADDS = 1 << 17
 """Least multiply-adds per thread."""
@@ -44,7 +44,7 @@ def variants(attr: AttentionAttr) -> list[Variant]:
     result: list[Variant] = [{"parallel": False}]
     if attr.operations() >= MIN_PARALLEL_OPERATIONS:
         result += [{"parallel": True}] if rows >= 4 else []
-        result += [{"parallel": True, "split": True}] if rows <= MOST_SPLIT and attr.keys >= 2 * KEYS_PER_CHUNK else []
+        result += [{"parallel": True, "split": True}] if rows <= MAX_SPLIT and attr.keys >= 2 * KEYS_PER_CHUNK else []
     return result
 
 

@@ -22,7 +22,13 @@ from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import nearest_record, overrides, records, shipped_tables
 from jitkernels.selection.nearest_record import nearest
 from jitkernels.selection.records import Measured, Record
-from jitkernels.selection.size_classes import LEAST_FOR_THREADS, class_of, has_elements, least_seconds, measured_member
+from jitkernels.selection.size_classes import (
+    MIN_SECONDS_FOR_THREADS,
+    class_of,
+    has_elements,
+    least_seconds,
+    measured_member,
+)
 
 
 @frozen_dataclass
@@ -230,7 +236,7 @@ def _static_order(attr: KernelAttr, implementation: Implementation) -> Sequence[
     own = implementation.variants(attr)
     if get_num_threads() < 2 or settings.read("JITKERNELS_POLICY") == "reproducible":
         return own
-    if not any(variant.get("parallel") for variant in own) or least_seconds(attr) < 2 * LEAST_FOR_THREADS:
+    if not any(variant.get("parallel") for variant in own) or least_seconds(attr) < 2 * MIN_SECONDS_FOR_THREADS:
         return own
     return sorted(own, key=lambda variant: not variant.get("parallel"))
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.errors import AttrError
 
-MOST_MEASURED = 1 << 28
+MAX_MEASURED = 1 << 28
 """Bytes of arrays beyond which only explicit tuning measures: generating and checking them takes longer than timing."""
 
 OUTER_BYTES = 1 << 22
 """Bytes beyond which arrays are in the outer caches, where speed depends on their addresses and on other processes."""
 
-LEAST_FOR_THREADS = 2e-5
+MIN_SECONDS_FOR_THREADS = 2e-5
 """Seconds of a serial call that ends before a thread has woken up: below it, no parallel variant is used or timed."""
 
 

@@ -18,7 +18,7 @@ LONGEST_CALL = 2e-2
 ROW_SECONDS = 2e-3
 """Seconds of a burst of calls, about."""
 LONGEST_ROW = 16
-MOST_WAKING = 2e-4
+MAX_WAKING = 2e-4
 """Seconds that waking threads takes at most.
 
 Threads that save more and lose all the same had no cores of their own for a while, as on a virtual machine, and are
@@ -47,7 +47,7 @@ def thread_wakeup_price(
         return 1.0
     ratio = _worst_ratio(calls[threaded], calls[serial])
     saved = timings[serial].seconds - timings[threaded].seconds * margin
-    for _ in range(again if saved > MOST_WAKING else 0):
+    for _ in range(again if saved > MAX_WAKING else 0):
         if ratio * margin > 1:
             sleep(SECONDS_BETWEEN)
             ratio = min(ratio, _worst_ratio(calls[threaded], calls[serial]))

@@ -17,7 +17,7 @@ from jitkernels.selection import records
 from jitkernels.selection.explain_selection import Explanation, explain
 from jitkernels.selection.records import Record
 from jitkernels.selection.select import checked, has_unmeasured_implementations, tuning_mode
-from jitkernels.selection.size_classes import LEAST_FOR_THREADS, class_of, has_elements, measured_member
+from jitkernels.selection.size_classes import MIN_SECONDS_FOR_THREADS, class_of, has_elements, measured_member
 from jitkernels.tuning.thread_wakeup_cost import EXTRA_MEASUREMENTS
 from jitkernels.tuning.tuner import CONTEST_SECONDS, Candidate, candidates_that_may_win, contest
 
@@ -86,7 +86,7 @@ def exclusive_measurement(attr: KernelAttr) -> Iterator[None]:
 
 def reuse_serial_record(attr: KernelAttr, alone: Record) -> bool:
     """Whether one thread's record applies to more, as calls end before others wake up; then store it for these."""
-    late = (alone.pick.seconds or 0.0) < LEAST_FOR_THREADS and not has_unmeasured_implementations(attr, alone)
+    late = (alone.pick.seconds or 0.0) < MIN_SECONDS_FOR_THREADS and not has_unmeasured_implementations(attr, alone)
     if late:
         keep(attr, alone, 0.0)
     return late

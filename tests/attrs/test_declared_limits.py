@@ -17,7 +17,7 @@ from test_option_limits import MOST, as_tuple, calls_of, result_of
 
 import jitkernels as jk
 from jitkernels.attrs.schema.base import Case, KernelAttr, Tolerance, cases, real, whole
-from jitkernels.attrs.schema.fields import MOST_WHOLE, Field
+from jitkernels.attrs.schema.fields import MAX_WHOLE, Field
 from jitkernels.attrs.schema.registry import all_schemas, implements
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.codegen.range_kernel import RangeKernel
@@ -79,7 +79,7 @@ def around_limits(field: Field) -> Iterator[float | int]:
     """Each finite limit of a number, and its neighbours on both sides."""
     for limit in (field.least, field.most):
         if field.kind == "whole":
-            yield from (int(limit) + step for step in (-1, 0, 1) if abs(int(limit) + step) <= MOST_WHOLE)
+            yield from (int(limit) + step for step in (-1, 0, 1) if abs(int(limit) + step) <= MAX_WHOLE)
         elif math.isfinite(limit):
             yield limit
             for kind in (np.float64, np.float32):

@@ -30,10 +30,10 @@ from jitkernels.errors import AttrError
 from jitkernels.runtime.loading import loader
 from jitkernels.tools import testing
 
-MOST_INT32 = 1 << 31
+MAX_INT32 = 1 << 31
 OFFSET, STRIDE = "offset", "stride"
 """Fields by which rows declare what results depend on beside the values of a part: its position and remainder."""
-MOST_STEPS = 1 << 18
+MAX_STEPS = 1 << 18
 """Of a part that is computed."""
 FEW = {
     "seq_pool.c": {"v", "count", "whole"},
@@ -61,7 +61,7 @@ def enlarged(attr: KernelAttr, name: str) -> KernelAttr | None:
         return None
     rest = size_of(longest, attr) // own
     try:
-        return type(attr)(**attr.fields() | {name: MOST_INT32 // rest + 1003})
+        return type(attr)(**attr.fields() | {name: MAX_INT32 // rest + 1003})
     except AttrError:
         return None
 
@@ -107,7 +107,7 @@ def check_end(attr: KernelAttr, label: str, one: Any, variant: Variant) -> bool:
     step = math.lcm(nest.block, each, each * attr.fields().get(STRIDE, 1)) // each
     extent = getattr(big, name)
     begin = (extent - 5) // step * step
-    if (extent - begin) * each > MOST_STEPS:
+    if (extent - begin) * each > MAX_STEPS:
         return True  # it is one part, or few: too much to compute
     placed = {OFFSET: attr.fields()[OFFSET] + begin} if OFFSET in attr.fields() else {}
     small = type(attr)(**attr.fields() | {name: extent - begin} | placed)
@@ -163,7 +163,7 @@ def test_c_code_indexes_with_64_bits() -> None:
 def test_rows_of_a_sparse_file(tmp_path: Path) -> None:
     """Everyday calls read rows beyond int32 of a sparse file, and write to them in place."""
     width = 64
-    height = MOST_INT32 // width + 40
+    height = MAX_INT32 // width + 40
     table = np.memmap(tmp_path / "table", np.float32, "w+", shape=(height, width))
     last = np.arange(height - 20, height)
     steps = np.random.default_rng(0).random((20, width), np.float32)

@@ -25,7 +25,7 @@ from jitkernels.tools.testing.guard_pages import Guarded
 Row = Any
 LENGTHS = (10**7, 9_999_991)
 PERIOD = 10_007
-MOST_BYTES, MOST_WORK = 400 << 20, 4e9
+MAX_BYTES, MOST_WORK = 400 << 20, 4e9
 """What is not too long to be checked."""
 
 
@@ -37,7 +37,7 @@ def long_ones(row: Row) -> list[tuple[KernelAttr, str]]:
     for most in (3, 2, 1):
         base = sizes.changed(middle, {name: min(int(getattr(middle, name)), most) for name in names}) or middle
         for place, name in enumerate(names):
-            attr = sizes.changed(base, {name: LENGTHS[place % 2]}, MOST_BYTES)
+            attr = sizes.changed(base, {name: LENGTHS[place % 2]}, MAX_BYTES)
             if attr is not None and attr.operations() <= MOST_WORK:
                 found.setdefault(name, attr)
     return [(attr, name) for name, attr in found.items()]

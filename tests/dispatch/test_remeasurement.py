@@ -10,7 +10,7 @@ from jitkernels.attrs.schema.registry import implementations
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import records
 from jitkernels.selection.records import Measured, Record
-from jitkernels.selection.size_classes import LEAST_FOR_THREADS
+from jitkernels.selection.size_classes import MIN_SECONDS_FOR_THREADS
 from jitkernels.tuning import tune, tuner
 from jitkernels.tuning.tuner import Candidate, contest
 
@@ -19,7 +19,7 @@ def entrants(**candidates: dict[str, Any]) -> list[Candidate]:
     return [Candidate(name.rstrip("_"), variant, lambda: jk.get_refer) for name, variant in candidates.items()]
 
 
-@pytest.mark.parametrize(("seconds", "timed"), [(0.9 * LEAST_FOR_THREADS, False), (1e-3, True)])
+@pytest.mark.parametrize(("seconds", "timed"), [(0.9 * MIN_SECONDS_FOR_THREADS, False), (1e-3, True)])
 def test_slow_candidates_are_not_measured_again(seconds: float, timed: bool) -> None:
     """Nor their threaded variants, wrong candidates, and threads that could not win."""
     serial, parallel = {"parallel": False}, {"parallel": True}
@@ -55,7 +55,7 @@ def test_serial_records_serve_more_threads_for_short_calls(fresh: object) -> Non
     attr = jk.VMulAttr(n=8)
     for seconds in (1e-3, 1e-7):
         alone = Record(tuple(Measured(name, {}, seconds) for name in implementations(type(attr))))
-        late = seconds < LEAST_FOR_THREADS
+        late = seconds < MIN_SECONDS_FOR_THREADS
         assert tune.reuse_serial_record(attr, alone) == late
         assert (records.load(attr.size_class(), get_num_threads()) == alone) == late
         assert not tune.reuse_serial_record(attr, Record(alone.candidates[-1:]))

@@ -9,7 +9,7 @@ import pytest
 import jitkernels as jk
 from jitkernels.compiler.codegen.core import module_text
 
-MOST_BYTES = 16_000
+MAX_BYTES = 16_000
 """Of machine code, which each lane that is written by itself makes longer; it has had five times as many."""
 
 
@@ -45,4 +45,4 @@ def test_strided_bytes(function: Callable[[Any, Any], None], dtype: str, monkeyp
         compiled(p, q)
         function(expected, q)
         np.testing.assert_array_equal(p, expected)
-    assert max(sizes, default=0) < MOST_BYTES
+    assert max(sizes, default=0) < MAX_BYTES

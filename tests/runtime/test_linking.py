@@ -27,7 +27,7 @@ from jitkernels.tools import testing
 needs_openmp = pytest.mark.skipif(team_size.runtime()[0] is None, reason=team_size.runtime()[1])
 HUGE = 1 << 60
 """Bytes that no machine has."""
-MOST_ATTRS = 10
+MAX_ATTRS = 10
 """A product has a nest for every shape, in many variants."""
 
 
@@ -47,7 +47,7 @@ def words(attr: jk.KernelAttr, arrays: list[Any]) -> list[int]:
 def test_ranges_add_up_to_the_serial_entry(row: cases.Row, name: str, restored_threads: int) -> None:
     """Wherever the ranges begin."""
     jk.set_num_threads(1)
-    for attr in cases.evenly(cases.in_scope(row, name), MOST_ATTRS):
+    for attr in cases.evenly(cases.in_scope(row, name), MAX_ATTRS):
         for nest in sources(attr, name):
             if isinstance(nest, RangeKernel):
                 _check_parts(attr, nest)

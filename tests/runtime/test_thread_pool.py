@@ -147,7 +147,7 @@ def call(team):
         assert sorted(done) == list(range(pool.MAX_POOL_PARTS)), (team, done)
     right.append(team)
 right = []
-callers = [threading.Thread(target=call, args=(pool.MOST_HELPERS + 1,)) for _ in range(3)]
+callers = [threading.Thread(target=call, args=(pool.MAX_HELPERS + 1,)) for _ in range(3)]
 for caller in callers:
     caller.start()
 for caller in callers:

@@ -20,7 +20,7 @@ from jitkernels.errors import BuildError, UnknownNameError
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import records, select
 from jitkernels.selection.select import choose
-from jitkernels.selection.size_classes import LEAST_FOR_THREADS, least_seconds
+from jitkernels.selection.size_classes import MIN_SECONDS_FOR_THREADS, least_seconds
 from jitkernels.tuning.tune import tune_class
 
 
@@ -232,7 +232,7 @@ def test_threads_without_measurements(monkeypatch: pytest.MonkeyPatch, policy: s
             monkeypatch.setattr(select, "get_num_threads", lambda: 1)
             single = choose(attr)
             assert single.variant == own[0]
-            much = policy != "reproducible" and least_seconds(attr) >= 2 * LEAST_FOR_THREADS
+            much = policy != "reproducible" and least_seconds(attr) >= 2 * MIN_SECONDS_FOR_THREADS
             threads = next((each for each in own if each.get("parallel")), own[0])
             assert shared.variant == (threads if much else own[0]), attr
             (taken if shared.variant != own[0] else alone).add(row.kernel_type.name)

@@ -15,7 +15,7 @@ from jitkernels.tools.docgen.architecture_map import CALL_PATHS, COLD_FORMS, COL
 
 PACKAGE = Path(jk.__file__).parent
 STATIONS = [station.at for station in CALL_PATHS["cold-call"].stations]
-MOST_STATIONS, MOST_RETURNS, MOST_NAMES = 20, 4, 15
+MAX_STATIONS, MAX_RETURNS, MAX_NAMES = 20, 4, 15
 DEPTH = 3
 """How deep containers and records are searched for the arguments."""
 
@@ -86,9 +86,9 @@ def recorded() -> Recorder:
 
 
 def test_the_path_is_short_and_straight() -> None:
-    assert len(STATIONS) <= MOST_STATIONS
-    assert len(returns(STATIONS)) <= MOST_RETURNS, returns(STATIONS)
-    assert len(COLD_FORMS) <= MOST_NAMES
+    assert len(STATIONS) <= MAX_STATIONS
+    assert len(returns(STATIONS)) <= MAX_RETURNS, returns(STATIONS)
+    assert len(COLD_FORMS) <= MAX_NAMES
 
 
 def test_stages_follow_one_another() -> None:
@@ -107,7 +107,7 @@ def test_all_functions_that_receive_the_arguments_are_drawn(recorded: Recorder) 
 def test_the_arguments_return_to_few_modules(recorded: Recorder) -> None:
     """Each repeated call of a station counts."""
     called = [name for name in recorded.calls if name in recorded.holders]
-    assert len(returns(called)) <= MOST_RETURNS, returns(called)
+    assert len(returns(called)) <= MAX_RETURNS, returns(called)
 
 
 def test_the_arguments_have_few_names(recorded: Recorder) -> None:

@@ -20,7 +20,7 @@ from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import records
 from jitkernels.selection.records import Measured, Record
 from jitkernels.selection.select import choose_component
-from jitkernels.selection.size_classes import LEAST_FOR_THREADS
+from jitkernels.selection.size_classes import MIN_SECONDS_FOR_THREADS
 from jitkernels.tuning import thread_wakeup_cost, timer, tune, tuner
 from jitkernels.tuning.timer import measure
 from jitkernels.tuning.tuner import Candidate, contest
@@ -165,7 +165,7 @@ def test_threads_are_timed_after_pauses(clock: Clock) -> None:
 
 def test_threads_are_not_timed_against_calls_shorter_than_their_wakeup(clock: Clock) -> None:
     """Two calls check their results, and no timing round follows."""
-    for seconds, timed in ((0.9 * LEAST_FOR_THREADS, False), (1.2 * LEAST_FOR_THREADS, True)):
+    for seconds, timed in ((0.9 * MIN_SECONDS_FOR_THREADS, False), (1.2 * MIN_SECONDS_FOR_THREADS, True)):
         threads = Counted(clock, 0.5 * seconds, after_a_pause=seconds)
         assert pick_of(threads=threads, serial=Counted(clock, seconds)) == "serial"
         assert (threads.calls > 2) == timed

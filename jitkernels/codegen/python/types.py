@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import MOST_BITS
+from jitkernels.codegen.source_protocol import MAX_BITS
 from jitkernels.core import dtypes
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
@@ -122,7 +122,7 @@ def literal(number: Any) -> Value:
 def holds(kind: Type, number: Any, *, written: bool) -> bool:
     """Return whether a type can represent a literal: in range; integral for integers unless the cast is `written`."""
     if kind.kind == "float":
-        return isinstance(number, float) or number.bit_length() <= MOST_BITS - 1
+        return isinstance(number, float) or number.bit_length() <= MAX_BITS - 1
     if kind.kind == "bool":
         return written or number in (0, 1)
     if kind.kind != "int" or not (math.isfinite(number) and (written or not isinstance(number, float))):

@@ -26,9 +26,9 @@ from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import DifferenceError, JitKernelsError, WorkspaceError
 from jitkernels.runtime import errstate, workspace_allocator
 
-MOST_FORMS = 16
+MAX_FORMS = 16
 """Most call forms (numbers of positional arguments, keyword names) of one specialization that are linked."""
-MOST_KEYS, MOST_OF_A_KEY = 4096, 32
+MAX_KEYS, MAX_OF_A_KEY = 4096, 32
 """Most keys of specializations of a function, and specializations of a key."""
 
 
@@ -105,8 +105,8 @@ class ColdCalls:
             if self._specializations.get(call.key) is not candidates:  # another thread has changed them
                 return self.look_up(args, kwargs)
             candidates = candidates or []
-            if len(candidates) >= MOST_OF_A_KEY:
-                self._count_fallback(f"more than {MOST_OF_A_KEY} specializations for one signature")
+            if len(candidates) >= MAX_OF_A_KEY:
+                self._count_fallback(f"more than {MAX_OF_A_KEY} specializations for one signature")
                 return None, call, None
             if not candidates and self._recompile_limit.is_reached(call.key):
                 self._count_fallback(recompile_limit.REASON)
@@ -116,7 +116,7 @@ class ColdCalls:
             specialization.reporter = reporter if self._is_plain else None  # which runs the plain function
             symbols = specialization.symbols_of(call.leaves)
             assert symbols is not None, "a trace whose guards hold for what was traced"
-            if not candidates and len(self._specializations) >= MOST_KEYS:
+            if not candidates and len(self._specializations) >= MAX_KEYS:
                 self._specializations.pop(next(iter(self._specializations)))
             self._specializations[call.key] = [specialization, *candidates]
             return specialization, call, symbols
@@ -192,7 +192,7 @@ class ColdCalls:
     def _link(self, specialization: Specialization, call: FlatCall) -> bool:
         """Link a compiled entry for calls of this form; whether there is a new one."""
         form, links = call.form, specialization.links
-        if form in links or len(links) >= MOST_FORMS:
+        if form in links or len(links) >= MAX_FORMS:
             return False
         with build_lock:
             if form in links:

@@ -30,7 +30,7 @@ from jitkernels.selection.explain_selection import Explanation
 from jitkernels.tuning.plan_tuning import Plans, tune_for
 from jitkernels.tuning.tune import require_use
 
-LEAST_SHARE = 0.02
+MIN_SHARE = 0.02
 """The share of the time below which kernels and calls are not tuned."""
 FOR_KERNELS, FOR_CONFIGS = 0.4, 0.3
 """Shares of the time for kernels alone and for configs of the whole program; nests in place get the rest."""
@@ -66,7 +66,7 @@ def tune(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
     compiled.release()
     for way, taken in sorted(calls_with_times, key=lambda call_with_time: -call_with_time[1]):
         share = taken / total if total else 1.0 / len(calls_with_times)
-        if share >= LEAST_SHARE or not explanations:
+        if share >= MIN_SHARE or not explanations:
             try:
                 explanations |= {call_with_time.attr: call_with_time for call_with_time in way.tuned(seconds * share)}
             except IndexError as error:
@@ -119,7 +119,7 @@ class TunedCall:
         if self._nests_by_share(best) and left(1.0):
             best = variants.best([best, *_with(best, autotune_program.ALL_NESTS, "")], left(1.0) / 2)
         for number, share in self._nests_by_share(best):
-            if share < LEAST_SHARE or not left(1.0):
+            if share < MIN_SHARE or not left(1.0):
                 break
             own = " x ".join(re.findall(r"\d+", self._compiled(best)[1].nests[number].variant)[:2])
             best = variants.best([best, *_with(best, f"{autotune_program.NEST}{number}", own)], left(1.0))
@@ -144,7 +144,7 @@ class TunedCall:
         own_kernels = {id(nest): own_kernel for nest, own_kernel in collected}
         explanations: list[Explanation] = []
         for step, share in _shares(program, self._arrays(trace), trace):
-            if share < LEAST_SHARE or (explanations and not left(FOR_KERNELS)):
+            if share < MIN_SHARE or (explanations and not left(FOR_KERNELS)):
                 break
             try:
                 if isinstance(step, MatMulStep) and not step.node.ndim > 2:

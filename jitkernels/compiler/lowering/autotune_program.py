@@ -25,7 +25,7 @@ from jitkernels.selection import select
 NEST, ALL_NESTS = "nest", "nests"
 SILENT = ("backend", "cache", "profile", "rules", "strict")
 """Fields of a config that do not change the code of a program."""
-MOST_EXACT = 8
+MAX_EXACT = 8
 """Sizes with specialized code that the general code excludes by guards, at most."""
 
 
@@ -92,7 +92,7 @@ def _keep_from_exact(attr: ProgramAttr, scope: Scope) -> None:
     excluded = 0
     for sizes in select.known_extents(attr):
         values = dict(zip(names, sizes, strict=True))
-        if excluded >= MOST_EXACT or values == attr.extents() or not _best(schema(**values)).get("exact_sizes"):
+        if excluded >= MAX_EXACT or values == attr.extents() or not _best(schema(**values)).get("exact_sizes"):
             continue
         excluded += 1
         squared_distance: Any = 0

@@ -45,7 +45,7 @@ from jitkernels.errors import GraphError
 from jitkernels.runtime import c_api
 from jitkernels.runtime.threads.parallel_for import MIN_THREAD_WORK
 
-MOST_UNROLLED = 32
+MAX_UNROLLED = 32
 """Segments with more loops and branches than this get no inner-loop unrolling by LLVM.
 
 So many usually come from an unrolled outer loop, where each is a small part of the work.
@@ -187,7 +187,7 @@ class SegmentBuilder:
             self.emitted.append(parts)
         flow_count = sum(isinstance(value, Flow) for value in nests)
         source = module_text.module_source(
-            "fused", text, 64, externals, is_whole=flow_count > 0, unrolls=flow_count <= MOST_UNROLLED
+            "fused", text, 64, externals, is_whole=flow_count > 0, unrolls=flow_count <= MAX_UNROLLED
         )
         work = sum((call.work for call in self.calls), 0)
         polls = signal_polls.SIGNAL_POLL_IR in self.flows or self.calls_python

@@ -13,7 +13,7 @@ from jitkernels.compiler.codegen.core import cycle_counter, module_text
 from jitkernels.compiler.codegen.core.cycle_counter import Clock
 from jitkernels.runtime.loading import loader
 
-MOST_SIZES = 16
+MAX_SIZES = 16
 """Sizes of calls with counters of their own; a new one evicts the one with the fewest calls."""
 SECONDS_OF_CALIBRATION = 2e-3
 
@@ -64,7 +64,7 @@ class Profile:
         counters_of_size = self.by_sizes.get(key)
         if counters_of_size is None:
             snapshot = [*self.by_sizes.items()]  # a snapshot: other threads may call
-            if len(snapshot) >= MOST_SIZES:
+            if len(snapshot) >= MAX_SIZES:
                 self.by_sizes.pop(min(snapshot, key=lambda item: item[1].calls)[0], None)
             counters = np.zeros((max(len(self.steps), 1), 2), np.int64)
             counters_of_size = self.by_sizes.setdefault(key, SizeCounters(dict(values), counters))

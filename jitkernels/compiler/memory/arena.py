@@ -19,7 +19,7 @@ import numpy as np
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import Number
 
-MOST_TRIES, MAX_REORDERED_BUFFERS = 200, 1000
+MAX_TRIES, MAX_REORDERED_BUFFERS = 200, 1000
 """The most changes of the order, and the most buffers for which it is changed."""
 
 
@@ -169,7 +169,7 @@ def _searched_offsets(buffers: Sequence[Buffer], interferences: Sequence[Sequenc
             return begins
     assert best is not None, "there are orders"
     total, begins, order = best
-    tries = MOST_TRIES if count <= MAX_REORDERED_BUFFERS else 0
+    tries = MAX_TRIES if count <= MAX_REORDERED_BUFFERS else 0
     random = np.random.default_rng(0)
     for _ in range(tries):
         if total == bound:

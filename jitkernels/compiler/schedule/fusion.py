@@ -72,7 +72,7 @@ def schedule_graph(
     max_fusion_size: int = MAX_FUSION_SIZE,
     max_inputs: int = MAX_NEST_INPUTS,
 ) -> Schedule:
-    """Fuse a graph into steps: at most about `max_fusion_size` nodes per output, and `max_inputs` arrays that these read.
+    """Fuse a graph into steps: about `max_fusion_size` nodes per output at most, which read up to `max_inputs` arrays.
 
     Without `fuse`, every node is a step; without `fuse_reduce`, no reduction is fused into its reader.
     """

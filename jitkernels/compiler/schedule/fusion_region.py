@@ -33,7 +33,7 @@ Terms = tuple[tuple[int, Number], ...]
 """The coefficient of each loop in one dimension of an access map."""
 INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce", "gather", "scan", "placed"})
 """Operations that can be fused into a reader, beside the elementwise ones."""
-MOST_REDUCED_SHAPES = 16
+MAX_REDUCED_SHAPES = 16
 """The most shapes that a nest reduces: each has loops of its own, and compile time grows with their number squared."""
 MAX_FUSED_PARTS = 4
 """The most disjoint parts of a node that are fused separately: each duplicates the code."""
@@ -213,12 +213,12 @@ class FusionRegion:
         return result
 
     def _reductions_over_limit(self) -> set[Node]:
-        """Reductions to materialize so that the rest reduces no more than `MOST_REDUCED_SHAPES` shapes."""
+        """Reductions to materialize so that the rest reduces no more than `MAX_REDUCED_SHAPES` shapes."""
         shapes: set[Any] = set()
         result: set[Node] = set()
         for node in self.reductions:
             shape = symbolic_dims.key_of_shape(node.inputs[0].shape)
-            if shape not in shapes and len(shapes) == MOST_REDUCED_SHAPES:
+            if shape not in shapes and len(shapes) == MAX_REDUCED_SHAPES:
                 result.add(node)
             else:
                 shapes.add(shape)

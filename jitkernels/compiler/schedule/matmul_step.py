@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jitkernels.attrs.matmul import MatMulAttr
     from jitkernels.selection.select import Choice
 
-LEAST_LARGE = 1 << 20
+MIN_LARGE = 1 << 20
 """The least bytes of a large matrix."""
 LONG_ROW = 1 << 10
 """The least bytes of its rows, for which a run per row is short."""
@@ -58,7 +58,7 @@ def large() -> int:
 
     Runs of 1 MB take two thirds of the time of whole rows where L2 has 2 MB, and those of 4 MB twice as long.
     """
-    return max(LEAST_LARGE, cpu_target.l2_cache_bytes())
+    return max(MIN_LARGE, cpu_target.l2_cache_bytes())
 
 
 def _is_tiny(node: Node) -> bool:

@@ -40,7 +40,7 @@ from jitkernels.core.frozen_dataclass import frozen_dataclass
 BLOCK_ITERATIONS = 64
 """Iterations of a block: rows enough for a matrix product, few enough to stay in the caches."""
 MIN_BATCHED_TRIP_COUNT = 8
-LEAST_ELEMENTS, LEAST_BESIDE = 256, 2048
+MIN_ELEMENTS, MIN_BESIDE = 256, 2048
 """The least elements of a matrix in matrix-vector and in vector-matrix products: smaller products take no longer than
 loading their result. A vector-matrix product needs no horizontal sums, and is fast by itself."""
 
@@ -154,7 +154,7 @@ class BatchedValues:
         matrix = right if wide[0] else left
         if all(wide) or left.ndim != 2 or right.ndim != 2 or node.dtype not in FLOATS:
             return None
-        least_elements = LEAST_BESIDE if wide[0] else LEAST_ELEMENTS
+        least_elements = MIN_BESIDE if wide[0] else MIN_ELEMENTS
         if not symbolic_dims.is_at_least_now(symbolic_dims.product(matrix.shape), least_elements):
             return None
         if wide[0] and same(left.shape[0], 1):

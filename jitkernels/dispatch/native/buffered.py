@@ -14,7 +14,7 @@ def in_blocks(table: int, frame: int, context: int) -> int:
         return 1
     if gather_rows(table, frame, context) == 0:
         return 0
-    words = stack(MOST_CALL_WORDS)
+    words = stack(MAX_CALL_WORDS)
     widest = prepare_operands(table, frame, table[OperatorTable.AT_ONCE] or context[ContextWords.EXACT])
     if widest == 0:
         return launch_kernel(table, frame, context, words, -1, context[ContextWords.LONG])
@@ -113,8 +113,8 @@ def rows_per_block(table: int, frame: int, lead: int, widest: int) -> int:
         operand = operand_at(frame, i)
         if needs_buffer(operand) and argument_at(table, i)[OperandSpec.LEADS]:
             own_period = broadcast_period(operand)
-            constant = constant and own_period <= MOST_ALIKE * step and i < table[OperatorTable.INPUTS]
-            if own_period <= MOST_ALIKE * step:
+            constant = constant and own_period <= MAX_ALIKE * step and i < table[OperatorTable.INPUTS]
+            if own_period <= MAX_ALIKE * step:
                 period = max(period, own_period)
             row_bytes = max(row_bytes, transposed_row_bytes(operand))
             is_transposed_block = is_transposed_block or is_transposed_across(operand)
@@ -125,7 +125,7 @@ def rows_per_block(table: int, frame: int, lead: int, widest: int) -> int:
         # Whole squares of the transposed operand.
         return min(lead, row_bytes // 8 * max(1, TURNED_BYTES // (row_bytes * SQUARE)) * SQUARE)
     if constant:
-        step = MOST_ALIKE * step
+        step = MAX_ALIKE * step
     if step < lead and widest == 1 and period <= step:
         step -= step % period
     return min(lead, step)

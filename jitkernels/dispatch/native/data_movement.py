@@ -55,7 +55,7 @@ def match_loops(table: int, frame: int, operand: int, out: int) -> int:
     if argument[OperandSpec.LEADS]:
         leading = frame[Frame.LEADING]
     dimensions = leading + argument[OperandSpec.FIXED]
-    strides = stack(MOST_OPERAND_DIMENSIONS)
+    strides = stack(MAX_OPERAND_DIMENSIONS)
     for d in range(leading):
         strides[d] = operand[Operand.STRIDES + d]
         out[Operand.EXTENTS + d] = operand[Operand.EXTENTS + d]
@@ -148,7 +148,7 @@ def transpose_tiles(operand: int, out: int, pair: int, contiguous: int) -> int:
     out_stride = out[Operand.STRIDES + last]
     line_stride = out[Operand.STRIDES + contiguous]
     tile = stack((TILE_LINES + SQUARE) * (TILE_LENGTH + SQUARE))
-    index = stack(MOST_OPERAND_DIMENSIONS)
+    index = stack(MAX_OPERAND_DIMENSIONS)
     clear(index, last)
     is_inside = 1
     while is_inside:
@@ -177,9 +177,9 @@ def copy_rows(operand: int, out: int, pair: int) -> int:
     out_stride = out[Operand.STRIDES + last]
     form = address("jk_forms")[pair]
     item = form & 15
-    is_long = length * item >= LEAST_ROW and last > 0
+    is_long = length * item >= MIN_ROW and last > 0
     outer = last - 1 if form & SAME and stride == item and out_stride == item and is_long else last
-    index = stack(MOST_OPERAND_DIMENSIONS)
+    index = stack(MAX_OPERAND_DIMENSIONS)
     clear(index, last)
     is_inside = 1
     while is_inside:

@@ -13,7 +13,7 @@ from jitkernels.codegen.ir_source import I64Source
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core.source_hash import state_of
 from jitkernels.runtime import cast_copy, copy_transpose
-from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, MOST_CALL_WORDS, WRITEABLE, DispatcherPart, constants
+from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, MAX_CALL_WORDS, WRITEABLE, DispatcherPart, constants
 from jitkernels.runtime.c_api import externals, link
 from jitkernels.runtime.loading import loader
 
@@ -29,7 +29,7 @@ PARTS_BY_OBJECT = {"general": ("general",), "converting": ("in_blocks", "mixed",
 """The parts that each object exports."""
 TRANSLATED = ("dispatch/native", "runtime/cast_copy.py", "runtime/copy_transpose.py")
 """The modules whose functions are translated."""
-ARGUMENTS = (6, 12, MOST_CALL_WORDS)
+ARGUMENTS = (6, 12, MAX_CALL_WORDS)
 """A kernel is called with the smallest sufficient count of these: in C a function may be passed extra arguments."""
 
 
@@ -56,11 +56,11 @@ class DispatcherObjects:
             "LANES": cast_copy.LANES,
             "NEIGHBOURS": cast_copy.NEIGHBOURS,
             "SAME": cast_copy.SAME,
-            "LEAST_ROW": copy_transpose.LEAST_ROW,
+            "MIN_ROW": copy_transpose.MIN_ROW,
             "SQUARE": copy_transpose.SQUARE,
             "INFINITY_BITS": 0x7FF << 52,
             "MAGNITUDE_BITS": (1 << 63) - 1,
-            "LEAST_SINGLE_BITS": 1023 - 149 << 52,
+            "MIN_SINGLE_BITS": 1023 - 149 << 52,
         }
         # The source of the translator is in every key (`jitkernels.codegen.object_cache`).
         self._key = f"{state_of(*TRANSLATED)}\n{self._constants}\n"

@@ -50,7 +50,7 @@ def jk_everyday(self: int, objects: int, given: int, names: int) -> int:
 
 def call_bound(table: int, objects: int, given: int, names: int, tried: int) -> int:
     """Bind arguments to parameters; use the fast path if they are only inputs and ``out``."""
-    slots = stack(MOST_SLOTS)
+    slots = stack(MAX_SLOTS)
     if bind_arguments(table, slots, objects, given, names) == 0:
         return Outcome.PYTHON
     if tried == Outcome.UNSORTED:
@@ -113,7 +113,7 @@ def bind_arguments(table: int, slots: int, objects: int, given: int, names: int)
 
 def general(table: int, slots: int) -> int:
     """Serve any call: returns the results or an `Outcome`. Releases all temporaries."""
-    frame = stack(Frame.WORDS + MOST_OPERANDS * Operand.WORDS)
+    frame = stack(Frame.WORDS + MAX_OPERANDS * Operand.WORDS)
     count = argument_count(table)
     for i in range(count):
         operand_at(frame, i)[Operand.OWNED] = 0

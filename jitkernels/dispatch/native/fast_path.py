@@ -34,7 +34,7 @@ def run_fast_path(table: int, arrays: int, given: int, out: int, rows: int) -> i
     dimensions = load32(first, Offset.ARRAY_DIMENSIONS)
     if load32(first, Offset.ARRAY_FLAGS) & READABLE != READABLE or (rows and dimensions == 0):
         return Outcome.GENERAL
-    words = stack(MOST_CALL_WORDS)
+    words = stack(MAX_CALL_WORDS)
     count = read_arrays(table, arrays, given, rows, words)
     if count == 0:
         return Outcome.GENERAL
@@ -188,8 +188,8 @@ def call_on_scalars(table: int, numbers: int, given: int) -> int:
     count = table[OperatorTable.INPUTS]
     if given != count or table[OperatorTable.EXACT]:
         return Outcome.GENERAL
-    words = stack(MOST_CALL_WORDS)
-    values = stack(MOST_OPERANDS)
+    words = stack(MAX_CALL_WORDS)
+    values = stack(MAX_OPERANDS)
     for i in range(count):
         number = numbers[i]
         if number == 0:

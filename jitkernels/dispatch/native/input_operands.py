@@ -255,7 +255,7 @@ def read_array(operand: int, array: int) -> int:
         kind = BFLOAT16
     flags = load32(array, Offset.ARRAY_FLAGS)
     dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
-    if kind < 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
+    if kind < 0 or dimensions > MAX_OPERAND_DIMENSIONS - 2:
         return 0
     operand[Operand.DATA] = load(array, Offset.ARRAY_DATA)
     operand[Operand.KIND] = kind

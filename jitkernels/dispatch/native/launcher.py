@@ -25,7 +25,7 @@ from jitkernels.dispatch.native.launcher_checks import Pattern, pattern_text
 from jitkernels.errors import BuildError
 from jitkernels.runtime import c_api
 from jitkernels.runtime.abi_check import reason_for_python, word_at
-from jitkernels.runtime.abi_layout import MOST_DIMENSIONS, MOST_WORDS, Context
+from jitkernels.runtime.abi_layout import MAX_DIMENSIONS, MAX_WORDS, Context
 from jitkernels.runtime.loading import loader
 
 FASTCALL, KEYWORDS = 0x80, 0x2
@@ -138,7 +138,7 @@ def context(
     descriptors: list[int] = []
     for parameter in parameters:
         size = parameter.dtype.itemsize * math.prod(parameter.shape)
-        extents = [*parameter.shape, *[0] * (MOST_DIMENSIONS - len(parameter.shape))]
+        extents = [*parameter.shape, *[0] * (MAX_DIMENSIONS - len(parameter.shape))]
         descriptors += [id(parameter.dtype), len(parameter.shape), size, *extents]
     return np.array([*(header[word] for word in sorted(header)), *descriptors, *words], np.int64)
 
@@ -161,8 +161,8 @@ def _pattern_address(pattern: Pattern) -> int:
 
 def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:
     """Whether the launcher supports these parameters and words: their number and dimensions."""
-    supported = all(len(parameter.shape) <= MOST_DIMENSIONS for parameter in parameters)
-    return supported and len(parameters) + len(words) <= MOST_WORDS
+    supported = all(len(parameter.shape) <= MAX_DIMENSIONS for parameter in parameters)
+    return supported and len(parameters) + len(words) <= MAX_WORDS
 
 
 _methods: dict[tuple[str, str], _Method] = {}

@@ -89,7 +89,7 @@ def read_float(option: int, value: int, frame: int, target: int) -> int:
             exact = target[0]
             target[0] = nearest_single(exact)
             if target[0] << 1 == 0 and exact << 1 != 0:
-                target[0] = target[0] | LEAST_SINGLE_BITS  # a nonzero value never becomes 0
+                target[0] = target[0] | MIN_SINGLE_BITS  # a nonzero value never becomes 0
         bits = target[0]
         if bits & INFINITY_BITS == INFINITY_BITS:
             return 0
@@ -146,7 +146,7 @@ def read_shape(value: int, frame: int) -> int:
         frame[Frame.LEADING] = 1
         return read_integer(value, frame + 8 * Frame.LEAD) and frame[Frame.LEAD] >= 0
     count = load(value, Offset.TUPLE_SIZE)
-    if count > MOST_OPERAND_DIMENSIONS - 2:
+    if count > MAX_OPERAND_DIMENSIONS - 2:
         return 0
     frame[Frame.LEADING] = count
     for d in range(count):

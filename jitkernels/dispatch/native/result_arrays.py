@@ -324,7 +324,7 @@ def compute(table: int, frame: int, context: int) -> int:
     if table[OperatorTable.MOVES]:
         if operand_at(frame, 0)[Operand.DATA] == operand_at(frame, 1)[Operand.DATA]:
             return 1  # every element is where it belongs
-    return launch_kernel(table, frame, context, stack(MOST_CALL_WORDS), -1, context[ContextWords.LONG])
+    return launch_kernel(table, frame, context, stack(MAX_CALL_WORDS), -1, context[ContextWords.LONG])
 
 
 def materialize_narrow(table: int, frame: int) -> int:

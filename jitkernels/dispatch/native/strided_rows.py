@@ -15,8 +15,8 @@ def call_per_row(table: int, frame: int, context: int, lead: int, widest: int) -
     length = broadcast_row_length(table, frame) if widest == 1 else contiguous_rows(table, frame)
     if length == 0:
         return -1
-    words = stack(MOST_CALL_WORDS)
-    steps = stack(MOST_OPERANDS)
+    words = stack(MAX_CALL_WORDS)
+    steps = stack(MAX_OPERANDS)
     area = (stack(STACK_BUFFER_BYTES // 8 + 8) + 63) // 64 * 64
     arrays = lay_out_rows(table, frame, length, widest, words, steps, area)
     if arrays < 0:
@@ -123,7 +123,7 @@ def contiguous_rows(table: int, frame: int) -> int:
         else:
             return 0
         widest = max(widest, inner * item)
-    return length if length * widest >= LEAST_ROWS else 0
+    return length if length * widest >= MIN_ROWS else 0
 
 
 def is_used_in_place(operand: int) -> int:
@@ -165,6 +165,6 @@ def broadcast_row_length(table: int, frame: int) -> int:
         length = STRAIGHT >> frame[Frame.WIDE]
     elif is_matrix == 0 and length < STRAIGHT:
         return 0  # copies of the one broadcast row make longer blocks
-    if length < LEAST_STRAIGHT or (has_scalars and length > MOST_STRAIGHT):
+    if length < MIN_STRAIGHT or (has_scalars and length > MAX_STRAIGHT):
         return 0
     return length

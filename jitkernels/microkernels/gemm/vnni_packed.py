@@ -31,7 +31,7 @@ PANEL_WORDS = WIDTH * MAX_PANEL_WORDS
 ROW_WORDS = VNNI_TILE_ROWS * MAX_PANEL_WORDS
 """Words of the block of A; the part in use should fit in the second-level cache."""
 CACHED_WORDS = 1 << 17
-MOST_COLUMNS = 2048
+MAX_COLUMNS = 2048
 
 
 @frozen_dataclass
@@ -93,7 +93,7 @@ def vnni_kernel(name: str, signature: Signature, product: Narrow, *, by_columns:
         extent=signature.index("n" if by_columns else "m"),
         block=WIDTH if by_columns else VNNI_TILE_ROWS,
         parallel=parallel,
-        workspace=4 * (PANEL_WORDS + ROW_WORDS + MOST_COLUMNS + slack),
+        workspace=4 * (PANEL_WORDS + ROW_WORDS + MAX_COLUMNS + slack),
         workspace_dtype="int32",
         vector_bytes=64,
         names=(*names, *(field for field in Scales._fields if field not in names)),
@@ -213,7 +213,7 @@ def _body(product: Narrow, by_columns: bool) -> Callable[..., None]:
         left, right = (part.begin, part.end) if by_columns else (0, n)
         a_stride, b_stride = m if trans_a else k, k if trans_b else n
         words = (k + group - 1) // group
-        wide = min(max(PANEL_WORDS // max(words, 1) // WIDTH * WIDTH, WIDTH), MOST_COLUMNS)
+        wide = min(max(PANEL_WORDS // max(words, 1) // WIDTH * WIDTH, WIDTH), MAX_COLUMNS)
         high = max(min(CACHED_WORDS // max(words, 1) // VNNI_TILE_ROWS, 32) * VNNI_TILE_ROWS, VNNI_TILE_ROWS)
         for jc in range(left, right, wide):
             columns = min(wide, right - jc)

@@ -14,7 +14,7 @@ from jitkernels.core.atomic_files import warn_once
 from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError
 from jitkernels.runtime.threads import thread_pool
 
-MAX_THREADS = thread_pool.MOST_HELPERS + 1
+MAX_THREADS = thread_pool.MAX_HELPERS + 1
 """The most threads of a team."""
 
 limit = ctypes.c_int64(1)

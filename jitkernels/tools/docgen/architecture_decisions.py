@@ -76,7 +76,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "twice the unroll factor, for reduced rows, one per lane",
         ),
         (
-            "compiler.lowering.build_segment:MOST_UNROLLED",
+            "compiler.lowering.build_segment:MAX_UNROLLED",
             "LLVM's unrolling of inner loops: only in segments with control flow, with so many loops and branches",
         ),
         ("compiler.capture.control_flow.unroll_at_trace:unroll", "Python loops that the trace writes out"),

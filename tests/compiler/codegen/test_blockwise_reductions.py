@@ -9,7 +9,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.codegen.core.module_text import SegmentParts
-from jitkernels.compiler.codegen.nest.parallel_reduction import MIN_BLOCK_ELEMENTS, MOST_BLOCKS
+from jitkernels.compiler.codegen.nest.parallel_reduction import MAX_BLOCKS, MIN_BLOCK_ELEMENTS
 from jitkernels.compiler.lowering.lower_graph import compile_graph
 from jitkernels.tools.testing.guard_pages import Guarded, Side
 
@@ -19,7 +19,7 @@ SIZES = (
     2 * MIN_BLOCK_ELEMENTS + 1,
     3 * MIN_BLOCK_ELEMENTS + 77,
     5 * MIN_BLOCK_ELEMENTS + 1025,
-    (MOST_BLOCKS + 3) * MIN_BLOCK_ELEMENTS + 3,
+    (MAX_BLOCKS + 3) * MIN_BLOCK_ELEMENTS + 3,
 )
 SIDES: tuple[Side, ...] = ("start", "end")
 chosen = np.random.default_rng(12)

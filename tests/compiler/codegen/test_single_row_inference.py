@@ -77,9 +77,9 @@ def test_epilogues_of_row_sums(function: Any, shape: tuple[int, int]) -> None:
 def test_a_row_times_a_large_matrix(
     dtype: str, columns: int, restored_threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matmul_step, "large", lambda: matmul_step.LEAST_LARGE)  # whatever caches there are
+    monkeypatch.setattr(matmul_step, "large", lambda: matmul_step.MIN_LARGE)  # whatever caches there are
     random = np.random.default_rng(columns)
-    rows = matmul_step.LEAST_LARGE // columns // np.dtype(dtype).itemsize
+    rows = matmul_step.MIN_LARGE // columns // np.dtype(dtype).itemsize
     matrix, bias = (random.standard_normal((rows + 3, columns)).astype(dtype), random.random(columns).astype(dtype))
     x = random.standard_normal((1, rows + 3)).astype(dtype)
     compiled = jk.jit(lambda x, w, b: np.maximum(x @ w + b, 0))

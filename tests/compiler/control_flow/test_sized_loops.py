@@ -21,7 +21,7 @@ from jitkernels.compiler.ir.dim_proofs import from_end, larger, positive_part, s
 from jitkernels.compiler.ir.graph import serial
 from jitkernels.errors import TracingError
 
-MOST_NODES = 1200
+MAX_NODES = 1200
 """What a trace makes at most of a program here: some 50 ms. A loop that is unrolled makes more with each iteration."""
 SIZES = ((36, 0), (20, 0), (20, -3), (20, 2), (9, 0), (12, -5), (11, 3), (9, -9), (10, -9), (8, -6), (5, 0), (6, -8))
 """Extents of the arrays, and by how much the numbers beside them differ; also none, one and fewer than none."""
@@ -80,7 +80,7 @@ def test_no_loop_is_unrolled(program: Sized) -> None:
     (few, begun), (many, nodes) = found
     assert abs(many - few) <= 2  # as larger matrices are copied to whole cache lines, for one
     assert abs(nodes - begun) <= 20
-    assert nodes < MOST_NODES
+    assert nodes < MAX_NODES
 
 
 @pytest.mark.parametrize("program", SIZED, ids=lambda one: one.function.__name__)

@@ -211,7 +211,7 @@ def test_code_outlives_its_function_during_a_call(busy: Any) -> None:
 
 
 def test_evicted_links_are_rebuilt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch_chain, "MOST_LINKS", 3)
+    monkeypatch.setattr(dispatch_chain, "MAX_LINKS", 3)
     function = jk.jit(lambda x, k: x * k + 1, static_argnames="k")
     before = fused()
     for _ in range(2):

@@ -16,7 +16,7 @@ from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 MIN_STREAMED_ROW_BYTES = 16 * CACHE_LINE_BYTES
 """The least bytes of a row that is stored by streaming stores: full cache lines are most of it."""
-MOST_SCATTERED = 16
+MAX_SCATTERED = 16
 """The most lanes of small elements that are stored one by one: each takes some instructions."""
 CHEAP = 2.0
 """The cost of an element, in additions, up to which memory is the bottleneck."""
@@ -188,7 +188,7 @@ class Loops(Targets):
         if not reduces and self.nest.cost <= CHEAP and self._picks_bytes():
             return 1  # assembling vectors of bytes takes longer than copying the bytes
         if not reduces and self._scatters_bytes():
-            return 1 if self.nest.cost <= CHEAP else MOST_SCATTERED
+            return 1 if self.nest.cost <= CHEAP else MAX_SCATTERED
         count = self.extents[self.lane_loop]
         if symbolic_dims.is_loop_variant(count):
             return 0

@@ -15,7 +15,7 @@ from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import Extent
 
-MIN_BLOCK_ELEMENTS, MOST_BLOCKS = 16384, 64
+MIN_BLOCK_ELEMENTS, MAX_BLOCKS = 16384, 64
 """The least 4-byte elements of a block, and the most blocks."""
 BLOCK_MULTIPLE = 1024
 """Blocks of the lane loop have a multiple of so many iterations."""
@@ -56,7 +56,7 @@ class BlockwiseEmitter(NestEmitter):
         self.parts.append(part.part_text(loops, [self.targets.index(target) for target in targets], len(slots)))
 
         context = function.variable(f"[{EARLIER + len(self.values.reduced)} x i64]")
-        partials = function.variable(f"[{MOST_BLOCKS * len(slots)} x i64]")
+        partials = function.variable(f"[{MAX_BLOCKS * len(slots)} x i64]")
         count_at = function.variable("i64")
         for number, value in ((FRAME, "%frame"), (PARTIALS, partials)):
             block.lines.append(f"  store ptr {value}, ptr {function.slot(block, number, context)}")
@@ -101,7 +101,7 @@ class BlockwiseEmitter(NestEmitter):
         new = self.function.new
         self.function.library.declare("llvm.smin.i64", "i64", ["i64", "i64"])
         block_count = new(block, f"sdiv i64 {size}, {least_block(self)}")
-        block_count = new(block, f"call i64 @llvm.smin.i64(i64 {block_count}, i64 {MOST_BLOCKS})")
+        block_count = new(block, f"call i64 @llvm.smin.i64(i64 {block_count}, i64 {MAX_BLOCKS})")
         unit = BLOCK_MULTIPLE if loop == self.lane_loop else 1
         units = new(block, f"mul i64 {block_count}, {unit}")
         rounded_up = new(block, f"add i64 {whole}, {new(block, f'sub i64 {units}, 1')}")

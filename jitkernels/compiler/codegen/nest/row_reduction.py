@@ -21,7 +21,7 @@ SEARCHED = 4096
 """The elements of a row between two early exits of a search."""
 MAX_INDEX32_ELEMENTS = 1 << 30
 """The most elements that 32-bit indices address."""
-MOST_HALVED = 8
+MAX_HALVED = 8
 """The most lanes of vectors whose remainder is halved: each half is code of its own."""
 
 
@@ -39,7 +39,7 @@ class ReducedRows(ShortRows):
         """
         first, end = self._limits(loop)
         new, (narrow, wide) = self.function.new, self.lanes()
-        reads_recent_store = self._reads_recent_store(reductions) and narrow == wide <= MOST_HALVED
+        reads_recent_store = self._reads_recent_store(reductions) and narrow == wide <= MAX_HALVED
         if reads_recent_store:
             is_nonempty = new(block, f"icmp sgt i64 {end}, {first}")
             skipped = new(block, f"zext i1 {is_nonempty} to i64")
