@@ -18,6 +18,8 @@ _ERRORS = (
     "DifferenceError", "GraphError", "JitKernelsError", "MemoryLimitError", "NotUsableError", "RegistrationError",
     "TracingError", "UnknownNameError", "WorkspaceError",
 )  # fmt: skip
+_MODULES = frozenset({"errors"})
+"""Public modules, imported on first access."""
 _LAZY = {
     **dict.fromkeys(_ERRORS, "jitkernels.errors"),
     "Explanation": "jitkernels.selection.explain_selection",
@@ -94,7 +96,7 @@ class _MovedModules:
 
 _sys.meta_path[:] = [finder for finder in _sys.meta_path if type(finder).__module__ != __name__]  # of a reload
 _sys.meta_path.append(_MovedModules())
-_fixed = {"errors", "set_num_threads", *_LAZY}
+_fixed = {"set_num_threads", *_MODULES, *_LAZY}
 
 
 def _names() -> list[str]:
@@ -113,7 +115,7 @@ def __getattr__(name: str) -> Any:
     """
     if name == "__all__":
         return _names()
-    value = _import_module("jitkernels.errors") if name == "errors" else _sys.modules.get(f"jitkernels.{name}")
+    value = _import_module(f"jitkernels.{name}") if name in _MODULES else _sys.modules.get(f"jitkernels.{name}")
     if value is None and (name in _LAZY or not _is_module(name)):
         with _making:  # a fork waits for the import, or its child would wait for the import lock for ever
             value = _resolve(name)

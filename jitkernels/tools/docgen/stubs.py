@@ -49,7 +49,8 @@ def _tree() -> ast.Module:
 
 def _imports(own: list[type[KernelAttr]]) -> list[str]:
     """Return the re-exports: the package's own imports, and the schemas."""
-    public = [
+    public: list[tuple[str | None, str]] = [("jitkernels", name) for name in vars(jitkernels)["_MODULES"]]
+    public += [
         (node.module, alias.name)
         for node in _tree().body
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("jitkernels")
