@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from ulp import CHUNK, Array, errors_in_ulp, float32_inputs
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.codegen.python.outlined import externals
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.core import cpu_target
@@ -101,7 +101,7 @@ end:
 """
     pointers = [ctypes.c_void_p] * (len(inputs) + 1)
     return ctypes.CFUNCTYPE(None, *pointers, ctypes.c_int64)(
-        loader.address_of(IRSource(f"all_of_{name}_{dtype}", f"{STRAIGHT}{text}", externals(called)))
+        loader.address_of(IRSource(f"all_of_{name}_{dtype}", f"{LIGHT_PIPELINE}{text}", externals(called)))
     )
 
 

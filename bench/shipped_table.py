@@ -19,7 +19,7 @@ CACHE = Path(sys.argv[1]).absolute()
 os.environ["JITKERNELS_CACHE_DIR"] = str(CACHE)  # before anything of the package looks where its cache is
 
 from jitkernels.attrs.schema.base import KernelAttr  # noqa: E402
-from jitkernels.attrs.schema.registry import all_rows, implementations  # noqa: E402
+from jitkernels.attrs.schema.registry import all_schemas, implementations  # noqa: E402
 from jitkernels.core import cpu_target  # noqa: E402
 from jitkernels.selection import shipped_tables, table_io  # noqa: E402
 
@@ -27,7 +27,7 @@ OURS = "jitkernels."
 
 
 def main() -> None:
-    ours = {row.kernel_type.name: row for row in all_rows() if row.__module__.startswith(OURS)}
+    ours = {row.kernel_type.name: row for row in all_schemas() if row.__module__.startswith(OURS)}
     CACHE.mkdir(mode=0o700, parents=True, exist_ok=True)
     names = [name.lower() for name in ours]
     for threads in range(1, cpu_target.cpu_count() + 1):

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from jitkernels.attrs.schema.base import Case
-from jitkernels.attrs.schema.registry import all_rows, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementations
 from jitkernels.benchmarks import table
 from jitkernels.benchmarks.peers import peers_of
 from jitkernels.selection.size_classes import nbytes
 
 
 def _cases(only_tiny: bool) -> Iterator[Any]:
-    for row in all_rows():
+    for row in all_schemas():
         cases = [case for case in row.sweep() if "ci" in case.tags]
         smallest = min(cases, key=lambda case: nbytes(case.attr))
         for case in [smallest] if only_tiny else cases:

@@ -34,7 +34,9 @@ Times = dict[tuple[str, str, str], float]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("before", type=Path, help="the other checkout")
-    parser.add_argument("benchmarks", nargs="*", default=NAMED, metavar="benchmark")
+    parser.add_argument(
+        "benchmarks", nargs="*", default=NAMED, metavar="benchmark", help="a name, or a name and its parts in quotes"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tag", default="ci")
     parser.add_argument("--seconds", default="0.25")
@@ -43,7 +45,7 @@ def main() -> int:
     slower = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.benchmarks:
-            command = [name, "--tag", options.tag, "--seconds", options.seconds, "--threads", options.threads]
+            command = [*name.split(), "--tag", options.tag, "--seconds", options.seconds, "--threads", options.threads]
             times: tuple[Times, Times] = ({}, {})
             for number in range(options.rounds):
                 order = (0, 1) if number % 2 else (1, 0)

@@ -245,12 +245,12 @@ def validate_oracle(samples: int = 400) -> None:
 def attr_of(function: str, dtype: str) -> Any:
     """The attr of the kernel that computes a function."""
     import jitkernels as jk
-    from jitkernels.attrs.schema.registry import row
+    from jitkernels.attrs.schema.registry import op_schema
 
     if function != "tanh":
         name, _, form = function.partition("_")
         fields: dict[str, Any] = {"n": CHUNK, "dtype": dtype}
-        return row(name)(**fields, **({"form": form} if form else {}))
+        return op_schema(name)(**fields, **({"form": form} if form else {}))
     return jk.LSTMCtHtAttr(d=CHUNK, act_gate="identity", act_cand=function, act_cell="identity", dtype=dtype)
 
 

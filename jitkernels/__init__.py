@@ -1,18 +1,16 @@
 """jitkernels: the fastest CPU kernels for Python, selected by measurement, called in tens of nanoseconds.
 
-Attrs (``jk.VMulAttr``) and everyday functions (``jk.vmul``) are attributes of this package, one of each per row of the
-registry, rows of plug-ins included. Type checkers read ``__init__.pyi``, which is generated.
+Attrs (``jk.VMulAttr``) and everyday functions (``jk.vmul``) are attributes of this package, one of each per op schema
+of the registry, those of plug-ins included. Type checkers read ``__init__.pyi``, which is generated.
 """
 
 import sys as _sys
 from functools import partial as _partial
 from importlib import import_module as _import_module
-from importlib.util import find_spec as _find_spec
+from importlib.machinery import PathFinder as _PathFinder
 from typing import Any
 
-from jitkernels import errors  # noqa: F401  # a public name
 from jitkernels.core import hooks as _hooks
-from jitkernels.core import moved_modules as _moved_modules
 from jitkernels.core.fork_locks import build_lock as _making
 
 _ERRORS = (
@@ -20,6 +18,8 @@ _ERRORS = (
     "DifferenceError", "GraphError", "JitKernelsError", "MemoryLimitError", "ModelError", "NotUsableError",
     "RegistrationError", "TracingError", "UnknownNameError", "WorkspaceError",
 )  # fmt: skip
+_MODULES = frozenset({"errors", "onnx"})
+"""Public modules, imported on first access."""
 _LAZY = {
     **dict.fromkeys(_ERRORS, "jitkernels.errors"),
     "Explanation": "jitkernels.selection.explain_selection",
@@ -64,7 +64,7 @@ _PROVIDERS = {
     "bypass_launcher": ("jitkernels.dispatch.native.launcher", "set_bypass"),
     "compile_reference": ("jitkernels.compiler.api.traced_kernel", "register"),
     "compile_reference_by_numba": ("jitkernels.compiler.api.traced_kernel", "register_numba"),
-    "discover_rows": ("jitkernels.attrs.schema.registry", "import_all_rows"),
+    "discover_schemas": ("jitkernels.attrs.schema.registry", "import_all_schemas"),
     "implement_by_numba": ("jitkernels.dispatch.numba_extension.entry_compiler", "implementation_of"),
     "parallel_runtime": ("jitkernels.runtime.threads.team_size", "externals"),
     "prepare_launcher": ("jitkernels.dispatch.native.launcher", "reason_for_slow_path"),
@@ -82,17 +82,30 @@ def _provider(module: str, function: str) -> Any:
 for _name, _provided in _PROVIDERS.items():
     getattr(_hooks, _name).bind(_partial(_provider, *_provided))
 
-_moved_modules.install()
-_fixed = {"errors", "set_num_threads", *_LAZY}
+
+class _MovedModules:
+    """A meta-path finder, after all other finders, of the module paths of version 0.1."""
+
+    def find_spec(self, name: str, *_arguments: Any) -> Any:
+        if not name.startswith("jitkernels."):
+            return None
+        from jitkernels.core.moved_modules import find_spec
+
+        return find_spec(name)
+
+
+_sys.meta_path[:] = [finder for finder in _sys.meta_path if type(finder).__module__ != __name__]  # of a reload
+_sys.meta_path.append(_MovedModules())
+_fixed = {"set_num_threads", *_MODULES, *_LAZY}
 
 
 def _names() -> list[str]:
     """All public names of this package; those of plug-ins are not included."""
-    from jitkernels.attrs.schema.base import rows
+    from jitkernels.attrs.schema.base import schemas
 
-    own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
-    functions = sorted(row.kernel_type.name.lower() for row in own)
-    return [*sorted(_fixed), *sorted(row.__name__ for row in own), *functions]
+    own = [schema for schema in schemas.values() if schema.__module__.startswith("jitkernels.")]
+    functions = sorted(schema.kernel_type.name.lower() for schema in own)
+    return [*sorted(_fixed), *sorted(schema.__name__ for schema in own), *functions]
 
 
 def __getattr__(name: str) -> Any:
@@ -102,7 +115,7 @@ def __getattr__(name: str) -> Any:
     """
     if name == "__all__":
         return _names()
-    value = _sys.modules.get(f"jitkernels.{name}")
+    value = _import_module(f"jitkernels.{name}") if name in _MODULES else _sys.modules.get(f"jitkernels.{name}")
     if value is None and (name in _LAZY or not _is_module(name)):
         with _making:  # a fork waits for the import, or its child would wait for the import lock for ever
             value = _resolve(name)
@@ -113,7 +126,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _is_module(name: str) -> bool:
-    return name.islower() and _find_spec(f"jitkernels.{name}") is not None
+    return name.islower() and _PathFinder.find_spec(f"jitkernels.{name}", __path__) is not None
 
 
 def _resolve(name: str) -> Any:
@@ -127,19 +140,19 @@ def _resolve(name: str) -> Any:
     if name.startswith("_"):
         return None
     if name.islower():
-        from jitkernels.attrs.schema.registry import find_row
+        from jitkernels.attrs.schema.registry import find_schema
         from jitkernels.dispatch.operators import everyday
 
-        return everyday(name) if find_row(name.upper()) else None
+        return everyday(name) if find_schema(name.upper()) else None
     if name[:1].isupper():
-        from jitkernels.attrs.schema.registry import find_row_by_class_name
+        from jitkernels.attrs.schema.registry import find_schema_by_class_name
 
-        return find_row_by_class_name(name)
+        return find_schema_by_class_name(name)
     return None
 
 
 def __dir__() -> list[str]:
-    from jitkernels.attrs.schema.registry import all_rows
+    from jitkernels.attrs.schema.registry import all_schemas
 
-    row_names = {name for row in all_rows() for name in (row.__name__, row.kernel_type.name.lower())}
-    return sorted({*globals(), *_names(), *row_names, "__version__", "__all__"})
+    schema_names = {name for schema in all_schemas() for name in (schema.__name__, schema.kernel_type.name.lower())}
+    return sorted({*globals(), *_names(), *schema_names, "__version__", "__all__"})

@@ -170,6 +170,7 @@ __all__ = [
     "implements",
     "jit",
     "jvp",
+    "onnx",
     "scan",
     "set_num_threads",
     "switch",

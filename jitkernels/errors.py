@@ -5,9 +5,9 @@ Each also derives from the built-in exception that a NumPy user would expect in 
 
 import reprlib
 
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 _short = reprlib.Repr()
-_short.maxstring = _short.maxother = MOST_SHOWN
+_short.maxstring = _short.maxother = MAX_SHOWN
 
 
 def shown(value: object) -> str:
@@ -19,7 +19,7 @@ def shown(value: object) -> str:
         text = _short.repr(value)
     except Exception:  # noqa: BLE001  # a broken __repr__ must not hide which argument is wrong
         text = f"<{type(value).__name__}>"
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
 class JitKernelsError(Exception):
@@ -75,7 +75,7 @@ class MemoryLimitError(JitKernelsError, MemoryError):
 
 
 class DifferenceError(JitKernelsError, ArithmeticError):
-    """Compiled code and NumPy differ by more than rounding, which negative optimisation levels check in each call."""
+    """Compiled code and NumPy differ by more than rounding, which negative optimization levels check in each call."""
 
 
 class GraphError(JitKernelsError, RuntimeError):

@@ -39,8 +39,8 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def settled() -> None:
-    """What there is before the tests of a file stays: collections of garbage need not look at it each time."""
+def frozen_garbage() -> None:
+    """Freeze the objects that exist before the tests of a file, so that garbage collections skip them."""
     gc.collect()
     gc.freeze()
 
@@ -94,7 +94,7 @@ def private_cache(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Nothing remembered, shipped or said: no picks, no records, no everyday tables; gives the cache."""
+    """Forget picks, records, everyday tables, shipped tables and messages; return the cache folder."""
     from jitkernels.selection import shipped_tables
 
     place = tmp_path / "cache"
@@ -119,8 +119,8 @@ def _forget() -> None:
 
 
 @pytest.fixture(autouse=True)
-def restored() -> Iterator[int]:
-    """The number of threads, set back afterwards."""
+def restored_threads() -> Iterator[int]:
+    """Restore the number of threads afterwards."""
     from jitkernels import get_num_threads, set_num_threads
 
     before = get_num_threads()
@@ -130,8 +130,8 @@ def restored() -> Iterator[int]:
 
 
 @pytest.fixture
-def eager(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nests are made at the first call; nothing is known yet."""
+def eager_casting_nests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Build casting nests at the first call, without cached kernels."""
     from jitkernels.dispatch import operators
     from jitkernels.dispatch.kernel_cache import KernelFuncs
 

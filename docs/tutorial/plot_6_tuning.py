@@ -36,7 +36,7 @@ print(recurrent.stats())
 # The product with the state takes most of the time. Kernels inside of the loop are indented: the time of the loop
 # includes theirs.
 times = [one for one in recurrent.stats().times if one.inside]
-names = [one.kernel.removeprefix("kernel: ") for one in times]
+names = [one.kernel.removeprefix("loop nest: ") for one in times]
 figure, axes = plt.subplots(layout="constrained")
 axes.barh(range(len(times)), [100 * one.share for one in times])
 axes.set_yticks(range(len(times)), [name if len(name) < 30 else f"{name[:27]}..." for name in names])

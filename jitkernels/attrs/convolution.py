@@ -110,7 +110,7 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
         each = {"identity": 1, "relu": 1}.get(self.activation, 18)
         return float(self.batch) * self.out_height * self.out_width * self.filters * (2.0 * self.terms + each)
 
-    def tuning_class(self) -> Self:
+    def size_class(self) -> Self:
         """Batch, height and width rounded up to powers of two: code depends on none of them, speed little."""
         sizes = {name: int(power_of_two(getattr(self, name))) for name in ("batch", "height", "width")}
         return self if sizes.items() <= self.fields().items() else type(self)(**self.fields() | sizes)

@@ -73,7 +73,7 @@ class HistogramAttr(KernelAttr, kernel_type="HISTOGRAM"):
     def operations(self) -> float:
         return 5.0 * self.n
 
-    def tuning_class(self) -> Self:
+    def size_class(self) -> Self:
         """Sizes at the next power of two; the ends do not affect the time, but 0 stays 0."""
         fields = self.fields()
         sizes = {name: min(power_of_two(size), 1 << 48) for name, size in self.extents().items()}

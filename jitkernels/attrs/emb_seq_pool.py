@@ -59,9 +59,9 @@ class EmbSeqPoolAttr(KernelAttr, kernel_type="EMB_SEQ_POOL"):
             ci=grid(cls, "table_h table_w idx_h idx_w", ci, dtype=NARROW, pool=POOLS),
         )
 
-    def tuning_class(self) -> Self:
+    def size_class(self) -> Self:
         """As for all kernels, with the table cut to 64 Ki rows: beyond that only its cache misses matter."""
-        largest_member = super().tuning_class()
+        largest_member = super().size_class()
         return type(self)(**largest_member.fields() | {"table_h": min(largest_member.table_h, 1 << 16)})
 
     def check_data(self, arrays: Sequence[AnyArray]) -> None:

@@ -1,6 +1,6 @@
-"""FUSED: one loop nest of a compiled function, as a row that is created when the nest is compiled.
+"""FUSED: one loop nest of a compiled function, as a schema that is created when the nest is compiled.
 
-No list contains such rows, as they have no names. Their attrs are used like all others: computed by their reference,
+No list contains such schemas, as they have no names. Their attrs are used like all others: computed by their reference,
 measured, selected and cached.
 """
 
@@ -17,7 +17,7 @@ from jitkernels.errors import AttrError
 
 
 class Expression(Protocol):
-    """The computation of a fused row: created and interpreted by the compiler."""
+    """The computation of a fused schema: created and interpreted by the compiler."""
 
     text: str
     title: str
@@ -49,8 +49,8 @@ class FusedAttr(KernelAttr):
     kernel_type = KernelType.unlisted("FUSED")
 
     @staticmethod
-    def row(computes: Expression) -> "type[FusedAttr]":
-        """The row of an expression, whose fields are its symbols."""
+    def schema(computes: Expression) -> "type[FusedAttr]":
+        """The schema of an expression, whose fields are its symbols."""
         content = {
             "__doc__": computes.text,
             "__module__": __name__,
@@ -67,10 +67,10 @@ class FusedAttr(KernelAttr):
         if reason:
             raise AttrError(f"FusedAttr: {reason}")
 
-    def tuning_class(self) -> Self:
+    def size_class(self) -> Self:
         """Extents at the next power of two, if the code is valid for these."""
         try:
-            return super().tuning_class()
+            return super().size_class()
         except AttrError:
             return self
 

@@ -1,4 +1,4 @@
-"""PROGRAM: a whole compiled function for one signature of arguments, as a row that is created when it is measured.
+"""PROGRAM: a whole compiled function for one signature of arguments, as a schema that is created when it is measured.
 
 Like `FusedAttr`, it is in no list. Tuning measures how it is compiled: fields of `JitConfig`, and variants of nests.
 """
@@ -22,8 +22,8 @@ class ProgramAttr(KernelAttr):
     kernel_type = KernelType.unlisted("PROGRAM")
 
     @staticmethod
-    def row(expression: str, symbols: Sequence[str]) -> "type[ProgramAttr]":
-        """The row of a program, whose fields are its symbols."""
+    def schema(expression: str, symbols: Sequence[str]) -> "type[ProgramAttr]":
+        """The schema of a program, whose fields are its symbols."""
         content = {
             "__doc__": expression,
             "__module__": __name__,
@@ -36,7 +36,7 @@ class ProgramAttr(KernelAttr):
         """Set the arrays of a call, which are not fields."""
         self.__dict__["_signature"] = signature
 
-    def tuning_class(self) -> Self:
+    def size_class(self) -> Self:
         """The attr itself: it is measured for these sizes, and its code may be valid for these only."""
         return self
 

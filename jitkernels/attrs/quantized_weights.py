@@ -17,7 +17,7 @@ ROUNDING_BLOCK = 32
 class QuantizedWeightsAttr(KernelAttr):
     """Fields m, n, groups, shifted, rounded and dtype; columns have k weights in groups with a scale and zero point."""
 
-    if TYPE_CHECKING:  # each row declares them in its own order
+    if TYPE_CHECKING:  # each schema declares them in its own order
         m: int
         n: int
         groups: int

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, whole
 from jitkernels.attrs.schema.signature import Argument
 
-MOST_OFFSET = 1 << 62
+MAX_OFFSET = 1 << 62
 
 
 class RandomAttr(KernelAttr):
@@ -20,7 +20,7 @@ class RandomAttr(KernelAttr):
 
     n: int
     seed: int = whole(default=0, is_size=False, samples=(1, 12345, (1 << 32) + 7, (1 << 63) - 1))
-    offset: int = whole(default=0, most=MOST_OFFSET, is_size=False, samples=(1, 2, 3, 1001, (1 << 34) + 1))
+    offset: int = whole(default=0, most=MAX_OFFSET, is_size=False, samples=(1, 2, 3, 1001, (1 << 34) + 1))
     dtype: str = "float32"
     arrays = (Argument("y", "out", "*n"),)
     options = ("shape", "seed", "offset", "dtype")

@@ -12,7 +12,7 @@ WEIGHTS = (-0.125, 0.125)
 STATES = (-1.0, 1.0)
 CHECKED = ((1, 1, 1, 1), (2, 1, 3, 5), (2, 3, 5, 8), (2, 5, 7, 17), (4, 1, 30, 33))
 """Steps, batch, inputs and hidden units."""
-CHAINS = 4
+ACTIVATION_ULP = 4
 """Error of an activation in ULP, including the roundings of its uses."""
 
 
@@ -36,7 +36,7 @@ class _RecurrenceAttr(KernelAttr):
         """The rounding error of a sum of a few terms, which may underflow."""
         known = limits(self.dtype)
         lost = float(known.eps) * sum(map(np.abs, terms)) + float(known.smallest_subnormal)
-        return np.asarray(CHAINS * lost)
+        return np.asarray(ACTIVATION_ULP * lost)
 
     def _activated(self, x: AnyArray, off: AnyArray, tanh_columns: slice) -> tuple[AnyArray, AnyArray]:
         """Sigmoids, and tanh in the columns `tanh_columns`; and their errors, by the steepest slope within x +- off.
@@ -53,7 +53,7 @@ class _RecurrenceAttr(KernelAttr):
         far = np.exp(-far)
         slope = far / np.square(1 + far)
         slope[:, tanh_columns] *= 4
-        error = slope * off + (CHAINS * float(dtype_limits.eps) * np.abs(value) + 2 * float(dtype_limits.tiny))
+        error = slope * off + (ACTIVATION_ULP * float(dtype_limits.eps) * np.abs(value) + 2 * float(dtype_limits.tiny))
         return value, np.where(np.isfinite(off), np.minimum(error, 2.0), off)
 
     def _product(self, x: AnyArray, size: AnyArray, off: AnyArray | None = None) -> AnyArray:
@@ -63,7 +63,7 @@ class _RecurrenceAttr(KernelAttr):
         """
         known = limits(self.dtype)
         total = np.abs(x) @ size
-        lost = (len(size) / 2 + CHAINS) * float(known.eps) * total
+        lost = (len(size) / 2 + ACTIVATION_ULP) * float(known.eps) * total
         if off is not None:
             lost = lost + np.where(np.isinf(off).any(-1, keepdims=True), np.inf, off @ size)
         return np.where(total > float(known.max) / 4, np.inf, lost)

@@ -70,9 +70,9 @@ class GatherAttr(KernelAttr, kernel_type="GATHER"):
     def operations(self) -> float:
         return float(self.count * self.n)
 
-    def tuning_class(self) -> Self:
+    def size_class(self) -> Self:
         """As for all kernels, with the table cut to `MAX_TUNED_ROWS`."""
-        largest_member = super().tuning_class()
+        largest_member = super().size_class()
         return type(self)(**largest_member.fields() | {"table_rows": min(largest_member.table_rows, MAX_TUNED_ROWS)})
 
     @classmethod

@@ -8,7 +8,7 @@ from jitkernels.benchmarks.suite import Line
 from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.tuning.timer import Timing
 
-NOISE = 0.06
+MIN_NOISE = 0.06
 """Smaller relative changes, and changes below the sum of both spreads, count as noise."""
 
 
@@ -30,7 +30,7 @@ class Change:
     @property
     def kind(self) -> str:
         distance = abs(self.before.seconds - self.after.seconds)
-        noise = max(NOISE * min(self.before.seconds, self.after.seconds), self.before.spread + self.after.spread)
+        noise = max(MIN_NOISE * min(self.before.seconds, self.after.seconds), self.before.spread + self.after.spread)
         if distance <= noise:
             return ""
         return "faster" if self.ratio > 1 else "slower"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.benchmarks.peers import Bound
+from jitkernels.benchmarks.peers.compiled import call_and_wait
 from jitkernels.benchmarks.programs.benchmark_program import Program
 
 Maker = Callable[[Program, tuple[Any, ...], int], list[Bound]]
@@ -21,7 +22,6 @@ Maker = Callable[[Program, tuple[Any, ...], int], list[Bound]]
 
 
 def compilers() -> dict[str, Maker]:
-    """Return the installed compilers by name."""
     makers: dict[str, Maker] = {"numexpr": of_numexpr, "numba": of_numba, "jax": of_jax, "torch": of_torch}
     return {name: maker for name, maker in makers.items() if importlib.util.find_spec(name) is not None}
 
@@ -88,12 +88,7 @@ def of_jax(program: Program, arguments: tuple[Any, ...], threads: int) -> list[B
     function = program.functional or program.function
     compiled = jax.jit(_rebound(function, None, jax.numpy, lambda form: form))
     converted = tuple(jax.numpy.array(value) if isinstance(value, np.ndarray) else value for value in arguments)
-    return [partial(_call_and_wait, jax.block_until_ready, compiled, *converted)]
-
-
-def _call_and_wait(wait: Callable[..., Any], function: Callable[..., Any], *arguments: Any) -> Any:
-    """Wrap a function so that its call waits for the result."""
-    return wait(function(*arguments))
+    return [partial(call_and_wait, jax.block_until_ready, compiled, *converted)]
 
 
 def of_torch(program: Program, arguments: tuple[Any, ...], threads: int) -> list[Bound]:

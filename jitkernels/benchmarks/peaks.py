@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.runtime.loading.loader import address_of
 from jitkernels.tuning.timer import measure
 
-CHAINS, ITERATIONS = 12, 20000
+FMA_CHAINS, ITERATIONS = 12, 20000
 """Independent accumulators, enough to hide the latency of FMA, and iterations of each call."""
 TRIAD_ELEMENTS = 1 << 24
 """Elements of each of three arrays, larger than every cache."""
-ARRAYS = 3
+TRIAD_ARRAYS = 3
 PAGE = 4096
 CHAINS_OF_SUM = 4
 
@@ -43,7 +43,7 @@ def measured(threads: int, seconds: float = 0.5) -> Peaks:
         for dtype in ("float32", "float64")
         for run, work in [multiply_adds(dtype, threads)]
     }
-    triads = [triad(past=past, parallel=parallel) for past in (False, True)]
+    triads = [triad(streaming=streaming, parallel=parallel) for streaming in (False, True)]
     return Peaks(threads, operations, max(nbytes / _least(run, seconds, parallel) for run, nbytes in triads))
 
 
@@ -57,7 +57,7 @@ def multiply_adds(dtype: str, threads: int = 1) -> tuple[Callable[[], object], f
     element = dtypes.named(dtype)
     lanes = cpu_target.target().vector_bytes // element.size
     parts = 2 * threads if threads > 1 else 1
-    nest = LoopNest(
+    kernel = RangeKernel(
         f"multiply_adds_{dtype}",
         (f"{dtype}*", "int64", "int64"),
         _chains(element.llvm, lanes),
@@ -66,36 +66,36 @@ def multiply_adds(dtype: str, threads: int = 1) -> tuple[Callable[[], object], f
         vector_bytes=cpu_target.target().vector_bytes,
     )
     sums = np.full(lanes * parts, 0.5, dtype)
-    call = functools.partial(_function(nest), sums.ctypes.data, ITERATIONS, parts)
-    return _holding(call, sums), 2.0 * lanes * CHAINS * ITERATIONS * parts
+    call = functools.partial(_function(kernel), sums.ctypes.data, ITERATIONS, parts)
+    return _holding(call, sums), 2.0 * lanes * FMA_CHAINS * ITERATIONS * parts
 
 
-def triad(*, past: bool, parallel: bool) -> tuple[Callable[[], object], float]:
+def triad(*, streaming: bool, parallel: bool) -> tuple[Callable[[], object], float]:
     """Return a call of a[i] = b[i] + s * c[i] over arrays larger than the caches, and its bytes read and written.
 
-    `past`: use non-temporal stores, which avoid reading the cache line before writing it.
+    `streaming`: use streaming stores, which avoid reading the cache line before writing it.
     """
     width = cpu_target.target().vector_bytes
     lanes = width // 4
-    nest = LoopNest(
-        f"triad{'_past' if past else ''}",
+    kernel = RangeKernel(
+        f"triad{'_streaming' if streaming else ''}",
         ("float* restrict", "float* restrict", "float* restrict", "int64"),
-        _triad(lanes, past),
+        _triad(lanes, streaming),
         extent=3,
         block=TRIAD_ELEMENTS // 64,
         parallel=parallel,
         vector_bytes=width,
     )
-    arrays = [_aligned(TRIAD_ELEMENTS) for _ in range(ARRAYS)]
-    call = functools.partial(_function(nest), *[array.ctypes.data for array in arrays], TRIAD_ELEMENTS)
-    return _holding(call, *arrays), ARRAYS * 4.0 * TRIAD_ELEMENTS
+    arrays = [_aligned(TRIAD_ELEMENTS) for _ in range(TRIAD_ARRAYS)]
+    call = functools.partial(_function(kernel), *[array.ctypes.data for array in arrays], TRIAD_ELEMENTS)
+    return _holding(call, *arrays), TRIAD_ARRAYS * 4.0 * TRIAD_ELEMENTS
 
 
 def reading(array: Any, *, parallel: bool) -> tuple[Callable[[], object], int]:
     """Return a call that sums the words of an array, and the bytes that it reads: whole cache lines."""
     first = -array.ctypes.data % CACHE_LINE_BYTES
     lines = max(array.nbytes - first, 0) // CACHE_LINE_BYTES // CHAINS_OF_SUM * CHAINS_OF_SUM
-    nest = LoopNest(
+    kernel = RangeKernel(
         "reading",
         ("int32*", "int32*", "int64"),
         _sums(),
@@ -105,7 +105,7 @@ def reading(array: Any, *, parallel: bool) -> tuple[Callable[[], object], int]:
         vector_bytes=cpu_target.target().vector_bytes,
     )
     sums = np.zeros(lines + 1, np.int32)
-    call = functools.partial(_function(nest), array.ctypes.data + first, sums.ctypes.data, lines)
+    call = functools.partial(_function(kernel), array.ctypes.data + first, sums.ctypes.data, lines)
     return _holding(call, array, sums), lines * CACHE_LINE_BYTES
 
 
@@ -115,9 +115,9 @@ def _aligned(elements: int) -> Any:
     return room[-(room.ctypes.data // 4) % (PAGE // 4) :][:elements]
 
 
-def _function(nest: LoopNest) -> Callable[..., int]:
-    kinds = [ctypes.c_void_p if "*" in text else ctypes.c_int64 for text in nest.arguments]
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(address_of(nest))
+def _function(kernel: RangeKernel) -> Callable[..., int]:
+    kinds = [ctypes.c_void_p if "*" in text else ctypes.c_int64 for text in kernel.arguments]
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(address_of(kernel))
 
 
 def _holding(call: Callable[[], object], *memory: Any) -> Callable[[], object]:
@@ -134,11 +134,11 @@ def _chains(llvm: str, lanes: int) -> str:
     """Write the iterations of each part of the range; the sums are stored, or LLVM would delete them as dead code."""
     vector, name = f"<{lanes} x {llvm}>", f"llvm.fma.v{lanes}{'f32' if llvm == 'float' else 'f64'}"
     ones = ", ".join([f"{llvm} 1.0"] * lanes)
-    phis = "\n".join(f"  %x{i} = phi {vector} [ <{ones}>, %start ], [ %y{i}, %loop ]" for i in range(CHAINS))
+    phis = "\n".join(f"  %x{i} = phi {vector} [ <{ones}>, %start ], [ %y{i}, %loop ]" for i in range(FMA_CHAINS))
     steps = "\n".join(
-        f"  %y{i} = call {vector} @{name}({vector} %x{i}, {vector} %m, {vector} %m)" for i in range(CHAINS)
+        f"  %y{i} = call {vector} @{name}({vector} %x{i}, {vector} %m, {vector} %m)" for i in range(FMA_CHAINS)
     )
-    sums = "\n".join(f"  %s{i} = fadd {vector} %{'y0' if i == 1 else f's{i - 1}'}, %y{i}" for i in range(1, CHAINS))
+    sums = "\n".join(f"  %s{i} = fadd {vector} %{'y0' if i == 1 else f's{i - 1}'}, %y{i}" for i in range(1, FMA_CHAINS))
     return f"""declare {vector} @{name}({vector}, {vector}, {vector})
 define i64 @body(ptr %p, i64 %rounds, i64 %n, i64 %begin, i64 %end) {{
 start:
@@ -156,13 +156,13 @@ loop:
   br i1 %more, label %loop, label %done
 done:
 {sums}
-  store {vector} %s{CHAINS - 1}, ptr %at, align 4
+  store {vector} %s{FMA_CHAINS - 1}, ptr %at, align 4
   ret i64 0
 }}
 """
 
 
-def _triad(lanes: int, past: bool) -> str:
+def _triad(lanes: int, streaming: bool) -> str:
     """Write whole vectors at aligned addresses."""
     vector, width = f"<{lanes} x float>", 4 * lanes
     scale = ", ".join(["float 3.0"] * lanes)
@@ -178,7 +178,7 @@ loop:
   %x = load {vector}, ptr %bi, align {width}
   %y = load {vector}, ptr %ci, align {width}
   %z = call {vector} @llvm.fma.v{lanes}f32({vector} %y, {vector} <{scale}>, {vector} %x)
-  store {vector} %z, ptr %ai, align {width}{", !nontemporal !0" if past else ""}
+  store {vector} %z, ptr %ai, align {width}{", !nontemporal !0" if streaming else ""}
   %next = add i64 %i, {lanes}
   %more = icmp slt i64 %next, %end
   br i1 %more, label %loop, label %done

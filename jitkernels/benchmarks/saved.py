@@ -10,7 +10,7 @@ from jitkernels.benchmarks.suite import Line
 from jitkernels.errors import ArgumentError
 from jitkernels.tuning.timer import Timing
 
-FORMAT = 1
+RUN_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Run:
 
 def save(path: Path, run: Run) -> None:
     """Write a run. Raises ArgumentError if the file is not writable."""
-    content = {"format": FORMAT, **asdict(run)}
+    content = {"format": RUN_FORMAT, **asdict(run)}
     try:
         path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as error:
@@ -35,8 +35,8 @@ def load(path: Path) -> Run:
     """Read a run. Raises ArgumentError for an invalid file."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] != FORMAT:
-            raise ValueError(f"format {content['format']} instead of {FORMAT}")
+        if content["format"] != RUN_FORMAT:
+            raise ValueError(f"format {content['format']} instead of {RUN_FORMAT}")
         lines = tuple(_line(**entry) for entry in content["lines"])
         return Run(str(content["benchmark"]), dict(content["stamp"]), lines)
     except OSError as error:

@@ -16,18 +16,18 @@ from jitkernels.errors import RegistrationError
 from jitkernels.tuning.timer import Timing
 
 Item = TypeVar("Item")
-TINY = "tiny"
+TINY_TAG = "tiny"
 """The tag of a smoke test: each benchmark does the minimum of work, and figures are meaningless."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a run: rows, the tag of their sweeps, seconds for timing each line, threads, peers.
+    """The settings of a run: schemas, the tag of their sweeps, seconds for timing each line, threads, peers.
 
     `parts`: the requested parts of a benchmark, see `Benchmark`; all of it if empty.
     """
 
-    rows: Sequence[type[KernelAttr]]
+    schemas: Sequence[type[KernelAttr]]
     tag: str
     seconds: float
     threads: int
@@ -36,7 +36,7 @@ class Settings:
 
     @property
     def is_tiny(self) -> bool:
-        return self.tag == TINY
+        return self.tag == TINY_TAG
 
     def limited(self, items: Iterable[Item], most: int = 1) -> list[Item]:
         """Return the first `most` items if the run is tiny, else all of them."""
@@ -135,7 +135,6 @@ def benchmark(
 
 
 def benchmarks() -> dict[str, Benchmark]:
-    """Return all benchmarks by name."""
     from jitkernels.benchmarks import entries
 
     for module in pkgutil.iter_modules(entries.__path__):

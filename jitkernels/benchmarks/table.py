@@ -18,8 +18,8 @@ from jitkernels.tuning.thread_wakeup_cost import thread_wakeup_price
 from jitkernels.tuning.timer import Timing, measure
 
 PICK = "pick"
-CLOSE, AGAIN = 1.15, 4
-"""If the ratio of a pick to its baseline is below CLOSE, both are timed AGAIN more times."""
+CLOSE, EXTRA_ROUNDS = 1.15, 4
+"""If the ratio of a pick to its baseline is below CLOSE, both are timed EXTRA_ROUNDS more times."""
 TURN_OFFSET_BYTES = 5 * 4096 + 64
 """Bytes between the array addresses of consecutive turns: five pages and a cache line."""
 
@@ -113,7 +113,7 @@ def settled(look: Callable[[int], Line], against: str | None) -> Line:
     minimum of each timing counts, as it does within a turn.
     """
     result = look(0)
-    for turn in range(1, AGAIN + 1):
+    for turn in range(1, EXTRA_ROUNDS + 1):
         if (result.speed_over(against or result.best_other) or CLOSE) < CLOSE:
             again = look(turn).timings
             least = {

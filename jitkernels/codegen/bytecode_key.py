@@ -3,9 +3,9 @@
 import inspect
 from opcode import hasconst, opmap
 from types import CodeType
-from typing import Any
 
 from jitkernels.core.cached_property import cached_per_code
+from jitkernels.core.canonical_text import UnlikeError, canonical_text
 
 OF_CONSTANTS = frozenset(hasconst)
 START, START_WITHOUT_DOCSTRING = (bytes([opmap["RESUME"], 0, *more]) for more in ((), (opmap["NOP"], 0)))
@@ -13,10 +13,6 @@ START, START_WITHOUT_DOCSTRING = (bytes([opmap["RESUME"], 0, *more]) for more in
 MAX_KEYED_CONSTANTS = 256
 """The most constants, so that each index is one byte."""
 TAKES_REST = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
-
-
-class UnlikeError(Exception):
-    """A function has no canonical bytecode text: the caller uses its source text instead."""
 
 
 @cached_per_code
@@ -35,14 +31,6 @@ def written(code: CodeType) -> str:
     used = []
     for offset in range(0, len(bytecode), 2):
         if bytecode[offset] in OF_CONSTANTS:
-            used.append(_constant(constants[bytecode[offset + 1]]))
+            used.append(canonical_text(constants[bytecode[offset + 1]]))
             bytecode[offset + 1] = 0
     return f"{code.co_name} {bytecode.hex()} {names} {counts} [{', '.join(used)}]"
-
-
-def _constant(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_constant, value))})"
-    if isinstance(value, frozenset):
-        return f"{{{', '.join(sorted(map(_constant, value)))}}}"  # sets have another order in each process
-    return f"{type(value).__name__} {value!r}"

@@ -15,7 +15,7 @@ from jitkernels.codegen.dump import dump_intermediates, dumps_intermediates
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import BuildError
 
 COMPILERS = ("cc", "gcc", "clang")
@@ -24,7 +24,7 @@ OPTIONS = (
     "-Werror=incompatible-pointer-types", "-Werror=int-conversion", "-Werror=implicit-function-declaration",
 )  # fmt: skip
 LIBRARIES = ("-lm",)
-ENTRY = "jk_entry"
+ENTRY_NAME = "jk_entry"
 """The name of the entry in the text of a source, whose symbol is a hash of that text."""
 
 
@@ -80,11 +80,11 @@ def _identity() -> str:
     )
 
 
-@record
+@frozen_dataclass
 class CSource:
     """The C function `function`, one of those that `code` defines, returning ``int64_t``.
 
-    `arguments` are C types as in a row's signature; `flags` are further options of the compiler.
+    `arguments` are C types as in a schema's signature; `flags` are further options of the compiler.
     """
 
     name: str
@@ -103,7 +103,7 @@ class CSource:
         kinds = [dtypes.c_type(argument) for argument in self.arguments]
         parameters = ", ".join(kind.declare(name) for kind, name in zip(kinds, names, strict=True))
         return (
-            f'__attribute__((visibility("default"))) int64_t {ENTRY}({parameters}) {{\n'
+            f'__attribute__((visibility("default"))) int64_t {ENTRY_NAME}({parameters}) {{\n'
             f"  return {self.function}({', '.join(names)});\n}}\n"
         )
 
@@ -136,7 +136,7 @@ class CSource:
         command, reason = compiler()
         if not command:
             raise BuildError(f"cannot build {self.name}: {reason}")
-        defined = [f"-D{ENTRY}={symbol}"]
+        defined = [f"-D{ENTRY_NAME}={symbol}"]
         try:
             with tempfile.TemporaryDirectory(prefix="jitkernels-") as folder:
                 file, built = Path(folder, "module.c"), Path(folder, "module.so")

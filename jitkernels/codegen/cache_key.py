@@ -2,7 +2,7 @@
 
 A key consists of the functions' bytecode and all that they refer to. Kernels that differ only in words, as in an
 annotation, may have two keys. All processes of one Python compute the same key, whatever the order of their sets,
-tracing, and optimisation level.
+tracing, and optimization level.
 """
 
 import sys
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.bytecode_key import UnlikeError, written
-from jitkernels.codegen.parameters import record_fields, used_fields
+from jitkernels.codegen.bytecode_key import written
+from jitkernels.codegen.parameters import struct_fields, used_fields
 from jitkernels.codegen.source_protocol import (
     WRITERS,
     WRITTEN_OF,
@@ -27,11 +27,10 @@ from jitkernels.codegen.source_protocol import (
     vectors,
 )
 from jitkernels.core import source_hash
+from jitkernels.core.canonical_text import UnlikeError, canonical_text
 
-AS_THEY_ARE = frozenset({str, bytes, int, float, bool, type(None)})
-"""Types whose `repr` identifies a value."""
 WHOLE = frozenset({External, IRFunction, Written, DeferredIR, Table})
-"""Records with a text of their own."""
+"""Structs with a text of their own."""
 
 
 class Identity:
@@ -49,45 +48,31 @@ class Identity:
 
     def _value(self, value: Any) -> str:
         """The text of a field, or of a value that a function refers to."""
+        return canonical_text(value, self._other)
+
+    def _other(self, value: Any) -> str:
         kind = type(value)
-        if kind in AS_THEY_ARE:
-            return f"{kind.__name__} {value!r}"
         if value is offset or value is vectors:
             return f"language.{value.__name__}"
         if kind is FunctionType:
             return self._function(value)
-        if kind is tuple:
-            return f"({', '.join(map(self._value, value))})"
-        if isinstance(value, np.generic):
-            return _number(value)
         if isinstance(value, type) and issubclass(value, np.generic):
             return f"{value.__module__}.{value.__qualname__}"
-        record = record_fields(value)
-        if record is not None:
-            return f"record {value.__name__} {[*record]}"
+        struct = struct_fields(value)
+        if struct is not None:
+            return f"struct {value.__name__} {[*struct]}"
         if kind is External:
             self.called.append(value)
             return f"external {value.symbol} {value.result} {value.arguments}"
         if kind is IRFunction:
-            return f"IR {value.symbol} {value.result} {value.arguments} {self._value(value.made)}"
+            return f"IR {value.symbol} {value.result} {value.arguments} {self._value(value.definition)}"
         if kind is Written:
             state = source_hash.state_of(*WRITERS, *WRITTEN_OF)
-            return f"{_name_of_writer(value.writer)} {state} {self._given(value.given)}"
+            return f"{_name_of_writer(value.writer)} {state} {canonical_text(value.arguments, _struct)}"
         if kind is DeferredIR:
             return f"later {value.text!r}"
         if kind is Table:
-            return f"table {[[*map(_number, row)] for row in value.rows]}"
-        raise UnlikeError
-
-    def _given(self, value: Any) -> str:
-        """The text of plain values, and records of them."""
-        if isinstance(value, tuple):
-            return f"({', '.join(map(self._given, value))})"
-        if is_dataclass(value):
-            named = [f"{field.name} {self._given(getattr(value, field.name))}" for field in fields(value)]
-            return f"{_name_of_writer(type(value))} {named}"
-        if type(value) in AS_THEY_ARE:
-            return self._value(value)
+            return f"table {canonical_text(value.rows)}"
         raise UnlikeError
 
     def _function(self, function: FunctionType) -> str:
@@ -108,7 +93,7 @@ class Identity:
         return f"{written(code)} {marks} [{', '.join(uses)}]"
 
     def _used(self, value: Any, code: CodeType) -> str:
-        """The text of a value from around a function: of a record, that of the fields that the function may read."""
+        """The text of a value from around a function: of a struct, that of the fields that the function may read."""
         fields = None if type(value) in WHOLE else used_fields(value, code)
         if fields is None:
             return self._value(value)
@@ -116,13 +101,16 @@ class Identity:
 
 
 def _name_of_writer(value: Any) -> str:
-    """The qualified name of an IR writer or its record class, which must be in a module with a known source hash."""
+    """The qualified name of an IR writer or its struct class, which must be in a module with a known source hash."""
     module_path = value.__module__.removeprefix("jitkernels.").replace(".", "/")
     if f"{module_path}.py" not in WRITERS or "<" in value.__qualname__:
         raise UnlikeError
     return f"{value.__module__}.{value.__qualname__}"
 
 
-def _number(value: Any) -> str:
-    """A NumPy scalar, exactly: its repr depends on print options."""
-    return f"{type(value).__name__} {value.tobytes()!r}"
+def _struct(value: Any) -> str:
+    """The text of a struct of an IR writer."""
+    if not is_dataclass(value):
+        raise UnlikeError
+    named = [f"{field.name} {canonical_text(getattr(value, field.name), _struct)}" for field in fields(value)]
+    return f"{_name_of_writer(type(value))} {named}"

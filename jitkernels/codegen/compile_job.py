@@ -8,21 +8,21 @@ from dataclasses import field, fields, replace
 from typing import Any
 
 from jitkernels.core import cpu_target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 _gives_bitcode: ContextVar[bool] = ContextVar("gives_bitcode", default=False)
 
 
-@record
+@frozen_dataclass
 class CompileJob:
     """One object file. `parts`: LLVM IR texts or bitcode, of which only `visible` names are exported.
 
-    `apart`: texts that are optimised separately, as by `fuse`, and linked then, as are those already
-    `optimised`. `passes`: a pipeline of
-    `jitkernels.codegen.llvm_backend`: ``optimise`` (`optimize`, with loop unrolling if
+    `apart`: texts that are optimized separately, as by `fuse`, and linked then, as are those already
+    `optimized`. `passes`: a pipeline of
+    `jitkernels.codegen.llvm_backend`: ``optimize`` (`optimize`, with loop unrolling if
     `unrolls`), ``straighten`` (`run_light_pipeline`) or ``fuse``.
     `externals` may stay undefined. `hides_functions`: an exported function of `parts` other than `symbol` is an
-    error. `level`: see `codegen.target_machine`; `reduces`: see `llvm_backend._without_reduction`. `forms`:
+    error. `level`: see `codegen.target_machine`; `reduces`: see `llvm_backend._without_strength_reduction`. `forms`:
     intermediate texts that are dumped beside the object on request, by suffix.
     """
 
@@ -33,7 +33,7 @@ class CompileJob:
     passes: str
     visible: tuple[str, ...] | None = None
     apart: tuple[str, ...] = field(default=(), repr=False)
-    optimised: tuple[str, ...] = field(default=(), repr=False)
+    optimized: tuple[str, ...] = field(default=(), repr=False)
     vector_bytes: int = 64
     level: int = 3
     unrolls: bool = True

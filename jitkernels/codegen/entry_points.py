@@ -11,11 +11,11 @@ STACK_BITS = 23
 """Stacks are usually 8 MB apart."""
 STACK_BYTES = 40960
 """Bytes of the largest workspace on the stack, which costs nothing and cannot fail."""
-MOST_KEPT = 1 << 25
+MAX_KEPT = 1 << 25
 """Bytes of the largest workspace of dynamic size that is cached; larger ones are freed after the call."""
 SIZED = -1
 """A workspace of dynamic size, which ``i64 @needed(integer arguments, begin, end)`` returns."""
-MOST_MEMBERS = 64
+MAX_MEMBERS = 64
 """The most threads of a team kernel."""
 
 
@@ -60,7 +60,7 @@ def ir(
     if together:
         lines += [
             f"  %worth = call i64 @members({', '.join([*_integers(names), 'i64 0', f'i64 {whole}'])})",
-            f"  %wanted = call i64 @llvm.smin.i64(i64 %worth, i64 {MOST_MEMBERS})",
+            f"  %wanted = call i64 @llvm.smin.i64(i64 %worth, i64 {MAX_MEMBERS})",
             "  %team = call i64 @jk_team(i64 %wanted)",
             f"  %done = call i64 @together({passed}, i64 0, i64 {whole}, i64 %team)",
         ]
@@ -225,7 +225,7 @@ use:
   %area = getelementptr i8, ptr %whole, i64 64
   %status = call i64 {body}({passed}, ptr %area, i64 %begin, i64 %end)
   %size = load i64, ptr %whole
-  %large = icmp sgt i64 %size, {MOST_KEPT}
+  %large = icmp sgt i64 %size, {MAX_KEPT}
   br i1 %large, label %drop, label %keep
 keep:
   %other = atomicrmw xchg ptr %place, ptr %whole acq_rel
@@ -265,7 +265,7 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @members({", ".join([*_integers(kinds), "i64", "i64"])})
 define internal i64 @group({", ".join(own)}) {{
 start:
-  %words = alloca [{8 * (1 + MOST_MEMBERS)} x i64], align 64
+  %words = alloca [{8 * (1 + MAX_MEMBERS)} x i64], align 64
   %shared = alloca {structure}
   %several = icmp sgt i64 %team, 1
   br i1 %several, label %fork, label %alone

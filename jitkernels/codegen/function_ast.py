@@ -6,8 +6,9 @@ import linecache
 import tokenize
 from types import CodeType
 
-from jitkernels.codegen.bytecode_key import UnlikeError, written
+from jitkernels.codegen.bytecode_key import written
 from jitkernels.core.cached_property import cached_per_code
+from jitkernels.core.canonical_text import UnlikeError
 from jitkernels.errors import BuildError
 
 

@@ -7,17 +7,17 @@ from typing import ClassVar
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.codegen.compiling import compiled
 from jitkernels.codegen.source_protocol import External
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
-STRAIGHT, UNOPTIMIZED = "; straight\n", "; unoptimized\n"
+LIGHT_PIPELINE, UNOPTIMIZED = "; straight\n", "; unoptimized\n"
 
 
-@record
+@frozen_dataclass
 class IRSource:
     """Functions written in LLVM IR; ``@entry`` in the text is replaced by the symbol of the source.
 
-    A text that begins with STRAIGHT gets a light pass pipeline. One that begins with UNOPTIMIZED rarely runs, or waits
-    most of the time: it compiles in a quarter of the time, and runs a third longer.
+    A text that begins with LIGHT_PIPELINE gets a light pass pipeline. One that begins with UNOPTIMIZED rarely runs, or
+    waits most of the time: it compiles in a quarter of the time, and runs a third longer.
     """
 
     name: str
@@ -34,11 +34,11 @@ class IRSource:
         )
         if self.text.startswith(UNOPTIMIZED):
             return compiled(CompileJob(self.name, symbol, (text,), calls, "fuse", level=0))
-        passes = "straighten" if self.text.startswith(STRAIGHT) else "optimise"
+        passes = "straighten" if self.text.startswith(LIGHT_PIPELINE) else "optimize"
         return compiled(CompileJob(self.name, symbol, (text,), calls, passes))
 
 
-@record
+@frozen_dataclass
 class I64Source:
     """The source of code with a light pipeline, such as translated i64 functions: one object with several symbols.
 

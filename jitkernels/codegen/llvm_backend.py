@@ -1,4 +1,4 @@
-"""LLVM's optimiser and code generator for this machine, through llvmlite."""
+"""LLVM's optimizer and code generator for this machine, through llvmlite."""
 
 import functools
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def _passes(names: tuple[str, ...]) -> Any:
 def run_light_pipeline(module: Any, target: Any) -> None:
     """Run a light pipeline: promote allocas to registers, simplify control flow, inline ``alwaysinline`` functions.
 
-    For code without loops to optimise: it takes a fraction of the time, and the code is as fast.
+    For code without loops to optimize: it takes a fraction of the time, and the code is as fast.
     """
     _run(llvm_passes.STRAIGHT_PASSES, module, target)
 
@@ -110,7 +110,7 @@ def object_of(job: CompileJob) -> bytes:
 
     Raises BuildError if LLVM rejects the code, or if it exports or calls anything else.
     """
-    first, *others = module_link.parts_of(job.name, *job.parts, *job.apart, *job.optimised)
+    first, *others = module_link.parts_of(job.name, *job.parts, *job.apart, *job.optimized)
     joined = others[len(job.parts) - 1 :]
     if job.visible is not None:
         module_link.link_in(job.name, first, others[: len(job.parts) - 1], job.visible)
@@ -118,9 +118,9 @@ def object_of(job: CompileJob) -> bytes:
         _refuse_exported(first, job.symbol)
     forms = dict(job.forms)
     if dumps_intermediates():
-        forms["unoptimised.ll"] = str(first)
+        forms["unoptimized.ll"] = str(first)
     target = _target_machine(job.target or cpu_target.target(), job.vector_bytes, job.level)
-    if job.passes == "optimise":
+    if job.passes == "optimize":
         optimize(first, target, unrolls=job.unrolls)
     else:
         {"straighten": run_light_pipeline, "fuse": fuse}[job.passes](first, target)
@@ -167,7 +167,7 @@ def drop_unused(module: Any) -> None:
 
 
 def portable_object(module: Any) -> bytes:
-    """Return a position-independent object file of an optimised module, for system linkers."""
+    """Return a position-independent object file of an optimized module, for system linkers."""
     target = cpu_target.target()
     model = "small" if target.is_x86 else "default"
     generator = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(

@@ -59,6 +59,6 @@ def refuse_undefined(name: str, module: Any, calls: Iterable[str]) -> None:
     for function in module.functions:
         if function.is_declaration and not function.name.startswith("llvm.") and function.name not in allowed:
             raise BuildError(
-                f"the loop nest {name} calls {function.name}, which is not an external of its own; "
+                f"the range kernel {name} calls {function.name}, which is not an external of its own; "
                 "vector maths comes from jitkernels.microkernels.maths, not from numpy"
             )

@@ -7,12 +7,12 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MARK = ";numba "
 
 
-@record
+@frozen_dataclass
 class PythonFunction:
     """A printed function: its LLVM symbol, its text, and what it takes.
 

@@ -1,4 +1,4 @@
-"""From a printed Python function to LLVM IR: numba types it, LLVM's optimiser makes its loops vectors.
+"""From a printed Python function to LLVM IR: numba types it, LLVM's optimizer makes its loops vectors.
 
 Nothing here reads numba's own caches, and no code of numba's runtime is linked: a function takes pointers and integers,
 allocates nothing and raises nothing.
@@ -27,7 +27,7 @@ def compiled_in(text: str, vector_bytes: int = 64) -> list[str]:
 
 
 def lowered(function: PythonFunction, vector_bytes: int = 64) -> str:
-    """LLVM IR that defines the symbol of a function, optimised. Raises BuildError where numba refuses it."""
+    """LLVM IR that defines the symbol of a function, optimized. Raises BuildError where numba refuses it."""
     (text, *others), defined = _typed(function.text, function.arguments, _frozen(function), function.returns)
     text = _with_noalias(text, defined, function)
     module, *parts = module_link.parts_of(function.symbol, text, *others, function.definitions)
@@ -74,7 +74,7 @@ def _typed(
     functions: tuple[tuple[str, tuple[str, ...], str], ...],
     returns: str,
 ) -> tuple[tuple[str, ...], str]:
-    """LLVM IR of a function as numba types it and of what it calls, not yet optimised, and its symbol there."""
+    """LLVM IR of a function as numba types it and of what it calls, not yet optimized, and its symbol there."""
     try:
         from numba.core import compiler
         from numba.core.compiler_lock import global_compiler_lock

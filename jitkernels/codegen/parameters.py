@@ -1,7 +1,7 @@
 """Bind the C arguments of a kernel to the parameters of its Python functions, by name.
 
-A function of a kernel takes whichever arguments it wants, in any order. A parameter whose annotation is a record class
-takes the arguments that its fields name. Arrays that the row declares and this attr lacks are `None`.
+A function of a kernel takes whichever arguments it wants, in any order. A parameter whose annotation is a struct class
+takes the arguments that its fields name. Arrays that the schema declares and this attr lacks are `None`.
 """
 
 import inspect
@@ -17,10 +17,10 @@ from jitkernels.errors import BuildError
 Function = Callable[..., Any]
 
 
-def record_fields(value: Any) -> Mapping[str, Any] | None:
-    """The fields of a record class, a NamedTuple or a dataclass, with their annotations; None for anything else."""
-    is_record = isinstance(value, type) and (is_dataclass(value) or hasattr(value, "_fields"))
-    return _annotations(value, vars(sys.modules[value.__module__])) if is_record else None
+def struct_fields(value: Any) -> Mapping[str, Any] | None:
+    """The fields of a struct class, a NamedTuple or a dataclass, with their annotations; None for anything else."""
+    is_struct = isinstance(value, type) and (is_dataclass(value) or hasattr(value, "_fields"))
+    return _annotations(value, vars(sys.modules[value.__module__])) if is_struct else None
 
 
 def _annotations(value: Any, scope: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -30,8 +30,8 @@ def _annotations(value: Any, scope: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def used_fields(value: Any, code: CodeType) -> Mapping[str, Any] | None:
-    """The fields and properties of a record from around a function that its code may read; None for anything else."""
-    fields = record_fields(type(value))
+    """The fields and properties of a struct from around a function that its code may read; None for anything else."""
+    fields = struct_fields(type(value))
     if fields is None:
         return None
     names = sorted({*code.co_names})
@@ -39,7 +39,7 @@ def used_fields(value: Any, code: CodeType) -> Mapping[str, Any] | None:
 
 
 def is_property(value: Any, name: str) -> bool:
-    """Whether a name is that of a property of a record."""
+    """Whether a name is that of a property of a struct."""
     return isinstance(getattr(type(value), name, None), property)
 
 
@@ -52,18 +52,18 @@ def parameters_of(function: Function) -> Iterator[tuple[str, Any]]:
 
 
 def described(function: Function, names: Sequence[str]) -> str:
-    """The parameters and the records among them, as text. Raises BuildError for one that no argument is called like."""
+    """The parameters and the structs among them, as text. Raises BuildError for one that no argument is called like."""
     return ", ".join(_described(function, name, kind, names) for name, kind in parameters_of(function))
 
 
 def _described(function: Function, name: str, kind: Any, names: Sequence[str]) -> str:
-    fields = record_fields(kind)
+    fields = struct_fields(kind)
     if fields is not None:
         listed = ", ".join(_described(function, field, inner, names) for field, inner in fields.items())
         return f"{name}: {kind.__name__}({listed})"
     if name not in names:
         raise BuildError(
             f"{place_of(function.__code__)}: the parameter {name} is no argument of the kernel: "
-            f"expected some of {', '.join(names)}, or records of them"
+            f"expected some of {', '.join(names)}, or structs of them"
         )
     return name

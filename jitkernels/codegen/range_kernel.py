@@ -1,12 +1,12 @@
 """Range kernels: the source of a C function that runs a loop over a range, and of one that runs a part of it."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from inspect import isfunction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jitkernels.codegen import entry_points, error_status, numba_functions
-from jitkernels.codegen.bytecode_key import UnlikeError
 from jitkernels.codegen.cache_key import Identity
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.codegen.compiling import compiled
@@ -14,7 +14,8 @@ from jitkernels.codegen.parameters import described
 from jitkernels.codegen.source_protocol import DeferredIR, External, Module
 from jitkernels.core import dtypes, hooks, operand_forms
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.canonical_text import UnlikeError
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.core.hashing import sha256
 from jitkernels.errors import BuildError
 
@@ -25,8 +26,8 @@ Code = Callable[..., Any] | DeferredIR | str | bytes
 """A Python function in the language of `jitkernels.codegen.python.kernel_module`, LLVM IR as text, or LLVM bitcode."""
 
 
-@record
-class LoopNest:
+@frozen_dataclass
+class RangeKernel:
     """The C function ``int64_t name(arguments)`` made from the loop `body`.
 
     `body` takes the arguments (pointers, then integers), then the workspace if there is one, then
@@ -41,7 +42,7 @@ class LoopNest:
     `body` writes anything. LLVM code defines them as ``i64 @body(...)`` and ``i64 @check(...)``; what it calls
     beside the C library is in `calls`.
 
-    `exact` says that sizes are constants of the code. Any other nest is right for whatever its integer
+    `exact` says that sizes are constants of the code. Any other kernel is right for whatever its integer
     arguments say, since one object serves every size of a class.
 
     `workspace` is the size in bytes of a 64-byte aligned scratch area of elements `workspace_dtype`, one per
@@ -92,11 +93,11 @@ class LoopNest:
     def __post_init__(self) -> None:
         if self.workspace and self.workspace_dtype not in dtypes.TABLE:
             raise BuildError(
-                f"the loop nest {self.name} has a workspace: expected workspace_dtype to be one of "
+                f"the range kernel {self.name} has a workspace: expected workspace_dtype to be one of "
                 f"{', '.join(dtypes.TABLE)}, got {self.workspace_dtype!r}"
             )
 
-    def reading(self, names: Sequence[str]) -> "LoopNest":
+    def reading(self, names: Sequence[str]) -> "RangeKernel":
         """The same kernel for inputs of these dtypes or operand forms (`core.operand_forms`), which it converts."""
         inputs = tuple(f"{operand_forms.dtype_of(name)}*" for name in names)
         body = self.body
@@ -229,7 +230,7 @@ class LoopNest:
                 symbol,
                 tuple(parts),
                 tuple(external.symbol for external in self.externals),
-                "fuse" if is_made else "straighten" if self.straight else "optimise",
+                "fuse" if is_made else "straighten" if self.straight else "optimize",
                 visible=(symbol, f"{symbol}_range", f"{symbol}_check"),
                 vector_bytes=self.vector_bytes,
                 forms={"py": self.text},
@@ -261,7 +262,16 @@ class LoopNest:
         return program.text
 
 
-FIELDS = tuple(field.name for field in fields(LoopNest))
+FIELDS = tuple(field.name for field in fields(RangeKernel))
+
+if not TYPE_CHECKING:  # type checkers would take any name then
+
+    def __getattr__(name: str) -> Any:
+        """Return `RangeKernel` by its deprecated name LoopNest."""
+        if name != "LoopNest":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        warnings.warn("the class LoopNest is called RangeKernel", DeprecationWarning, stacklevel=2)
+        return RangeKernel
 
 
 def _readable(code: Code) -> str:

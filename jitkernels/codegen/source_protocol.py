@@ -10,6 +10,7 @@ import functools
 import inspect
 import reprlib
 import textwrap
+import warnings
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import field
@@ -19,18 +20,18 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from jitkernels.codegen.function_ast import parsed, place_of
-from jitkernels.codegen.parameters import record_fields, used_fields
+from jitkernels.codegen.parameters import struct_fields, used_fields
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.core.hashing import sha256
 from jitkernels.errors import BuildError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Address = Callable[[], int]
-APART = "apart"
-SELDOM = "seldom"
-"""Flags of functions that are not inlined: called lane by lane, or with all lanes at once."""
-MOST_BITS = 1024
+NOINLINE = "noinline"
+COLD = "cold"
+"""LLVM's function attributes, as flags of functions: not inlined and called lane by lane; a slow path of all lanes."""
+MAX_BITS = 1024
 """Bits of the largest integers in constant folding."""
 
 
@@ -63,9 +64,9 @@ class Source(Protocol):
         """Build it; `symbol` is what its entry is called. Raises BuildError."""
 
 
-@record
+@frozen_dataclass
 class External:
-    """A C function of another object or library, called by name from a loop nest.
+    """A C function of another object or library, called by name from a range kernel.
 
     `result` and `arguments` are C types as `jitkernels.core.dtypes` writes them; `address` finds the function
     when the object is loaded and is therefore not part of the key. `source` is what it is made from, if it is ours.
@@ -78,20 +79,20 @@ class External:
     source: "Callable[[], Source] | None" = field(default=None, compare=False, repr=False)
 
 
-@record
+@frozen_dataclass
 class Written:
-    """A text that `writer` generates from `given`, at build time only: a process that loads code does not generate it.
+    """A text that `writer` generates from `arguments`, at build time only: a process that loads code does not.
 
-    `writer`: a function of one of `WRITERS`, or a method of a record there; `given`: plain values and such records.
+    `writer`: a function of one of `WRITERS`, or a method of a struct there; `arguments`: plain values and such structs.
     """
 
     writer: Callable[..., str]
-    given: tuple[Any, ...]
+    arguments: tuple[Any, ...]
 
 
-def written_by(writer: Callable[..., str], *given: Any) -> Written:
-    """A text that `writer` generates from `given` at build time."""
-    return Written(writer, given)
+def written_by(writer: Callable[..., str], *arguments: Any) -> Written:
+    """A text that `writer` generates from `arguments` at build time."""
+    return Written(writer, arguments)
 
 
 WRITERS = tuple(
@@ -106,28 +107,30 @@ WRITERS = tuple(
 WRITTEN_OF = ("microkernels/maths",)
 
 
-@record
+@frozen_dataclass
 class IRFunction:
     """A function in LLVM IR, linked into the object and called by name from a range kernel.
 
-    `made`: the definition of `symbol` and the declarations it needs, or its writer.
+    `definition`: the definition of `symbol` and the declarations it needs, or its writer.
     """
 
     symbol: str
     result: str
     arguments: tuple[str, ...]
-    made: str | Written = field(repr=False)
+    definition: str | Written = field(repr=False)
 
     @unlocked_cached_property
     def text(self) -> str:
-        return self.made if isinstance(self.made, str) else self.made.writer(*self.made.given)
+        return (
+            self.definition if isinstance(self.definition, str) else self.definition.writer(*self.definition.arguments)
+        )
 
     def __call__(self, *arguments: Any) -> Any:
         """For type checkers: range kernels call it, Python cannot."""
-        raise BuildError(f"{self.symbol}{arguments} exists in compiled loop nests only")
+        raise BuildError(f"{self.symbol}{arguments} exists in compiled range kernels only")
 
 
-@record
+@frozen_dataclass
 class DeferredIR:
     """LLVM IR of a kernel's body that is generated at build time: a warm process needs no compiler.
 
@@ -145,7 +148,7 @@ class DeferredIR:
         return f"; reading {', '.join(self.reading)}\n{self.key}" if self.reading else self.key
 
 
-@record
+@frozen_dataclass
 class Table:
     """Rows of NumPy scalars of one type: `table[i]` in a function is row i, as a tuple.
 
@@ -178,14 +181,26 @@ def inlined(*flags: str) -> Callable[[Function], Function]:
     return mark
 
 
+def noinline(*flags: str) -> Callable[[Function], Function]:
+    """As `inlined`, for cold code: it stays a function, so that it takes no registers from the loops around."""
+    return inlined(NOINLINE, *flags)
+
+
+def cold(*flags: str) -> Callable[[Function], Function]:
+    """As `inlined`, for a slow path that few elements need: in vectorized code a noinline function of all lanes."""
+    return inlined(COLD, *flags)
+
+
 def apart(*flags: str) -> Callable[[Function], Function]:
-    """As `inlined`, for cold code: it stays a function (noinline), so that it does not affect the loops around."""
-    return inlined(APART, *flags)
+    """Deprecated name of `noinline`."""
+    warnings.warn("the decorator apart() is called noinline()", DeprecationWarning, stacklevel=2)
+    return noinline(*flags)
 
 
 def seldom(*flags: str) -> Callable[[Function], Function]:
-    """As `inlined`, for a slow path that few elements need: in vectorized code a noinline function of all lanes."""
-    return inlined(SELDOM, *flags)
+    """Deprecated name of `cold`."""
+    warnings.warn("the decorator seldom() is called cold()", DeprecationWarning, stacklevel=2)
+    return cold(*flags)
 
 
 def instruction(word: str) -> Callable[[Function], Function]:
@@ -207,12 +222,12 @@ def vectors(begin: int, end: int, lanes: int) -> range:
     Without it the remainder runs one by one, which is slow for expensive iterations. With `lanes` 0, on processors
     without masks, it does.
     """
-    raise BuildError(f"vectors({begin}, {end}, {lanes}) exists in compiled loop nests only")
+    raise BuildError(f"vectors({begin}, {end}, {lanes}) exists in compiled range kernels only")
 
 
 def offset(pointer: Any, elements: int) -> Any:
     """`pointer + elements` in C; an intrinsic without a Python body."""
-    raise BuildError("offset() exists in compiled loop nests only")
+    raise BuildError("offset() exists in compiled range kernels only")
 
 
 @functools.cache
@@ -260,7 +275,7 @@ class Module:
         if key in self.names:
             return self.names[key]
         if not inspect.isfunction(function):
-            raise BuildError(f"a loop nest is made from {function!r}: expected a function written with 'def'")
+            raise BuildError(f"a range kernel is made from {function!r}: expected a function written with 'def'")
         bare, text, _ = _syntax(function.__code__)
         unique = self.names[key] = f"{bare}_{len(self.names)}"
         self.kept.append(function)
@@ -290,13 +305,13 @@ class Module:
             return f"external({value.symbol!r}, {value.result!r}, {value.arguments!r})"
         if isinstance(value, np.number | np.bool_) and not isinstance(value, np.complexfloating):
             return _number(value)
-        if isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= MOST_BITS):
+        if isinstance(value, float) or (isinstance(value, int) and value.bit_length() <= MAX_BITS):
             return f"float.fromhex({value.hex()!r})" if isinstance(value, float) else repr(value)
         if isinstance(value, type) and issubclass(value, np.generic):
             return f"np.{value.__name__}"
-        fields = record_fields(value)
+        fields = struct_fields(value)
         if fields is not None:
-            return f"record({value.__name__!r}, {[*fields]})"
+            return f"struct({value.__name__!r}, {[*fields]})"
         if inspect.isfunction(value) and hasattr(value, "fastmath"):
             return self.add(value, value.fastmath)
         used = used_fields(value, function.__code__)
@@ -312,7 +327,9 @@ class Module:
     def know(self, known: dict[str, Any], value: External | IRFunction) -> None:
         """Register a symbol. Raises BuildError if it has another meaning already."""
         if known.setdefault(value.symbol, value) != value:
-            raise BuildError(f"two functions of a loop nest are called {value.symbol}: {known[value.symbol]}, {value}")
+            raise BuildError(
+                f"two functions of a range kernel are called {value.symbol}: {known[value.symbol]}, {value}"
+            )
 
 
 def _number(value: Any) -> str:

@@ -12,13 +12,13 @@ import numpy as np
 
 from jitkernels.core import dtypes
 
-NAME = "bfloat16"
+BFLOAT16_NAME = "bfloat16"
 AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 
 def is_foreign(dtype: "np.dtype[Any]") -> bool:
     """Whether a dtype is another package's bfloat16."""
-    return dtype.name == NAME and dtype.itemsize == 2 and dtype.isnative
+    return dtype.name == BFLOAT16_NAME and dtype.itemsize == 2 and dtype.isnative
 
 
 def numbers(array: AnyArray) -> AnyArray:
@@ -55,7 +55,7 @@ class _Limits:
 @functools.cache
 def limits(dtype: str) -> Any:
     """`np.finfo` of a dtype, bfloat16 included; cached, as NumPy takes microseconds to look it up."""
-    return _Limits if dtype == NAME else np.finfo(dtype)
+    return _Limits if dtype == BFLOAT16_NAME else np.finfo(dtype)
 
 
 def foreign_among(arrays: Iterable[AnyArray]) -> "np.dtype[Any] | None":

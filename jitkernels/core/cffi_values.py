@@ -1,6 +1,6 @@
 """cffi functions and buffers as values, without importing cffi before the program has.
 
-A C function with the C signature of a row is an implementation of it; cffi memory of known type and length is an
+A C function with the C signature of a schema is an implementation of it; cffi memory of known type and length is an
 array.
 """
 
@@ -33,8 +33,17 @@ def _type_of(value: Any) -> Any:
     return _backend().FFI().typeof(value)
 
 
+def pointer_of(value: Any) -> Any:
+    """A function of a library that cffi compiled (a built-in method of ``lib``) as a pointer; all else unchanged."""
+    backend = _backend()
+    library = getattr(value, "__self__", None)
+    if backend is None or not isinstance(library, backend.Lib):
+        return value
+    return backend.FFI().addressof(library, value.__name__)
+
+
 def is_function(value: object) -> bool:
-    """Whether `value` is a pointer to a C function, such as ``lib.name``."""
+    """Whether `value` is a pointer to a C function, such as ``lib.name`` of an opened library."""
     return is_value(value) and _type_of(value).kind == "function"
 
 
@@ -75,7 +84,7 @@ def reason_against(function: Any, expected: Sequence[str]) -> str | None:
 
 
 def _plain(text: str) -> str:
-    """An argument of a row's C signature as a name that `_name` returns; bfloat16 is ``uint16_t``."""
+    """An argument of a schema's C signature as a name that `_name` returns; bfloat16 is ``uint16_t``."""
     kind = dtypes.c_type(text)
     element = kind.element.storage if kind.element else "void"
     return f"{element}*" if kind.is_pointer else element

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from jitkernels.core import cpuid, dtypes, settings, versions
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import UnknownNameError
 
 CACHE_LINE_BYTES = 64
 """Bytes of a cache line, of all x86-64 processors and most 64-bit Arm ones: the unit of alignment, of prefetches, of
-non-temporal stores and of memory that threads do not share. Code stays correct where lines are longer."""
+streaming stores and of memory that threads do not share. Code stays correct where lines are longer."""
 
 
 @functools.cache
@@ -111,7 +111,7 @@ def _dependents(removed: set[str]) -> set[str]:
     return gone
 
 
-@record
+@frozen_dataclass
 class Target:
     """The CPU facts that kernels choose their code by.
 

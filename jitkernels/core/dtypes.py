@@ -8,14 +8,14 @@ through the pointer.
 import functools
 from typing import TYPE_CHECKING, Any
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import UnknownNameError
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-@record
+@frozen_dataclass
 class DType:
     """An element type: its name, C and LLVM types, size in bytes, and the NumPy dtype that stores it.
 
@@ -74,7 +74,7 @@ def named(name: str) -> DType:
     return dtype
 
 
-@record
+@frozen_dataclass
 class CType:
     """A C argument or result: an element, a pointer to elements, or ``void``, whose element is None."""
 

@@ -1,8 +1,8 @@
-"""`record`: frozen dataclasses whose classes are created in a quarter of the time.
+"""`frozen_dataclass`: frozen dataclasses whose classes are created in a quarter of the time.
 
 `dataclass(frozen=True)` compiles six functions from text for each class, which takes half a millisecond: the classes
-that an expression needs would take as long as its code. `record` compiles only ``__init__``; the other methods are
-closures.
+that an expression needs would take as long as its code. `frozen_dataclass` compiles only ``__init__``; the other
+methods are closures.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ ABSENT = object()
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
-def record(cls: Class) -> Class:
+def frozen_dataclass(cls: Class) -> Class:
     """Give a class the methods of ``dataclass(frozen=True)``; all fields are passed by position or name."""
     dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     fields = dataclasses.fields(cls)

@@ -25,9 +25,9 @@ class Hook:
 
 
 compile_reference = Hook("compile_reference")
-"""(row, reference, *flags): register the ``gen`` that the compiler generates from a reference."""
+"""(schema, reference, *flags): register the ``gen`` that the compiler generates from a reference."""
 compile_reference_by_numba = Hook("compile_reference_by_numba")
-"""(row, reference, names): register the ``numba`` that the compiler generates from a reference."""
+"""(schema, reference, names): register the ``numba`` that the compiler generates from a reference."""
 watch_pick = Hook("watch_pick")
 """(kernel, choice): start online tuning of a kernel when it is first selected."""
 prepare_launcher = Hook("prepare_launcher")
@@ -35,14 +35,14 @@ prepare_launcher = Hook("prepare_launcher")
 bypass_launcher = Hook("bypass_launcher")
 """(is_bypassed): route calls through Python while overrides are in force."""
 trace_kernel = Hook("trace_kernel")
-"""(tracer, row, function, arguments, keywords): an everyday function called in a trace."""
+"""(tracer, schema, function, arguments, keywords): an everyday function called in a trace."""
 trace_everyday_function = Hook("trace_everyday_function")
 """(function): the proxy that a traced function calls in place of an everyday function."""
 address_of_source = Hook("address_of_source")
 """(source): the address of a built and loaded source."""
 parallel_runtime = Hook("parallel_runtime")
 """(): the external symbols that parallel code links against."""
-discover_rows = Hook("discover_rows")
-"""(): import the rows of other packages."""
+discover_schemas = Hook("discover_schemas")
+"""(): import the schemas of other packages."""
 implement_by_numba = Hook("implement_by_numba")
-"""(row, function): the source and the usability of an implementation that numba compiles."""
+"""(schema, function): the source and the usability of an implementation that numba compiles."""

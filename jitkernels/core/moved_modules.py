@@ -6,13 +6,10 @@ Modules that plug-ins were documented to import still load, as the module at its
 
 import functools
 import os
-import sys
+import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:  # every process imports this module
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 PACKAGE = __name__.partition(".")[0]
 PLUGIN_INTERFACE = frozenset(
@@ -45,17 +42,13 @@ def new_path(old: str) -> str | None:
     return None
 
 
-class MovedModules:
-    """A meta-path finder of old paths, after all other finders."""
-
-    def find_spec(self, name: str, *_arguments: Any) -> "ModuleSpec | None":
-        package, _, old = name.partition(".")
-        new = new_path(old) if package == PACKAGE else None
-        if new is None:
-            return None
-        from importlib.machinery import ModuleSpec
-
-        return ModuleSpec(name, _Moved(old, new), is_package=old in PLUGIN_PACKAGES)  # type: ignore[arg-type]
+def find_spec(name: str) -> ModuleSpec | None:
+    """The spec of an old module of this package; None for other names."""
+    old = name.removeprefix(f"{PACKAGE}.")
+    new = new_path(old)
+    if new is None:
+        return None
+    return ModuleSpec(name, _Moved(old, new), is_package=old in PLUGIN_PACKAGES)  # type: ignore[arg-type]
 
 
 class _Moved:
@@ -64,25 +57,17 @@ class _Moved:
     def __init__(self, old: str, new: str) -> None:
         self.old, self.new = old, new
 
-    def create_module(self, spec: "ModuleSpec") -> "ModuleType | None":
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         message = f"{PACKAGE}.{self.old} is now {PACKAGE}.{self.new}"
         if self.old not in PLUGIN_INTERFACE | PLUGIN_PACKAGES:
             raise ModuleNotFoundError(message, name=spec.name)
         if self.old in PLUGIN_PACKAGES:
             return None
-        import warnings
-
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         module = import_module(f"{PACKAGE}.{self.new}")
         self.spec = module.__spec__
         return module
 
-    def exec_module(self, module: "ModuleType") -> None:
+    def exec_module(self, module: ModuleType) -> None:
         if self.old not in PLUGIN_PACKAGES:
             module.__spec__ = self.spec  # the import system has overwritten it
-
-
-def install() -> None:
-    """Append the finder to `sys.meta_path`, once."""
-    if not any(isinstance(finder, MovedModules) for finder in sys.meta_path):
-        sys.meta_path.append(MovedModules())

@@ -4,9 +4,9 @@ A name is that of a dtype, or one of the forms below, which have the nest's own 
 prefix of the name.
 """
 
-NUMBER = "number"
+SCALAR_FORM = "number"
 """A scalar that broadcasts to all elements."""
-BACKWARDS = "backwards"
+REVERSED_FORM = "backwards"
 """An array with a negative stride: its last element is first in memory."""
 _EVERY = "every"
 
@@ -18,7 +18,7 @@ def every(stride: int) -> str:
 
 def in_dtype(name: str, dtype: str) -> str:
     """The name of a form with its dtype as prefix."""
-    return f"{dtype}_{name}" if name in (NUMBER, BACKWARDS) or name.startswith(_EVERY) else name
+    return f"{dtype}_{name}" if name in (SCALAR_FORM, REVERSED_FORM) or name.startswith(_EVERY) else name
 
 
 def dtype_of(name: str) -> str:
@@ -28,12 +28,12 @@ def dtype_of(name: str) -> str:
 
 def is_number(name: str) -> bool:
     """Whether `name` stands for a scalar operand."""
-    return name.endswith(f"_{NUMBER}")
+    return name.endswith(f"_{SCALAR_FORM}")
 
 
 def stride_of_form(name: str) -> int:
     """The stride of an operand in elements; -1 where it is read backwards."""
     form = name.partition("_")[2]
-    if form == BACKWARDS:
+    if form == REVERSED_FORM:
         return -1
     return int(form.removeprefix(_EVERY)) if form.startswith(_EVERY) else 1

@@ -9,15 +9,15 @@ import os
 import re
 
 from jitkernels.core.atomic_files import warn_once
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import UnknownNameError
 
-PREFIX = "JITKERNELS_"
-OF_TESTS = f"{PREFIX}TEST_"
+VARIABLE_PREFIX = "JITKERNELS_"
+OF_TESTS = f"{VARIABLE_PREFIX}TEST_"
 """Prefix of variables that configure test suites; the package reads none of them."""
 
 
-@record
+@frozen_dataclass
 class Setting:
     """One variable: `expected` describes its values, `pattern` is that as a regular expression, None for any text."""
 
@@ -83,7 +83,7 @@ SETTINGS = {
         Setting("JITKERNELS_WORKDIR", "where those are kept", "a folder", "jitkernels-work", None, "jitkernels-work"),
         Setting(
             "JITKERNELS_OPT_LEVEL",
-            "how far expressions are optimised, as `JitConfig.opt_level`; a negative level checks each result",
+            "how far expressions are optimized, as `JitConfig.opt_level`; a negative level checks each result",
             "an int from -3 to 3",
             "3",
             r"-?[0-3]",
@@ -142,9 +142,9 @@ def _report_unknown_names() -> None:
     for name in unknown():
         import difflib
 
-        ends = [known.removeprefix(PREFIX) for known in SETTINGS]
-        near = difflib.get_close_matches(name.upper().removeprefix(PREFIX), ends, 1)
-        known = f"did you mean {PREFIX}{near[0]}?" if near else f"there are {', '.join(SETTINGS)}"
+        ends = [known.removeprefix(VARIABLE_PREFIX) for known in SETTINGS]
+        near = difflib.get_close_matches(name.upper().removeprefix(VARIABLE_PREFIX), ends, 1)
+        known = f"did you mean {VARIABLE_PREFIX}{near[0]}?" if near else f"there are {', '.join(SETTINGS)}"
         warn_once(name, f"there is no setting {name!r}: {known}")
 
 
@@ -158,7 +158,7 @@ def unknown() -> list[str]:
     return [
         name
         for name in os.environ
-        if name.upper().startswith(PREFIX) and name not in SETTINGS and not name.startswith(OF_TESTS)
+        if name.upper().startswith(VARIABLE_PREFIX) and name not in SETTINGS and not name.startswith(OF_TESTS)
     ]
 
 

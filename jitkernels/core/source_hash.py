@@ -24,7 +24,7 @@ MAX_STORED_ENTRIES = 64
 """Entries that the stored table holds at most."""
 OLDEST = 1_000_000_000
 """Seconds since the epoch of the year 2001: no file of ours is older, so an earlier time is not a real one."""
-RECENT = 3 * 10**9
+RECENT_NANOSECONDS = 3 * 10**9
 """Nanoseconds within which a file may change twice with one modification time, on disks that count in seconds."""
 _noted: dict[str, str] = {}
 _used: dict[str, str] = {}
@@ -42,7 +42,7 @@ def state_of(*paths: str) -> str:
     state = _noted.get(listing)
     if state is None:
         state = _hash(files)
-        if time.time_ns() - last < RECENT:
+        if time.time_ns() - last < RECENT_NANOSECONDS:
             return state
         _store(listing, state)
     _used[listing] = state

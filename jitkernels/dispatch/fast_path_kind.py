@@ -1,4 +1,4 @@
-"""Classify everyday functions by the arrays of their rows: which of them have a fast path."""
+"""Classify everyday functions by the arrays of their schemas: which of them have a fast path."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from jitkernels.runtime.abi_layout import Plain
 
 
 def kind_of(inputs: Sequence[Argument], outputs: Sequence[Argument], symbols: Sequence[str], has_options: bool) -> int:
-    """The `Plain` kind of a row."""
+    """The `Plain` kind of a schema."""
     if not has_options and _is_elementwise(inputs, outputs, symbols):
         return Plain.ELEMENTWISE
     if _is_of_rows(inputs, outputs, symbols):

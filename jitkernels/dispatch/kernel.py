@@ -133,7 +133,8 @@ class Kernel(launcher.Holder):
             count, listed = len(self.signature.arrays), ", ".join(named)
             raise ArgumentTypeError(f"{self.attr.name}: expected {count} arrays by position, got {listed} by name")
         if cffi_values.has_memory(arrays):
-            arrays = tuple(cffi_values.arrays_of(self.attr.name, arrays, {})[0])
+            self.callable(*cffi_values.arrays_of(self.attr.name, arrays, {})[0])
+            return
         if self._due is not None and self._is_launched and self._context[Context.COUNTDOWN] <= 0:
             self.settle()
         self.run_as(self.attr, arrays)

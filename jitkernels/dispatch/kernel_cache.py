@@ -67,7 +67,7 @@ class KernelFuncs:
             return self._selected[key]
 
     def of_class(self, attr: KernelAttr) -> Kernel:
-        """The fastest kernel of dynamic shape that serves every size of an attr's tuning class, cached."""
+        """The fastest kernel of dynamic shape that serves every size of an attr's size class, cached."""
         largest = class_of(attr)
         with build_lock, sources_cached():
             if largest not in self._classes:

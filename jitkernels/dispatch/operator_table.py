@@ -1,4 +1,4 @@
-"""The dispatch table of an everyday function: its row's arrays and options as int64 words, and its contexts by key.
+"""The dispatch table of an everyday function: its schema's arrays and options as int64 words, and its contexts by key.
 
 The layout is in `jitkernels.runtime.abi_layout`. The key of a context is options, dtype and the size class of every
 extent, six bits each; a context of static shape has the extents in place of their classes.
@@ -26,19 +26,19 @@ from jitkernels.runtime.abi_layout import (
     EXACT_BITS,
     KEY_BASE,
     KIND_BITS,
-    MOST_APART,
-    MOST_FLOATS,
-    MOST_OPERANDS,
-    MOST_SHAPE,
-    MOST_SLOTS,
-    MOST_SYMBOLS,
+    MAX_APART,
+    MAX_FLOATS,
+    MAX_OPERANDS,
+    MAX_SHAPE,
+    MAX_SLOTS,
+    MAX_SYMBOLS,
     MOST_VALUES,
     NO_ELEMENTS,
     NUMBER,
     ContextWords,
-    OperandRecord,
+    OperandSpec,
     OperatorTable,
-    OptionRecord,
+    OptionSpec,
 )
 from jitkernels.runtime.c_api import SCALARS
 
@@ -46,16 +46,16 @@ INTEGERS = ("int8", "uint8", "int32", "int64")
 """Integer dtypes that the dispatcher accepts or returns."""
 _NAMES: dict[int, str] = {
     **{dtype.num: dtype.name for dtype in SCALARS},
-    NUMBER: operand_forms.NUMBER,
-    **{EVERY + apart - 2: operand_forms.every(apart) for apart in range(2, MOST_APART + 1)},
-    BACKWARDS: operand_forms.BACKWARDS,
+    NUMBER: operand_forms.SCALAR_FORM,
+    **{EVERY + apart - 2: operand_forms.every(apart) for apart in range(2, MAX_APART + 1)},
+    BACKWARDS: operand_forms.REVERSED_FORM,
 }
 _GOLDEN = 0x9E3779B97F4A7C1
 _MASK = (1 << 64) - 1
 
 
 class DispatchTable:
-    """The table of one everyday function; raises ValueError where the row exceeds its limits.
+    """The table of one everyday function; raises ValueError where the schema exceeds its limits.
 
     parameters are the names of inputs, options and ``out``; symbols the names of the integers in the order of the C
     function; values the allowed objects of each option, by name (numbers: default and limits); narrow: whether arrays
@@ -116,14 +116,14 @@ class DispatchTable:
         arrays = [*self._inputs, *outputs]
         spread = {a.extents[0].symbols[0] for a in arrays if a.spreads}
         limits = (
-            (len(arrays), MOST_OPERANDS, "arrays"),
-            (len(self._symbols), MOST_SYMBOLS, "extents"),
-            (len(self._names), MOST_SLOTS, "parameters"),
+            (len(arrays), MAX_OPERANDS, "arrays"),
+            (len(self._symbols), MAX_SYMBOLS, "extents"),
+            (len(self._names), MAX_SLOTS, "parameters"),
             (len(spread), 1, "kinds of leading dimensions"),
-            (max(len(a.extents) for a in arrays), MOST_SHAPE, "dimensions"),
+            (max(len(a.extents) for a in arrays), MAX_SHAPE, "dimensions"),
             (max((len(e.symbols) for a in arrays for e in a.extents), default=0), 2, "symbols in an extent"),
             (max((len(v) for v in self._options.values() if isinstance(v, tuple)), default=0), MOST_VALUES, "values"),
-            (sum(isinstance(v, Real) for v in self._options.values()), MOST_FLOATS, "floats"),
+            (sum(isinstance(v, Real) for v in self._options.values()), MAX_FLOATS, "floats"),
         )
         for count, most, what in limits:
             if count > most:
@@ -136,10 +136,10 @@ class DispatchTable:
             raise ValueError("leading dimensions that do not lead")
 
     def _table(self, outputs: Sequence[Argument]) -> "np.ndarray[Any, np.dtype[np.int64]]":
-        records = [self._record(a) for a in (*self._inputs, *outputs)]
+        operand_specs = [self._operand_spec(a) for a in (*self._inputs, *outputs)]
         choices = [self._choice(name, values) for name, values in self._options.items()]
-        start = OperatorTable.RECORDS + OperandRecord.WORDS * len(records)
-        words = np.zeros(start + OptionRecord.WORDS * len(choices), np.int64)
+        start = OperatorTable.OPERAND_SPECS + OperandSpec.WORDS * len(operand_specs)
+        words = np.zeros(start + OptionSpec.WORDS * len(choices), np.int64)
         arrays = (*self._inputs, *outputs)
         spread = [self._symbols.index(a.extents[0].symbols[0]) for a in arrays if a.spreads]
         trailing = [self._symbols.index(a.trailing) for a in self._inputs if a.trailing is not None]
@@ -173,7 +173,7 @@ class DispatchTable:
         for index, value in header.items():
             words[index] = value
         words[OperatorTable.NAMES : OperatorTable.NAMES + len(self._names)] = [id(name) for name in self._names]
-        words[OperatorTable.RECORDS : start] = [word for record in records for word in record]
+        words[OperatorTable.OPERAND_SPECS : start] = [word for operand_spec in operand_specs for word in operand_spec]
         words[start:] = [word for option in choices for word in option]
         return words
 
@@ -196,33 +196,33 @@ class DispatchTable:
             shown &= {symbol for a in looked_at for extent in a.extents for symbol in extent.symbols}
         return sum(1 << i for i, symbol in enumerate(self._symbols) if symbol not in shown)
 
-    def _record(self, argument: Argument) -> list[int]:
+    def _operand_spec(self, argument: Argument) -> list[int]:
         fixed = [extent for extent in argument.extents if not extent.spread]
         group = [a.name for a in self._inputs if a.when == argument.when] if argument.when else []
         leads = group[:1] == [argument.name]
         first = [a.name for a in self._inputs].index(group[0]) if group else -1
         header = {
-            OperandRecord.WHEN: self._factors[argument.when] if argument.when and (leads or not group) else 0,
-            OperandRecord.LEADER: first,
-            OperandRecord.INTEGER: self._number(argument) + 1 if argument.dtype is not None else 0,
-            OperandRecord.VARIES: self._factors.get(argument.dtype or "", 0),
-            OperandRecord.TELLS: self._factors.get(argument.dtype or "", 0) if self._determines_dtype(argument) else 0,
-            OperandRecord.UNLESS: 1 + [a.when for a in self._inputs].index(argument.unless) if argument.unless else 0,
-            OperandRecord.LEADS: int(argument.spreads),
-            OperandRecord.TRAILS: int(argument.trailing is not None),
-            OperandRecord.FIXED: len(fixed),
-            OperandRecord.OPTIONAL: 2 if argument.is_number else int(bool(fixed) and fixed[-1].optional),
-            OperandRecord.TURN: self._factors[argument.transposed] if argument.transposed else 0,
-            OperandRecord.IN_PLACE: int(argument.in_place),
-            OperandRecord.ALONG: 1 + [a.name for a in self._inputs].index(argument.along) if argument.along else 0,
+            OperandSpec.WHEN: self._factors[argument.when] if argument.when and (leads or not group) else 0,
+            OperandSpec.LEADER: first,
+            OperandSpec.INTEGER: self._number(argument) + 1 if argument.dtype is not None else 0,
+            OperandSpec.VARIES: self._factors.get(argument.dtype or "", 0),
+            OperandSpec.TELLS: self._factors.get(argument.dtype or "", 0) if self._determines_dtype(argument) else 0,
+            OperandSpec.UNLESS: 1 + [a.when for a in self._inputs].index(argument.unless) if argument.unless else 0,
+            OperandSpec.LEADS: int(argument.spreads),
+            OperandSpec.TRAILS: int(argument.trailing is not None),
+            OperandSpec.FIXED: len(fixed),
+            OperandSpec.OPTIONAL: 2 if argument.is_number else int(bool(fixed) and fixed[-1].optional),
+            OperandSpec.TURN: self._factors[argument.transposed] if argument.transposed else 0,
+            OperandSpec.IN_PLACE: int(argument.in_place),
+            OperandSpec.ALONG: 1 + [a.name for a in self._inputs].index(argument.along) if argument.along else 0,
         }
         shape: list[int] = []
         for extent in fixed:
             indices = [self._symbols.index(symbol) for symbol in extent.symbols]
             shape += [extent.factor, *[*indices, -1, -1][:2]]
-        shape += [0] * (3 * MOST_SHAPE - len(shape))
+        shape += [0] * (3 * MAX_SHAPE - len(shape))
         more = [extent.more for extent in fixed]
-        return [*(header[word] for word in sorted(header)), *shape, *more, *[0] * (MOST_SHAPE - len(more))]
+        return [*(header[word] for word in sorted(header)), *shape, *more, *[0] * (MAX_SHAPE - len(more))]
 
     def _number(self, argument: Argument) -> int:
         """NumPy's type number of an integer array; the first one of several dtypes."""
@@ -237,21 +237,21 @@ class DispatchTable:
 
     def _choice(self, name: str, values: Any) -> list[int]:
         if name == AXIS:
-            words = [OptionRecord.AXIS, 0, 0]
+            words = [OptionSpec.AXIS, 0, 0]
         elif name == SHAPE:
-            words = [OptionRecord.A_SHAPE, 0, 0]
+            words = [OptionSpec.A_SHAPE, 0, 0]
         elif isinstance(values, IntOption):
-            words = [OptionRecord.AN_INT, self._symbols.index(name), *values.words()]
+            words = [OptionSpec.AN_INT, self._symbols.index(name), *values.words()]
         elif isinstance(values, Real):
-            words = [OptionRecord.A_FLOAT, 0, *values.words()]
+            words = [OptionSpec.A_FLOAT, 0, *values.words()]
         else:
             objects = [sys.intern(value) if isinstance(value, str) else value for value in values]
             if isinstance(values[0], bool):
                 objects += map(np.bool_, values)
-            kind = OptionRecord.A_DTYPE if name == DTYPE else OptionRecord.OF_VALUES
+            kind = OptionSpec.A_DTYPE if name == DTYPE else OptionSpec.OF_VALUES
             words = [kind, self._factors.get(name, 0), len(objects), *map(id, objects)]
             self._interned.append(objects)
-        return [*words, *[0] * (OptionRecord.DIFFERENT - len(words)), len(values) if isinstance(values, tuple) else 0]
+        return [*words, *[0] * (OptionSpec.DIFFERENT - len(words)), len(values) if isinstance(values, tuple) else 0]
 
     def key(self, fields: Mapping[str, Any], exact: bool = False) -> int:
         """The key of an attr's fields: of its size class, or of exactly its extents."""

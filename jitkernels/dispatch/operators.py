@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.schema.base import BoundCall, KernelAttr
-from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.registry import op_schema
 from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE, inputs_of, is_everyday, min_results, outputs_of
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.core import bfloat16, cffi_values
@@ -54,10 +54,19 @@ traces = _Traces()
 class Everyday(launcher.Holder):
     """The Python side of one everyday function; `callable` is what users call."""
 
-    __slots__ = ("_calls_until_search", "_position_beyond", "_signature", "_slow", "_table", "callable", "name", "row")
+    __slots__ = (
+        "_calls_until_search",
+        "_position_beyond",
+        "_signature",
+        "_slow",
+        "_table",
+        "callable",
+        "name",
+        "schema",
+    )
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
-        self.row = attr_class
+        self.schema = attr_class
         self.name = attr_class.kernel_type.name.lower()
         self._signature = attr_class.parameters()
         self._slow: Callable[..., Any] = self.serve
@@ -81,7 +90,7 @@ class Everyday(launcher.Holder):
         for value in (*arguments, *named.values()):
             traced = _proxy_call(value)
             if traced is not None:
-                return traced(self.row, self.callable, arguments, named)
+                return traced(self.schema, self.callable, arguments, named)
         if cffi_values.has_memory((*arguments, *named.values())):
             return self._call_with_memory(arguments, named)
         again = self.callable if launcher.load_missing() else self.call
@@ -94,9 +103,9 @@ class Everyday(launcher.Holder):
         return result if named.get("out") is None else named["out"]
 
     def forward(self, *arguments: Any, **named: Any) -> Any:
-        """Forward calls with more dimensions than the row supports to the row that supports them; serve all others."""
-        assert self.row.beyond is not None, "set only for rows with `beyond`"
-        name, most, other = self.row.beyond
+        """Forward calls with more dimensions than the schema supports to the one that supports them; serve others."""
+        assert self.schema.beyond is not None, "set only for schemas with `beyond`"
+        name, most, other = self.schema.beyond
         position = self._position_beyond
         value = arguments[position] if len(arguments) > position else named.get(name)
         if (value.ndim if type(value) is np.ndarray else _dimensions(value)) <= most:
@@ -111,14 +120,14 @@ class Everyday(launcher.Holder):
             *rest, out = arguments
             arguments = tuple(rest)
         out_arrays = results.as_tuple(out)
-        if len(out_arrays) == min_results(self.row) == 1:
+        if len(out_arrays) == min_results(self.schema) == 1:
             out = out_arrays[0]  # of a tuple of one, as NumPy accepts it
-        if DTYPE in self.row.options:
+        if DTYPE in self.schema.options:
             arguments, named = self._in_dtype_of(out, arguments, named)
         if self._table is not None and any(map(results.is_unusual_memory, out_arrays)):
             results.copy_to_out(self.name, self.callable(*arguments, **named), out)
             return out
-        call = self.row.call(*arguments, **named)
+        call = self.schema.call(*arguments, **named)
         if call.narrow is not None:
             c_api.accept_bfloat16(call.narrow)
         for value in (*arguments, *named.values()):  # not `out`, which may have a mask
@@ -167,7 +176,7 @@ class Everyday(launcher.Holder):
         if not key:
             return False
         try:
-            kernel = KernelFuncs.cache().of_class(self.row(**fields))
+            kernel = KernelFuncs.cache().of_class(self.schema(**fields))
         except AttrError:  # the largest member is too large for this machine
             return False
         if not kernel.address:
@@ -270,7 +279,7 @@ def _calls_worth(seconds: float, attr: KernelAttr, share: float = 1.0) -> int:
 
 
 def _dispatch_table(attr_class: type[KernelAttr]) -> DispatchTable | None:
-    """The dispatch table of a row, or None where Python must serve all calls."""
+    """The dispatch table of a schema, or None where Python must serve all calls."""
     if launcher.reason_for_slow_path() is not None:
         return None
     fields = attr_class.known_fields()
@@ -301,7 +310,7 @@ def _dispatch_table(attr_class: type[KernelAttr]) -> DispatchTable | None:
     if fixed or [name for name in attr_class.options if name in attr_class.floats] != list(attr_class.floats):
         return None
     try:
-        narrow = bfloat16.NAME in fields[DTYPE].dtypes if DTYPE in fields else False
+        narrow = bfloat16.BFLOAT16_NAME in fields[DTYPE].dtypes if DTYPE in fields else False
         return DispatchTable(inputs_of(attr_class), outputs_of(attr_class), symbols, options, kinds, narrow=narrow)
     except ValueError:
         return None
@@ -319,12 +328,12 @@ def everyday(name: str) -> Any:
 
 def _holder(name: str) -> Everyday:
     if name not in _holders:
-        row_class = row(name)
-        if not is_everyday(row_class):
+        schema = op_schema(name)
+        if not is_everyday(schema):
             raise UnknownNameError(f"{name} has no everyday function: its inputs do not determine all extents")
         with build_lock:
             if name not in _holders:
-                _holders[name] = Everyday(row_class)
+                _holders[name] = Everyday(schema)
     return _holders[name]
 
 

@@ -80,7 +80,7 @@ def allocate(kernel: str, output: Array) -> AnyArray:
 
 def as_caller_dtype(call: BoundCall, output: Array, result: AnyArray) -> AnyArray:
     """A result viewed as the caller's bfloat16 dtype, if it holds bits of bfloat16."""
-    narrow = call.narrow if output.dtype == bfloat16.NAME else None
+    narrow = call.narrow if output.dtype == bfloat16.BFLOAT16_NAME else None
     return result if narrow is None or result.dtype == narrow else result.view(narrow)
 
 
@@ -100,7 +100,7 @@ def _check_out(kernel: str, dtype: str, array: Any, shape: tuple[int, ...]) -> N
 
 def _can_hold(memory: "np.dtype[Any]", dtype: str) -> bool:
     """Whether memory of a dtype can hold results of another: floats any floats, integers if nothing is lost."""
-    if dtype == bfloat16.NAME:
+    if dtype == bfloat16.BFLOAT16_NAME:
         return memory.kind in "fc" or bfloat16.is_foreign(memory)
     if bfloat16.is_float(dtype):
         return memory.kind in "fc" and np.can_cast(dtype, memory, "same_kind")

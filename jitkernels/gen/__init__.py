@@ -1,1 +1,1 @@
-"""Generated implementations: Python loop nests that LLVM compiles."""
+"""Generated implementations: Python range kernels that LLVM compiles."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.attrs.attention import AttentionAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import Target
@@ -25,7 +25,7 @@ from jitkernels.microkernels.team_barrier import Team
 
 MIN_PARALLEL_OPERATIONS = 1 << 18
 """Fewer operations end before a second thread has helped."""
-MOST_SPLIT = 64
+MAX_SPLIT = 64
 """Up to so many rows of results, threads split the keys; more rows are split themselves."""
 THREAD_MULTIPLY_ADDS = 1 << 17
 """Least multiply-adds per thread."""
@@ -44,7 +44,7 @@ def variants(attr: AttentionAttr) -> list[Variant]:
     result: list[Variant] = [{"parallel": False}]
     if attr.operations() >= MIN_PARALLEL_OPERATIONS:
         result += [{"parallel": True}] if rows >= 4 else []
-        result += [{"parallel": True, "split": True}] if rows <= MOST_SPLIT and attr.keys >= 2 * KEYS_PER_CHUNK else []
+        result += [{"parallel": True, "split": True}] if rows <= MAX_SPLIT and attr.keys >= 2 * KEYS_PER_CHUNK else []
     return result
 
 
@@ -60,7 +60,7 @@ def threads(keys: int, d: int, dv: int, begin: int, end: int) -> int:
 
 
 @implements(AttentionAttr, variants=variants)
-def attention(attr: AttentionAttr, parallel: bool = False, split: bool = False) -> LoopNest:
+def attention(attr: AttentionAttr, parallel: bool = False, split: bool = False) -> RangeKernel:
     return _split_nest(attr) if split else _serial_nest(attr, parallel)
 
 
@@ -75,7 +75,7 @@ def _factor_of(dtype: str) -> Any:
     return factor_of
 
 
-def _serial_nest(attr: AttentionAttr, parallel: bool) -> LoopNest:
+def _serial_nest(attr: AttentionAttr, parallel: bool) -> RangeKernel:
     target, dtype, causal = cpu_target.target(), attr.dtype, attr.causal
     lanes, sizes = target.lanes(dtype), sizes_of(target)
     panel = PrefillPanel(dtype, lanes, sizes, room_of(dtype, lanes, sizes, masked=attr.masked))
@@ -104,7 +104,7 @@ def _serial_nest(attr: AttentionAttr, parallel: bool) -> LoopNest:
     )  # fmt: skip
 
 
-def _split_nest(attr: AttentionAttr) -> LoopNest:
+def _split_nest(attr: AttentionAttr) -> RangeKernel:
     dtype, causal, size = attr.dtype, attr.causal, element_size(attr.dtype)
     run_of, factor_of = runs_of(MAX_UNPACKED_QUERIES, causal=causal, masked=attr.masked), _factor_of(dtype)
     some_keys = decode_queries(dtype, cpu_target.target(), causal=causal).some_keys
@@ -122,9 +122,9 @@ def _split_nest(attr: AttentionAttr) -> LoopNest:
     return _nest(attr, "attention_split", body, workspace=needed, together=threads)
 
 
-def _nest(attr: AttentionAttr, name: str, body: Any, **options: Any) -> LoopNest:
+def _nest(attr: AttentionAttr, name: str, body: Any, **options: Any) -> RangeKernel:
     signature, size = attr.signature(), element_size(attr.dtype)
-    return LoopNest(
+    return RangeKernel(
         f"{name}{'_causal' if attr.causal else ''}{'_masked' if attr.masked else ''}_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -7,9 +7,10 @@ import numpy as np
 
 from jitkernels.attrs.broadcast_ops import StrideScalAttr, VBroadcastAttr
 from jitkernels.attrs.schema.registry import Variant, implementation, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.compiler.api import traced_kernel
 from jitkernels.microkernels.chunking import MIN_THREAD_ELEMENTS, PIECE, grain
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 LANES = 16
@@ -25,7 +26,7 @@ def variants(attr: StrideScalAttr) -> list[Variant]:
 
 
 @implements(StrideScalAttr, variants=variants)
-def stride_scal(attr: StrideScalAttr, **variant: Any) -> LoopNest:
+def stride_scal(attr: StrideScalAttr, **variant: Any) -> RangeKernel:
     """Short strides: products with a table of factors, mostly 1. Long strides: copies, with few elements scaled."""
     one = np.dtype(attr.dtype).type(1)
 
@@ -50,13 +51,11 @@ def stride_scal(attr: StrideScalAttr, **variant: Any) -> LoopNest:
                 for i in range(first + -first % stride, last, stride):
                     y[i] *= factor
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"stride_scal_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("n"),
-        names=signature.names,
+        extent="n",
         block=MIN_THREAD_ELEMENTS,
         workspace=MAX_FACTOR_STRIDE * LANES * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
@@ -75,10 +74,10 @@ def broadcasts(attr: VBroadcastAttr) -> Sequence[Variant]:
 
 
 @implements(VBroadcastAttr, variants=broadcasts)
-def vbroadcast(attr: VBroadcastAttr, **variant: Any) -> LoopNest:
+def vbroadcast(attr: VBroadcastAttr, **variant: Any) -> RangeKernel:
     """Short rows: write a page of them, and copy it. Others use the compiled reference."""
     if attr.w > MAX_BUFFERED_ROW:
-        return traced_kernel.nest(attr, implementation(VBroadcastAttr, "refer").function, **variant)
+        return traced_kernel.range_kernel(attr, implementation(VBroadcastAttr, "refer").function, **variant)
 
     def body(x: Any, y: Any, w: int, h: int, workspace: Any, begin: int, end: int) -> None:
         period = LANES * MAX_FACTOR_STRIDE // max(w, 1) * w if w <= LANES * MAX_FACTOR_STRIDE else 0
@@ -101,7 +100,7 @@ def vbroadcast(attr: VBroadcastAttr, **variant: Any) -> LoopNest:
                     y[start + i] = workspace[i]
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"vbroadcast_{attr.dtype}",
         signature.c_arguments,
         body,

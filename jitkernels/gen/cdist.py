@@ -2,9 +2,9 @@
 
 from jitkernels.attrs.cdist import CDistAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
-from jitkernels.microkernels.gemm.pairwise_distance import distance_nest, panels_of
+from jitkernels.microkernels.gemm.pairwise_distance import distance_kernel, panels_of
 
 MIN_PARALLEL_OPERATIONS = 1 << 18
 """Sums of fewer steps end before a second thread has helped."""
@@ -19,5 +19,5 @@ def variants(attr: CDistAttr) -> list[Variant]:
 
 
 @implements(CDistAttr, variants=variants)
-def cdist(attr: CDistAttr, parallel: bool = False) -> LoopNest:
-    return distance_nest(attr, cpu_target.target(), parallel=parallel)
+def cdist(attr: CDistAttr, parallel: bool = False) -> RangeKernel:
+    return distance_kernel(attr, cpu_target.target(), parallel=parallel)

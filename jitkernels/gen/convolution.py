@@ -2,8 +2,8 @@
 
 from jitkernels.attrs.convolution import Conv2DAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.microkernels.convolution.direct import convolution_nest
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.microkernels.convolution.direct import convolution_kernel
 from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
 
 
@@ -14,5 +14,5 @@ def variants(attr: Conv2DAttr) -> list[Variant]:
 
 
 @implements(Conv2DAttr, variants=variants)
-def conv2d(attr: Conv2DAttr, parallel: bool = False) -> LoopNest:
-    return convolution_nest(attr, parallel=parallel)
+def conv2d(attr: Conv2DAttr, parallel: bool = False) -> RangeKernel:
+    return convolution_kernel(attr, parallel=parallel)

@@ -4,9 +4,10 @@ from typing import Any
 
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.core import cpu_target, dtypes
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.sequence.viterbi import best_predecessors
 
 
@@ -15,7 +16,7 @@ def variants(attr: CRFDecodingAttr) -> list[Variant]:
 
 
 @implements(CRFDecodingAttr, variants=variants)
-def crf_decoding(attr: CRFDecodingAttr, vector_bytes: int = 64) -> LoopNest:
+def crf_decoding(attr: CRFDecodingAttr, vector_bytes: int = 64) -> RangeKernel:
     target = cpu_target.target()
     lanes = min(vector_bytes, target.vector_bytes) // dtypes.named(attr.dtype).size
     together = 4 if target.registers == 32 else 2
@@ -45,13 +46,6 @@ def crf_decoding(attr: CRFDecodingAttr, vector_bytes: int = 64) -> LoopNest:
                     last(before, follows, scores, best, predecessors, tag, tag - i)
                     i += lanes
 
-    signature = attr.signature()
-    return LoopNest(
-        f"crf_decoding_{attr.dtype}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("seq_len"),
-        names=signature.names,
-        flags=(),
-        vector_bytes=vector_bytes,
+    return range_kernel_of(
+        attr, f"crf_decoding_{attr.dtype}", body, extent="seq_len", flags=(), vector_bytes=vector_bytes
     )

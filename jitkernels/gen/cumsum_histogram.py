@@ -6,10 +6,11 @@ import numpy as np
 
 from jitkernels.attrs.cumsum_histogram import CumsumAttr, HistogramAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.prefix_sum import elements_of, running_sums
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
@@ -30,7 +31,7 @@ def cumsum_variants(attr: CumsumAttr) -> list[Variant]:
 
 
 @implements(CumsumAttr, variants=cumsum_variants)
-def cumsum(attr: CumsumAttr, **variant: Any) -> LoopNest:
+def cumsum(attr: CumsumAttr, **variant: Any) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     size = number(0).itemsize
     lanes = variant.get("vector_bytes", cpu_target.target().vector_bytes) // size
@@ -60,7 +61,7 @@ def cumsum(attr: CumsumAttr, **variant: Any) -> LoopNest:
             add_row(offset(x, row * n), offset(y, row * n), n, workspace)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"cumsum_{attr.dtype}",
         signature.c_arguments,
         body,
@@ -79,7 +80,7 @@ def histogram_variants(attr: HistogramAttr) -> list[Variant]:
 
 
 @implements(HistogramAttr, variants=histogram_variants)
-def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
+def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
 
     @inlined()
@@ -114,13 +115,11 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> LoopNest:
     def body(x: Any, counts: Any, n: int, bins: int, low: Any, high: Any, workspace: Any) -> None:
         count_bins(x, counts, n, bins, low[0], high[0], workspace)
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"histogram_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("n"),
-        names=signature.names,
+        extent="n",
         block=1 << 62,
         check=check_ends,
         workspace=8 * BINNED_ELEMENTS,

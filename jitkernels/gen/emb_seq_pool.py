@@ -6,10 +6,11 @@ import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import Range, apart, inlined, offset
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.codegen.source_protocol import Range, inlined, noinline, offset
 from jitkernels.microkernels.chunking import grain
-from jitkernels.microkernels.reduction.bf16_embedding_bag import pool_nest
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
+from jitkernels.microkernels.reduction.bf16_embedding_bag import pool_kernel
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, ROWS, block_joining, block_settling, workspace_of
 from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
 from jitkernels.microkernels.tuning_space import widths_and_threads
@@ -67,7 +68,7 @@ def pooling_of(attr: EmbSeqPoolAttr, vector_bytes: int) -> Any:
         else:
             rows_to_one(table, table_w, h, y, width, 0, ids, idx_w)
 
-    @apart()
+    @noinline()
     def pool_blocks(sequence: Sequences, h: int, y: Any, sums: Any, factor: Any) -> None:
         table_w, idx_w, first = sequence.table_w, sequence.idx_w, 0
         while first < table_w:
@@ -95,10 +96,9 @@ def pooling_of(attr: EmbSeqPoolAttr, vector_bytes: int) -> Any:
 
 
 @implements(EmbSeqPoolAttr, variants=variants)
-def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
-    signature = attr.signature()
+def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> RangeKernel:
     if attr.dtype == "bfloat16":
-        return pool_nest(attr, check, _block(attr), variant)
+        return pool_kernel(attr, check, _block(attr), variant)
     number: Any = np.dtype(attr.dtype).type
     zero, one, is_scaled = number(0), number(1), attr.pool == "mean"
     pool = pooling_of(attr, variant.get("vector_bytes", 64))
@@ -120,16 +120,15 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, **variant: Any) -> LoopNest:
             sequence = Sequences(table, table_w, offset(ids, i), idx_w)
             pool(sequence, idx_h, offset(out, i * table_w), workspace, factor)
 
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"emb_seq_pool_{attr.pool}_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("idx_w"),
+        extent="idx_w",
         block=_block(attr) if variant.get("parallel") else 1,
         workspace=workspace_of(attr.dtype),
         workspace_dtype=attr.dtype,
         reads_first=True,  # its arrays do not alias: callers guarantee it
         check=check,
-        names=signature.names,
         **variant,
     )

@@ -2,7 +2,7 @@
 
 from jitkernels.attrs.fused import FusedAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.compiler.api import traced_kernel
 
 
@@ -15,15 +15,15 @@ def variants(attr: FusedAttr) -> list[Variant]:
 @implements(FusedAttr, variants=variants)
 def fused(
     attr: FusedAttr, unroll: int = 2, vector_bytes: int = 64, stream: bool = False, parallel: bool = False
-) -> LoopNest:
+) -> RangeKernel:
     computes = attr.computes
     key = [
         computes.text,
         f"; traced with {computes.traced}, along {computes.along}",
-        f"; {unroll} vectors at once{', past the caches' if stream else ''}",
+        f"; {unroll} vectors at once{', streaming stores' if stream else ''}",
     ]
 
     def make(_: object) -> str:
         return computes.body(vector_bytes, unroll, stream)
 
-    return traced_kernel.nest_along(attr, computes.along, key, make, vector_bytes, parallel=parallel)
+    return traced_kernel.range_kernel_along(attr, computes.along, key, make, vector_bytes, parallel=parallel)

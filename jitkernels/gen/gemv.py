@@ -6,15 +6,16 @@ from typing import Any
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.gen import matmul as product
-from jitkernels.microkernels.gemm.skinny import HALF_MIN_SKINNY_EXTENT, skinny_nest
-from jitkernels.microkernels.gemv.bf16_gemv import gemv_nest
+from jitkernels.microkernels.gemm.skinny import HALF_MIN_SKINNY_EXTENT, skinny_kernel
+from jitkernels.microkernels.gemv.bf16_gemv import gemv_kernel
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms
-from jitkernels.microkernels.gemv.gemv_autovectorized import autovectorized_nest
-from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST, ROWS, gemv_n_body
+from jitkernels.microkernels.gemv.gemv_autovectorized import autovectorized_kernel
+from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST, GEMV_ROWS, gemv_n_body
 from jitkernels.microkernels.gemv.gemv_t_streaming import gemv_t_body
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.weight_only_quant.dot_emitter import STREAMED
 from jitkernels.runtime.loading import loader
 
@@ -61,7 +62,7 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     loops_first = few or (attr.trans and attr.m >= MIN_STRIDED_RESULTS) or streamed
     by_rows: tuple[str, ...] = ("vector", "thin") if loops_first else ("thin", "vector")
     along = streamed and not attr.trans and vector.nbytes >= MIN_FOUR_ROWS_BYTES
-    if across or (along and attr.m >= ROWS):
+    if across or (along and attr.m >= GEMV_ROWS):
         by_rows = (ABREAST, *by_rows)
     result: list[Variant] = [
         {"algorithm": algorithm, "parallel": parallel} for parallel in shares for algorithm in by_rows
@@ -72,24 +73,24 @@ def variants(attr: GEMVAttr) -> list[Variant]:
 
 
 @implements(GEMVAttr, variants=variants)
-def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> LoopNest:
+def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> RangeKernel:
     if attr.dtype == "bfloat16":
-        return gemv_nest(attr, algorithm, parallel)
+        return gemv_kernel(attr, algorithm, parallel)
     if algorithm == ABREAST and attr.trans:
-        return _nest(attr, gemv_t_body(attr.dtype, attr.beta), parallel)
+        return _range_kernel(attr, gemv_t_body(attr.dtype, attr.beta), parallel)
     if algorithm == ABREAST:
         rows, size = gemv_n_body(attr.dtype, attr.beta, cpu_target.target()), dtypes.named(attr.dtype).size
-        return _nest(attr, rows, parallel, workspace=ROWS * size, workspace_dtype=attr.dtype)
+        return _range_kernel(attr, rows, parallel, workspace=GEMV_ROWS * size, workspace_dtype=attr.dtype)
     of_matrices = product_of(attr)
     if algorithm == "exact":
-        nest = product.matmul(of_matrices, **product.variants(of_matrices)[0])
+        kernel = product.matmul(of_matrices, **product.variants(of_matrices)[0])
     elif algorithm == "thin":
-        nest = skinny_nest(
+        kernel = skinny_kernel(
             replace(of_matrices, trans_b=True), cpu_target.target(), columns=True
         )  # x is contiguous along the sum
     else:
-        nest = autovectorized_nest(replace(of_matrices, m=2))  # a single row would hide the layout of the matrix
-    part = loader.range_of(nest, nest.arguments)
+        kernel = autovectorized_kernel(replace(of_matrices, m=2))  # a single row would hide the layout of the matrix
+    part = loader.range_of(kernel, kernel.arguments)
 
     def body(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> Any:
         return part(a, x, y, m, 1, n, begin, end)
@@ -98,18 +99,10 @@ def gemv(attr: GEMVAttr, algorithm: str = "thin", parallel: bool = False) -> Loo
         return part(a, x, y, m, 1, n, 0, m)
 
     chosen = whole if algorithm == "exact" else body
-    return _nest(attr, chosen, parallel, exact=nest.exact, straight=True)
+    return _range_kernel(attr, chosen, parallel, exact=kernel.exact, straight=True)
 
 
-def _nest(attr: GEMVAttr, body: Any, parallel: bool, **more: Any) -> LoopNest:
-    signature = attr.signature()
-    return LoopNest(
-        f"gemv_{attr.dtype}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("m"),
-        block=HALF_MIN_SKINNY_EXTENT,
-        parallel=parallel,
-        names=signature.names,
-        **more,
+def _range_kernel(attr: GEMVAttr, body: Any, parallel: bool, **more: Any) -> RangeKernel:
+    return range_kernel_of(
+        attr, f"gemv_{attr.dtype}", body, extent="m", block=HALF_MIN_SKINNY_EXTENT, parallel=parallel, **more
     )

@@ -6,17 +6,18 @@ import numpy as np
 
 from jitkernels.attrs.group_norm import GroupNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.strict_arithmetic import distance, times, times_plus
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.mean_variance import careful_moments, moments
 from jitkernels.microkernels.reduction.streaming_normalize import (
     ARRAYS,
-    FIRST,
-    LAST,
+    FIRST_ROW,
+    LAST_ROW,
     MAX_PREFETCHED_ROW_BYTES,
     NUMBERS,
     store_fence,
@@ -39,7 +40,7 @@ class GroupNormArrays(NamedTuple):
 
 
 class ChannelGroup(NamedTuple):
-    """The channels of a group, of `inner` elements each, and which of FIRST and LAST it is."""
+    """The channels of a group, of `inner` elements each, and which of FIRST_ROW and LAST_ROW it is."""
 
     channels: int
     inner: int
@@ -73,7 +74,7 @@ def normalising_of(dtype: str, width: int, stream: bool) -> Any:
     ahead, lanes = MAX_PREFETCHED_ROW_BYTES // number(0).itemsize, cpu_target.target().masked_lanes(dtype, width)
     measures = moments(dtype, width, careful_moments(dtype))
     # Without streaming, the names are bound to a small function, as the object includes it all the same.
-    plain_past, arrays_past, numbers_past = (
+    stream_plain, stream_arrays, stream_numbers = (
         streaming_results(dtype, width, affine) if stream else store_fence for affine in ("", ARRAYS, NUMBERS)
     )
 
@@ -85,14 +86,16 @@ def normalising_of(dtype: str, width: int, stream: bool) -> Any:
         unit, mean, _, factor = measures(xs, n, eps)
         following = n if n <= ahead else 0
         if stream and scale is None:
-            plain_past(xs, offset(xs, following), ys, n, line, sides, unit, mean, factor)
+            stream_plain(xs, offset(xs, following), ys, n, line, sides, unit, mean, factor)
         elif stream and inner == 1:
-            arrays_past(xs, offset(xs, following), scale, bias, ys, n, line, sides, unit, mean, factor)
+            stream_arrays(xs, offset(xs, following), scale, bias, ys, n, line, sides, unit, mean, factor)
         elif stream:
             for channel in range(channels):
                 at = channel * inner
-                own_sides = (sides & FIRST if channel == 0 else 0) + (sides & LAST if channel == channels - 1 else 0)
-                numbers_past(
+                own_sides = (sides & FIRST_ROW if channel == 0 else 0) + (
+                    sides & LAST_ROW if channel == channels - 1 else 0
+                )
+                stream_numbers(
                     offset(xs, at), offset(xs, at + following), scale[channel], bias[channel], offset(ys, at), inner,
                     line, own_sides, unit, mean, factor,
                 )  # fmt: skip
@@ -112,7 +115,7 @@ def normalising_of(dtype: str, width: int, stream: bool) -> Any:
 
 
 @implements(GroupNormAttr, variants=variants)
-def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
+def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
     normalise = normalising_of(attr.dtype, width, stream)
@@ -125,8 +128,8 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
             for row in range(part.begin, part.end):
                 for number_in_row in range(groups):
                     at, first = (row * groups + number_in_row) * n, number_in_row * channels
-                    sides = FIRST if at == part.begin * groups * n else 0
-                    sides += LAST if at == (part.end * groups - 1) * n else 0
+                    sides = FIRST_ROW if at == part.begin * groups * n else 0
+                    sides += LAST_ROW if at == (part.end * groups - 1) * n else 0
                     own = GroupNormArrays(
                         offset(arrays.x, at), offset(arrays.scale, first), offset(arrays.bias, first),
                         offset(arrays.y, at),
@@ -135,18 +138,16 @@ def group_norm(attr: GroupNormAttr, stream: bool = False, **variant: Any) -> Loo
         if stream:
             store_fence()
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"group_norm_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
+        extent="rows",
         block=_block(attr) if variant.get("parallel") else 1,
         check=check,
         flags=(),
         workspace=CACHE_LINE_BYTES,
         workspace_dtype=attr.dtype,
         reads_first=True,
-        names=signature.names,
         **variant,
     )

@@ -9,17 +9,18 @@ import numpy as np
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset, vectors
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.strict_arithmetic import distance, times, times_plus
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.mean_variance import careful_moments, mean_of_infinite, moments
 from jitkernels.microkernels.reduction.streaming_normalize import (
     ARRAYS,
-    FIRST,
-    LAST,
+    FIRST_ROW,
+    LAST_ROW,
     MAX_PREFETCHED_ROW_BYTES,
     store_fence,
     streaming_results,
@@ -62,7 +63,7 @@ def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: An
     ahead = MAX_PREFETCHED_ROW_BYTES // np.dtype(attr.dtype).itemsize
     measures = moments(attr.dtype, width, with_care)
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
-    past = streaming_results(attr.dtype, width, ARRAYS if attr.affine else "") if stream else store_fence
+    stream_row = streaming_results(attr.dtype, width, ARRAYS if attr.affine else "") if stream else store_fence
 
     # By `times`, as LLVM would divide every element by the root if it saw that the factor is its reciprocal.
     @inlined()
@@ -74,11 +75,11 @@ def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: An
             if arrays.mean is not None:
                 arrays.mean[row] = mean / unit if mean == mean else infinite(arrays.x, row * n, n)
                 arrays.var[row] = variance / unit / unit
-            sides = (FIRST if row == rows.begin else 0) + (LAST if row == rows.end - 1 else 0)
+            sides = (FIRST_ROW if row == rows.begin else 0) + (LAST_ROW if row == rows.end - 1 else 0)
             if stream and scale is not None:
-                past(xs, offset(xs, n if n <= ahead else 0), scale, bias, ys, n, line, sides, unit, mean, factor)
+                stream_row(xs, offset(xs, n if n <= ahead else 0), scale, bias, ys, n, line, sides, unit, mean, factor)
             elif stream:
-                past(xs, offset(xs, n if n <= ahead else 0), ys, n, line, sides, unit, mean, factor)
+                stream_row(xs, offset(xs, n if n <= ahead else 0), ys, n, line, sides, unit, mean, factor)
             elif scale is not None:
                 for i in vectors(0, n, lanes):
                     ys[i] = times_plus(times(distance(xs[i], unit, mean), factor), scale[i], bias[i])
@@ -92,7 +93,7 @@ def rows_in_vectors(attr: LayerNormAttr, width: int, stream: bool, with_care: An
 
 
 @implements(LayerNormAttr, variants=variants)
-def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
+def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
     cold = careful_moments(attr.dtype), mean_of_infinite(attr.dtype)  # one function each for both
@@ -105,16 +106,14 @@ def layer_norm(attr: LayerNormAttr, stream: bool = False, **variant: Any) -> Loo
         else:
             wide(arrays, rows, number(eps[0]), workspace)
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"layer_norm_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
+        extent="rows",
         block=grain(attr.n, NORM_THREAD_ELEMENTS) if variant.get("parallel") else 1,
         workspace=CACHE_LINE_BYTES,
         workspace_dtype=attr.dtype,
         reads_first=True,
-        names=signature.names,
         **variant,
     )

@@ -4,11 +4,11 @@ from typing import Any
 
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.gen import matmul as single
-from jitkernels.microkernels.gemm.batched import batched_nest, pair_of
-from jitkernels.microkernels.gemm.runtime_select import runtime_select_nest
+from jitkernels.microkernels.gemm.batched import batched_kernel, pair_of
+from jitkernels.microkernels.gemm.runtime_select import runtime_select_kernel
 from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
 
 
@@ -30,11 +30,11 @@ def variants(attr: MatMulBatchedAttr) -> list[Variant]:
 @implements(MatMulBatchedAttr, variants=variants)
 def matmul_batched(
     attr: MatMulBatchedAttr, algorithm: str = "any", share: str = "pairs", parallel: bool = False, **tile: Any
-) -> LoopNest:
-    """Call one nest per pair: code for the static shape, or the one that selects by the extents."""
+) -> RangeKernel:
+    """Call one kernel per pair: code for the static shape, or the one that selects by the extents."""
     pair = pair_of(attr)
     if algorithm == "any":
-        pair_nest = runtime_select_nest(pair, cpu_target.target(), parallel=parallel and share == "each")
+        pair_kernel = runtime_select_kernel(pair, cpu_target.target(), parallel=parallel and share == "each")
     else:
-        pair_nest = single.matmul(pair, algorithm, **tile)
-    return batched_nest(attr, pair_nest, parallel=parallel and share == "pairs")
+        pair_kernel = single.matmul(pair, algorithm, **tile)
+    return batched_kernel(attr, pair_kernel, parallel=parallel and share == "pairs")

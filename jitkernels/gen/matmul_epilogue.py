@@ -3,10 +3,10 @@
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.gen import matmul as product
-from jitkernels.microkernels.epilogue.bias_activation import gemm_epilogue_nest, static_gemm_epilogue_nest
+from jitkernels.microkernels.epilogue.bias_activation import gemm_epilogue_kernel, static_gemm_epilogue_kernel
 from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
 
 MAX_CACHED_ELEMENTS = 1 << 16
@@ -28,9 +28,9 @@ def variants(attr: MatMulEpilogueAttr) -> list[Variant]:
 
 
 @implements(MatMulEpilogueAttr, variants=variants)
-def matmul_epilogue(attr: MatMulEpilogueAttr, algorithm: str = "any", parallel: bool = False) -> LoopNest:
+def matmul_epilogue(attr: MatMulEpilogueAttr, algorithm: str = "any", parallel: bool = False) -> RangeKernel:
     pair = pair_of(attr)
     if algorithm == "exact":
         chosen = next(v for v in product.variants(pair) if not v.get("parallel"))
-        return static_gemm_epilogue_nest(attr, product.matmul(pair, **chosen))
-    return gemm_epilogue_nest(attr, pair, cpu_target.target(), parallel=parallel)
+        return static_gemm_epilogue_kernel(attr, product.matmul(pair, **chosen))
+    return gemm_epilogue_kernel(attr, pair, cpu_target.target(), parallel=parallel)

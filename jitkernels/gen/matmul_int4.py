@@ -3,13 +3,13 @@
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
-from jitkernels.microkernels.weight_only_quant.dequant_dot import columns_nest
-from jitkernels.microkernels.weight_only_quant.dequant_packed import panels_nest
+from jitkernels.microkernels.weight_only_quant.dequant_dot import columns_kernel
+from jitkernels.microkernels.weight_only_quant.dequant_packed import panels_kernel
 from jitkernels.microkernels.weight_only_quant.skinny import HALF_MIN_THREAD_COLUMNS
-from jitkernels.microkernels.weight_only_quant.skinny_s4 import rows_nest
+from jitkernels.microkernels.weight_only_quant.skinny_s4 import rows_kernel
 
 MAX_PACKED_ROWS, MAX_PACKED_ROWS_NARROW = 64, 16
 """Most rows for which packed weights are used directly, with 64-byte vectors and shorter ones; two for double."""
@@ -34,9 +34,9 @@ def variants(attr: QuantizedWeightsAttr) -> list[Variant]:
 
 
 @implements(MatMulInt4Attr, variants=variants)
-def matmul_int4(attr: MatMulInt4Attr, algorithm: str = "rows", parallel: bool = False) -> LoopNest:
+def matmul_int4(attr: MatMulInt4Attr, algorithm: str = "rows", parallel: bool = False) -> RangeKernel:
     if algorithm == "rows" and attr.dtype == "float64":
-        return columns_nest(attr, cpu_target.target(), parallel, per_byte=2)
+        return columns_kernel(attr, cpu_target.target(), parallel, per_byte=2)
     if algorithm == "rows":
-        return rows_nest(attr, cpu_target.target(), parallel)
-    return panels_nest(attr, cpu_target.target(), parallel, per_byte=2)
+        return rows_kernel(attr, cpu_target.target(), parallel)
+    return panels_kernel(attr, cpu_target.target(), parallel, per_byte=2)

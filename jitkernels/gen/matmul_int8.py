@@ -6,11 +6,12 @@ import numpy as np
 
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
-from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_nest
+from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_kernel
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 HALF_MIN_THREAD_ROWS = 8
 """Half of the least number of rows per thread, of the loops."""
@@ -36,22 +37,21 @@ def _product(attr: MatMulInt8Attr) -> Narrow:
 
 
 @implements(MatMulInt8Attr, variants=variants)
-def matmul_int8(attr: MatMulInt8Attr, algorithm: str = "loops", parallel: bool = False) -> LoopNest:
+def matmul_int8(attr: MatMulInt8Attr, algorithm: str = "loops", parallel: bool = False) -> RangeKernel:
     signature = attr.signature()
     if algorithm == "tiles":
         by_columns = parallel and attr.n >= attr.m
-        return vnni_nest("matmul_int8", signature, _product(attr), by_columns=by_columns, parallel=parallel)
-    return LoopNest(
+        return vnni_kernel("matmul_int8", signature, _product(attr), by_columns=by_columns, parallel=parallel)
+    return range_kernel_of(
+        attr,
         "matmul_int8_loops",
-        signature.c_arguments,
         _loops(attr),
-        extent=signature.index("m"),
+        extent="m",
         block=HALF_MIN_THREAD_ROWS,
         parallel=parallel and attr.m >= 4 * HALF_MIN_THREAD_ROWS,
         flags=(),  # without contraction: products with scales are rounded as written
         workspace=4 * SUM_COLUMNS,
         workspace_dtype="int32",
-        names=signature.names,
     )
 
 

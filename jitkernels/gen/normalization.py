@@ -9,18 +9,19 @@ import numpy as np
 
 from jitkernels.attrs.normalization import BatchNormAttr, RmsNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms
 from jitkernels.microkernels.maths.strict_arithmetic import times_plus
-from jitkernels.microkernels.reduction.bf16_rms_norm import rms_norm_nest
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
+from jitkernels.microkernels.reduction.bf16_rms_norm import rms_norm_kernel
 from jitkernels.microkernels.reduction.streaming_normalize import (
     CHANNELS,
-    FIRST,
-    LAST,
+    FIRST_ROW,
+    LAST_ROW,
     NUMBERS,
     PLAIN_CHANNELS,
     elements_before_line,
@@ -33,10 +34,10 @@ from jitkernels.microkernels.tuning_space import widths_and_threads
 
 BATCH_NORM_THREAD_ELEMENTS = 16384
 """Least number of elements per thread."""
-STRIP_BYTES, STRIP_PAST = 1 << 14, 1 << 13
+STRIP_BYTES, STREAMED_STRIP_BYTES = 1 << 14, 1 << 13
 """Bytes of a row per strip; all rows of one strip come before the next strip.
 
-With non-temporal stores the factors of all channels of a strip must stay in the first-level cache, beside the rows:
+With streaming stores the factors of all channels of a strip must stay in the first-level cache, beside the rows:
 stores wait for loads from further away.
 """
 
@@ -71,8 +72,8 @@ def rms_norm_variants(attr: RmsNormAttr) -> list[Variant]:
 
 
 @implements(RmsNormAttr, variants=rms_norm_variants, dtypes=("bfloat16",))
-def rms_norm(attr: RmsNormAttr, algorithm: str = WIDENED, parallel: bool = False) -> LoopNest:
-    return rms_norm_nest(attr, algorithm, _rms_norm_block(attr), parallel)
+def rms_norm(attr: RmsNormAttr, algorithm: str = WIDENED, parallel: bool = False) -> RangeKernel:
+    return rms_norm_kernel(attr, algorithm, _rms_norm_block(attr), parallel)
 
 
 def factors_of(dtype: str) -> Any:
@@ -89,11 +90,11 @@ def factors_of(dtype: str) -> Any:
 
 def strips_of(dtype: str, width: int, stream: bool) -> Any:
     """Return the function for rows of channels, strip by strip."""
-    size, both = np.dtype(dtype).itemsize, FIRST + LAST
-    together, line = (STRIP_PAST if stream else STRIP_BYTES) // size, CACHE_LINE_BYTES // size
+    size, both = np.dtype(dtype).itemsize, FIRST_ROW + LAST_ROW
+    together, line = (STREAMED_STRIP_BYTES if stream else STRIP_BYTES) // size, CACHE_LINE_BYTES // size
     lanes, factor_of = cpu_target.target().masked_lanes(dtype, width), factors_of(dtype)
     # Without streaming, the names are bound to a small function, as the object includes it all the same.
-    channels_past, plain_channels_past = (
+    stream_channels, stream_plain_channels = (
         streaming_results(dtype, width, kind) if stream else store_fence for kind in (CHANNELS, PLAIN_CHANNELS)
     )
     before_line = elements_before_line(dtype) if stream else store_fence
@@ -114,9 +115,9 @@ def strips_of(dtype: str, width: int, stream: bool) -> Any:
                 if stream and last >= channels:
                     prefetch_line(offset(ys, count))
                 if stream and bias is not None:
-                    channels_past(xs, following, means, factors, bias, ys, count, factors, both)
+                    stream_channels(xs, following, means, factors, bias, ys, count, factors, both)
                 elif stream:
-                    plain_channels_past(xs, following, means, factors, ys, count, factors, both)
+                    stream_plain_channels(xs, following, means, factors, ys, count, factors, both)
                 elif bias is not None:
                     for j in vectors(0, count, lanes):
                         ys[j] = times_plus(xs[j] - means[j], factors[j], bias[j])
@@ -132,7 +133,7 @@ def planes_of(dtype: str, width: int, stream: bool) -> Any:
     """Return the function for channels of several elements."""
     one, factor_of = np.dtype(dtype).type(1), factors_of(dtype)
     lanes = cpu_target.target().masked_lanes(dtype, width)
-    affine_past, plain_past = (
+    stream_affine, stream_plain = (
         streaming_results(dtype, width, kind) if stream else store_fence for kind in (NUMBERS, "")
     )
 
@@ -143,13 +144,13 @@ def planes_of(dtype: str, width: int, stream: bool) -> Any:
                 at = (row * channels + channel) * inner
                 xs, ys, middle = offset(arrays.x, at), offset(arrays.y, at), arrays.mean[channel]
                 factor = factor_of(arrays, channel, eps)
-                sides = FIRST if at == part.begin * channels * inner else 0
-                sides += LAST if at == (part.end * channels - 1) * inner else 0
+                sides = FIRST_ROW if at == part.begin * channels * inner else 0
+                sides += LAST_ROW if at == (part.end * channels - 1) * inner else 0
                 if stream and arrays.bias is not None:
                     shift = arrays.bias[channel]
-                    affine_past(xs, xs, factor, shift, ys, inner, line, sides, one, middle, one)
+                    stream_affine(xs, xs, factor, shift, ys, inner, line, sides, one, middle, one)
                 elif stream:
-                    plain_past(xs, xs, ys, inner, line, sides, one, middle, factor)
+                    stream_plain(xs, xs, ys, inner, line, sides, one, middle, factor)
                 elif arrays.bias is not None:
                     shift = arrays.bias[channel]
                     for k in vectors(0, inner, lanes):
@@ -162,7 +163,7 @@ def planes_of(dtype: str, width: int, stream: bool) -> Any:
 
 
 @implements(BatchNormAttr, variants=variants)
-def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> LoopNest:
+def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
     in_strips, in_planes = strips_of(attr.dtype, width, stream), planes_of(attr.dtype, width, stream)
@@ -175,17 +176,15 @@ def batch_norm(attr: BatchNormAttr, stream: bool = False, **variant: Any) -> Loo
         if stream:
             store_fence()
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"batch_norm_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
+        extent="rows",
         block=_block(attr) if variant.get("parallel") else 1,
         workspace=STRIP_BYTES,
         workspace_dtype=attr.dtype,
         flags=(),
         reads_first=True,
-        names=signature.names,
         **variant,
     )

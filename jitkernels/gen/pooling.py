@@ -2,9 +2,9 @@
 
 from jitkernels.attrs.pooling import AvgPool2DAttr, MaxPool2DAttr, PoolAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.microkernels.chunking import threads
-from jitkernels.microkernels.convolution.pool import pool_nest
+from jitkernels.microkernels.convolution.pool import pool_kernel
 
 MIN_THREAD_OPERATIONS = 1 << 16
 """Operations that a thread gets at least."""
@@ -16,10 +16,10 @@ def variants(attr: PoolAttr) -> list[Variant]:
 
 
 @implements(MaxPool2DAttr, variants=variants)
-def max_pool2d(attr: MaxPool2DAttr, parallel: bool = False) -> LoopNest:
-    return pool_nest(attr, mean=False, counts_padding=False, parallel=parallel)
+def max_pool2d(attr: MaxPool2DAttr, parallel: bool = False) -> RangeKernel:
+    return pool_kernel(attr, mean=False, counts_padding=False, parallel=parallel)
 
 
 @implements(AvgPool2DAttr, variants=variants)
-def avg_pool2d(attr: AvgPool2DAttr, parallel: bool = False) -> LoopNest:
-    return pool_nest(attr, mean=True, counts_padding=attr.count_include_pad, parallel=parallel)
+def avg_pool2d(attr: AvgPool2DAttr, parallel: bool = False) -> RangeKernel:
+    return pool_kernel(attr, mean=True, counts_padding=attr.count_include_pad, parallel=parallel)

@@ -11,9 +11,10 @@ import numpy as np
 
 from jitkernels.attrs.quantize import QuantizeAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.chunking import grain
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 DIVIDED_ELEMENTS = 512
@@ -90,7 +91,7 @@ def rows_of(attr: QuantizeAttr) -> Any:
 
 
 @implements(QuantizeAttr, variants=variants)
-def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
+def quantize(attr: QuantizeAttr, **variant: Any) -> RangeKernel:
     number, quantize_row = np.dtype(attr.dtype).type, rows_of(attr)
 
     def body(x: Any, scale: Any, zero: Any, q: Any, n: int, part: Range) -> None:
@@ -98,14 +99,12 @@ def quantize(attr: QuantizeAttr, **variant: Any) -> LoopNest:
             start = number(0 if zero is None else zero[row])
             quantize_row(offset(x, row * n), offset(q, row * n), n, scale[row], start)
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"quantize_{attr.dtype}_{attr.q_dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
+        extent="rows",
         block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         flags=(),
-        names=signature.names,
         **variant,
     )

@@ -6,8 +6,8 @@ import numpy as np
 
 from jitkernels.attrs.random_numbers import NormalAttr, RandomAttr, UniformAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import apart, inlined
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.codegen.source_protocol import inlined, noinline
 from jitkernels.microkernels.maths.log import joined_float32, joined_float64, parts_float32, parts_float64
 from jitkernels.microkernels.maths.philox import block_of
 from jitkernels.microkernels.maths.sincos_kernel import cosine_float32, cosine_float64, sine_float32, sine_float64
@@ -95,10 +95,10 @@ def variants(attr: RandomAttr) -> list[Variant]:
     return widths_and_threads(attr.n // MIN_THREAD_NUMBERS)
 
 
-def nest(attr: RandomAttr, numbers_of: Any, variant: dict[str, Any]) -> LoopNest:
+def range_kernel(attr: RandomAttr, numbers_of: Any, variant: dict[str, Any]) -> RangeKernel:
     per_block = 4 if attr.dtype == "float32" else 2
 
-    @apart()
+    @noinline()
     def number_at(index: int, seed: int) -> Any:
         if per_block == 4:
             a, b, c, d = numbers_of(index // per_block, seed)
@@ -129,7 +129,7 @@ def nest(attr: RandomAttr, numbers_of: Any, variant: dict[str, Any]) -> LoopNest
             y[i] = number_at(offset + i, seed)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"{attr.name}_{attr.dtype}",
         signature.c_arguments,
         body,
@@ -141,10 +141,10 @@ def nest(attr: RandomAttr, numbers_of: Any, variant: dict[str, Any]) -> LoopNest
 
 
 @implements(UniformAttr, variants=variants)
-def uniform(attr: UniformAttr, **variant: Any) -> LoopNest:
-    return nest(attr, uniform_float32 if attr.dtype == "float32" else uniform_float64, variant)
+def uniform(attr: UniformAttr, **variant: Any) -> RangeKernel:
+    return range_kernel(attr, uniform_float32 if attr.dtype == "float32" else uniform_float64, variant)
 
 
 @implements(NormalAttr, variants=variants)
-def normal(attr: NormalAttr, **variant: Any) -> LoopNest:
-    return nest(attr, normal_float32 if attr.dtype == "float32" else normal_float64, variant)
+def normal(attr: NormalAttr, **variant: Any) -> RangeKernel:
+    return range_kernel(attr, normal_float32 if attr.dtype == "float32" else normal_float64, variant)

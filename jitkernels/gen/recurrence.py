@@ -4,7 +4,7 @@ from typing import Any
 
 from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.microkernels.sequence import rnn
@@ -46,7 +46,7 @@ def variants(attr: LSTMAttr | GRUAttr) -> list[Variant]:
 
 
 @implements(LSTMAttr, variants=variants)
-def lstm(attr: LSTMAttr, vector_bytes: int = 64, packs: bool = True, parallel: bool = False) -> LoopNest:
+def lstm(attr: LSTMAttr, vector_bytes: int = 64, packs: bool = True, parallel: bool = False) -> RangeKernel:
     shape = rnn.shape_of(attr.dtype, 4, cpu_target.target(), vector_bytes)
     step = rnn.lstm_step(shape)
     layout = layout_of(shape, packs=packs)
@@ -61,7 +61,7 @@ def lstm(attr: LSTMAttr, vector_bytes: int = 64, packs: bool = True, parallel: b
 
 
 @implements(GRUAttr, variants=variants)
-def gru(attr: GRUAttr, vector_bytes: int = 64, packs: bool = True, parallel: bool = False) -> LoopNest:
+def gru(attr: GRUAttr, vector_bytes: int = 64, packs: bool = True, parallel: bool = False) -> RangeKernel:
     shape = rnn.shape_of(attr.dtype, 3, cpu_target.target(), vector_bytes)
     step = rnn.gru_step(shape)
     layout = layout_of(shape, packs=packs)
@@ -73,7 +73,7 @@ def gru(attr: GRUAttr, vector_bytes: int = 64, packs: bool = True, parallel: boo
     return _nest(attr, body, layout, parallel)
 
 
-def _nest(attr: Any, body: Any, layout: WorkspaceLayout, parallel: bool) -> LoopNest:
+def _nest(attr: Any, body: Any, layout: WorkspaceLayout, parallel: bool) -> RangeKernel:
     signature, shape = attr.signature(), layout.shape
 
     def threads(hidden: int, begin: int, end: int) -> int:
@@ -84,7 +84,7 @@ def _nest(attr: Any, body: Any, layout: WorkspaceLayout, parallel: bool) -> Loop
             (end - begin) * shape.gates * hidden * hidden // STEP_MULTIPLY_ADDS,
         )
 
-    return LoopNest(
+    return RangeKernel(
         f"{attr.name}_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -14,12 +14,13 @@ import numpy as np
 
 from jitkernels.attrs.reduction import HArgMaxAttr, HMaxAttr, HMeanAttr, HMinAttr, HSumAttr, HVarAttr, ReductionAttr
 from jitkernels.attrs.schema.registry import Variant, implementation, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.compiler.api import traced_kernel
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.microkernels.chunking import grain
-from jitkernels.microkernels.reduction.column_reduction import extremes_nest, sums_nest
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
+from jitkernels.microkernels.reduction.column_reduction import extremes_kernel, sums_kernel
 from jitkernels.microkernels.reduction.one_pass_variance import row_squares
 from jitkernels.microkernels.reduction.row_argmax import ACCUMULATORS, first_index, lanes_of, largest, strided_argmax
 from jitkernels.microkernels.tuning_space import widths_and_threads
@@ -65,14 +66,14 @@ def variants(attr: HArgMaxAttr) -> Sequence[Variant]:
     return traced_kernel.variants(attr)
 
 
-def _of_reference(attr: ReductionAttr, **variant: Any) -> LoopNest:
+def _of_reference(attr: ReductionAttr, **variant: Any) -> RangeKernel:
     chosen = {"unroll": traced_kernel.unrolls_of(attr)[0], "vector_bytes": 64, "stream": False, "parallel": False}
     reference = implementation(type(attr), "refer").function
-    return traced_kernel.nest(attr, reference, **{**chosen, **variant})
+    return traced_kernel.range_kernel(attr, reference, **{**chosen, **variant})
 
 
 @implements(HArgMaxAttr, variants=variants)
-def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
+def hargmax(attr: HArgMaxAttr, **variant: Any) -> RangeKernel:
     if _has_few_columns(attr):
         return _of_few_columns(attr, **variant)
     if not _is_long(attr):
@@ -114,13 +115,11 @@ def hargmax(attr: HArgMaxAttr, **variant: Any) -> LoopNest:
                 else:
                     y[row] = start + first_of(offset(own, start), count)
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"hargmax_{dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
-        names=signature.names,
+        extent="rows",
         block=grain(attr.n * attr.remain, WORK) if variant.get("parallel") else 1,
         flags=(),
         **variant,
@@ -140,7 +139,7 @@ def of_columns(attr: ReductionAttr) -> Sequence[Variant]:
     return [{"algorithm": IN_ORDER, "parallel": parallel} for parallel in shares]
 
 
-def _columns(attr: ReductionAttr, variant: Variant, make: Callable[..., LoopNest], **options: bool) -> LoopNest:
+def _columns(attr: ReductionAttr, variant: Variant, make: Callable[..., RangeKernel], **options: bool) -> RangeKernel:
     if variant.get("algorithm") != IN_ORDER:
         return _of_reference(attr, **variant)
     parallel = bool(variant.get("parallel"))
@@ -148,26 +147,26 @@ def _columns(attr: ReductionAttr, variant: Variant, make: Callable[..., LoopNest
 
 
 @implements(HMaxAttr, variants=of_columns)
-def hmax(attr: HMaxAttr, **variant: Any) -> LoopNest:
-    return _columns(attr, variant, extremes_nest, largest=True)
+def hmax(attr: HMaxAttr, **variant: Any) -> RangeKernel:
+    return _columns(attr, variant, extremes_kernel, largest=True)
 
 
 @implements(HMinAttr, variants=of_columns)
-def hmin(attr: HMinAttr, **variant: Any) -> LoopNest:
-    return _columns(attr, variant, extremes_nest, largest=False)
+def hmin(attr: HMinAttr, **variant: Any) -> RangeKernel:
+    return _columns(attr, variant, extremes_kernel, largest=False)
 
 
 @implements(HSumAttr, variants=of_columns)
-def hsum(attr: HSumAttr, **variant: Any) -> LoopNest:
-    return _columns(attr, variant, sums_nest, is_mean=False)
+def hsum(attr: HSumAttr, **variant: Any) -> RangeKernel:
+    return _columns(attr, variant, sums_kernel, is_mean=False)
 
 
 @implements(HMeanAttr, variants=of_columns)
-def hmean(attr: HMeanAttr, **variant: Any) -> LoopNest:
-    return _columns(attr, variant, sums_nest, is_mean=True)
+def hmean(attr: HMeanAttr, **variant: Any) -> RangeKernel:
+    return _columns(attr, variant, sums_kernel, is_mean=True)
 
 
-def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:
+def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> RangeKernel:
     """Read as many rows of the columns per step as a vector has room for; surplus lanes are ignored.
 
     More columns are done a vector at a time, the last vector overlapping the one before.
@@ -206,13 +205,11 @@ def _of_few_columns(attr: HArgMaxAttr, parallel: bool = False) -> LoopNest:
                             best, index = value, j
                     y[row * remain + surplus + k] = index
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"hargmax_few_{dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
-        names=signature.names,
+        extent="rows",
         block=grain(attr.n * attr.remain, WORK) if parallel else 1,
         workspace=2 * lanes * 8,
         workspace_dtype="int64",
@@ -234,7 +231,7 @@ def variance_variants(attr: HVarAttr) -> Sequence[Variant]:
 
 
 @implements(HVarAttr, variants=variance_variants)
-def hvar(attr: HVarAttr, **variant: Any) -> LoopNest:
+def hvar(attr: HVarAttr, **variant: Any) -> RangeKernel:
     if not _goes_once(attr):
         return _of_reference(attr, **variant)
     squares_of, number = row_squares(attr.dtype), np.dtype(attr.dtype).type
@@ -244,13 +241,11 @@ def hvar(attr: HVarAttr, **variant: Any) -> LoopNest:
         for row in range(begin, end):
             y[row] = number(np.float64(squares_of(offset(x, row * n), n)) / degrees)
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"hvar_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
-        names=signature.names,
+        extent="rows",
         block=grain(attr.n * attr.remain, WORK) if variant.get("parallel") else 1,
         flags=(),
         **variant,

@@ -1,4 +1,4 @@
-"""Generated ROPE: the nest loads both elements of a pair before it stores either, so that y may be x.
+"""Generated ROPE: the kernel loads both elements of a pair before it stores either, so that y may be x.
 
 A compiled reference would write y twice, in loops of their own.
 """
@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from jitkernels.attrs.rope import RopeAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.chunking import grain
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 ROPE_THREAD_ELEMENTS = 16384
@@ -35,7 +36,7 @@ class RopeArrays(NamedTuple):
 
 
 @implements(RopeAttr, variants=variants)
-def rope(attr: RopeAttr, **variant: Any) -> LoopNest:
+def rope(attr: RopeAttr, **variant: Any) -> RangeKernel:
     step, apart_by_half = (2, False) if attr.interleaved else (1, True)
 
     def body(arrays: RopeArrays, rows: int, positions: int, half: int, begin: int, end: int) -> None:
@@ -51,13 +52,11 @@ def rope(attr: RopeAttr, **variant: Any) -> LoopNest:
                     target[step * i] = first
                     target[step * i + distance] = two
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"rope_{'interleaved' if attr.interleaved else 'halves'}_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("positions"),
-        names=signature.names,
+        extent="positions",
         block=grain(2 * attr.rows * attr.half, ROPE_THREAD_ELEMENTS) if variant.get("parallel") else 1,
         flags=("contract",),
         reads_first=True,

@@ -4,7 +4,7 @@ from typing import Any
 
 from jitkernels.attrs.row_similarity import DotAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemv.bf16_sums import WIDENED, algorithms, row_product
@@ -20,7 +20,7 @@ def variants(attr: DotAttr) -> list[Variant]:
 
 
 @implements(DotAttr, variants=variants, dtypes=("bfloat16",))
-def dot(attr: DotAttr, algorithm: str = WIDENED, parallel: bool = False) -> LoopNest:
+def dot(attr: DotAttr, algorithm: str = WIDENED, parallel: bool = False) -> RangeKernel:
     of_row = row_product(algorithm)
 
     def body(x: Any, y: Any, z: Any, rows: int, n: int, begin: int, end: int) -> None:
@@ -28,7 +28,7 @@ def dot(attr: DotAttr, algorithm: str = WIDENED, parallel: bool = False) -> Loop
             z[row] = round_to_bfloat16(of_row(offset(x, row * n), offset(y, row * n), n))
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"dot_bfloat16_{algorithm}",
         signature.c_arguments,
         body,

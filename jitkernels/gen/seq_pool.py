@@ -10,10 +10,11 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.seq_pool import SeqPoolAttr
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import Range, apart, inlined, offset
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.codegen.source_protocol import Range, inlined, noinline, offset
 from jitkernels.core import cpu_target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, ROWS, block_joining, block_settling, workspace_of
 from jitkernels.microkernels.reduction.embedding_bag_lanes import pool_lanes
 from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
@@ -46,7 +47,7 @@ class PooledRows(NamedTuple):
     h: int
 
 
-@record
+@frozen_dataclass
 class Pool:
     """Pooling of rows of a dtype, in vectors of some bytes."""
 
@@ -112,7 +113,7 @@ def rows_pooling(kind: Pool) -> tuple[Any, Any]:
             settle_blocks(offset(y, first), count, sums, factor)
             first += columns
 
-    @apart()
+    @noinline()
     def pool(rows: PooledRows, y: Any, width: int, sums: Any, factor: Any) -> None:
         if kind.is_max or rows.h <= ROWS:
             pool_runs(rows, y, width, factor)
@@ -127,7 +128,7 @@ def narrow_pooling(kind: Pool, pool_part: Any, pool: Any) -> tuple[Any, Any]:
     one, lanes, columns = np.dtype(kind.dtype).type(1), kind.lanes, kind.columns
     lanes_to_row = pool_lanes(kind.pool, kind.dtype, kind.vector_bytes)
 
-    @apart()
+    @noinline()
     def pool_narrowest(rows: PooledRows, y: Any, workspace: Any, factor: Any) -> None:
         x, w, elements = rows.x, rows.w, rows.h * rows.w
         whole = elements // lanes
@@ -140,7 +141,7 @@ def narrow_pooling(kind: Pool, pool_part: Any, pool: Any) -> tuple[Any, Any]:
             result[lanes + j] = x[whole * lanes + j]
         lanes_to_row(result, lanes + rest, y, w, factor)
 
-    @apart()
+    @noinline()
     def pool_together(rows: PooledRows, y: Any, workspace: Any, factor: Any) -> None:
         """Narrow rows, as fewer long ones."""
         x, w, h, together = rows.x, rows.w, rows.h, 4
@@ -161,7 +162,7 @@ def shape_dispatch(kind: Pool, part: Any, pool: Any) -> Any:
     has_masks = rows_of(kind.pool, kind.dtype, kind.vector_bytes).has_masks
     pool_narrowest, pool_together = narrow_pooling(kind, part, pool)
 
-    @apart()
+    @noinline()
     def pool_all(rows: PooledRows, y: Any, columns: Range, workspace: Any, factor: Any) -> None:
         x, w, h, width = rows.x, rows.w, rows.h, columns.end - columns.begin
         # Masked-off lanes of a row: of its last vector, or beside each scalar element.
@@ -185,7 +186,7 @@ def shape_dispatch(kind: Pool, part: Any, pool: Any) -> Any:
 
 
 @implements(SeqPoolAttr, variants=variants)
-def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
+def seq_pool(attr: SeqPoolAttr, **variant: Any) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     one, is_root = number(1), attr.pool == "sqrt"
     kind = Pool(attr.pool, attr.dtype, min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes))
@@ -202,16 +203,14 @@ def seq_pool(attr: SeqPoolAttr, **variant: Any) -> LoopNest:
         else:
             pool_all(PooledRows(x, w, h), y, part, workspace, factor)
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"seq_pool_{attr.pool}_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("w"),
+        extent="w",
         block=MIN_THREAD_COLUMNS,
         workspace=workspace_of(attr.dtype) + MAX_PACKED_ELEMENTS * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
         reads_first=True,  # its arrays do not alias: callers guarantee it
-        names=signature.names,
         **variant,
     )

@@ -10,11 +10,12 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.sgd import SgdAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemm.packed_panels import is_same_address
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 SGD_THREAD_ELEMENTS = 32768
 """Least elements of gradients per thread."""
@@ -63,7 +64,7 @@ def _block(attr: SgdAttr, along: str) -> int:
 
 
 @implements(SgdAttr, variants=variants)
-def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", parallel: bool = False) -> LoopNest:
+def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", parallel: bool = False) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     by_columns = along == "param_width"
 
@@ -103,17 +104,15 @@ def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", paral
                 own = offset(out, row * width + left)
                 step(own, offset(grad, i * width + left), own, right - left, factor)
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"sgd_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index(along),
+        extent=along,
         block=_block(attr, along) if parallel else 1,
         parallel=parallel,
         vector_bytes=vector_bytes,
         reads_first=True,  # in place param is not read, otherwise it does not alias
         check=check,
-        names=signature.names,
         flags=("contract",),
     )

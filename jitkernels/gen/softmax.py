@@ -9,7 +9,7 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.softmax import CrossEntropyAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset, vectors
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
@@ -18,6 +18,7 @@ from jitkernels.microkernels.maths.exp import exp_float32, exp_float64
 from jitkernels.microkernels.maths.log import log_float32, log_float64
 from jitkernels.microkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 MIN_THREAD_ELEMENTS = 4096
@@ -37,7 +38,7 @@ def variants(attr: CrossEntropyAttr) -> list[Variant]:
 
 
 @implements(CrossEntropyAttr, variants=variants)
-def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
+def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     single = attr.dtype == "float32"
     row_maximum = row_maximum_float32 if single else row_maximum_float64
@@ -71,15 +72,13 @@ def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> LoopNest:
             label_logit = logits[first + labels[row]] - largest
             loss[row] = log(sum_of_row(offset(logits, first), n, largest)) - label_logit
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"cross_entropy_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
+        extent="rows",
         block=grain(attr.n, MIN_THREAD_ELEMENTS) if variant.get("parallel") else 1,
         check=check,
         flags=(),
-        names=signature.names,
         **variant,
     )

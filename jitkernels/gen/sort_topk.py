@@ -12,11 +12,12 @@ import numpy as np
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.sort_topk import SortAttr, TopkAttr
 from jitkernels.codegen import error_status
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import apart, inlined, offset
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF, INTEGER, KEY, RANK
 from jitkernels.microkernels.sort.merge_sort import MAX_MERGED_ELEMENTS, small_sort
 from jitkernels.microkernels.tuning_space import widths_and_threads
@@ -128,7 +129,7 @@ def sorting_of(dtype: str, lanes: int) -> Any:
 
     order, count = radix_passes(word, key_of_entry)
 
-    @apart()
+    @noinline()
     def sort_long(x: Any, y: Any, n: int, counts: Any, keys: Any, buffer: Any) -> None:
         for i in range(word.digits * DIGIT):
             counts[i] = 0
@@ -147,7 +148,7 @@ def sorting_of(dtype: str, lanes: int) -> Any:
 
 
 @implements(SortAttr, variants=variants)
-def sort(attr: SortAttr, **variant: Any) -> LoopNest:
+def sort(attr: SortAttr, **variant: Any) -> RangeKernel:
     dtype, word = attr.dtype, WORDS[attr.dtype]
     size, digits = word.bits // 8, word.digits
     sort_short, sort_long = sorting_of(dtype, variant.get("vector_bytes", cpu_target.target().vector_bytes) // size)
@@ -173,17 +174,15 @@ def sort(attr: SortAttr, **variant: Any) -> LoopNest:
     return _nest(attr, body, variant, workspace=MAX_MERGED_ELEMENTS * size, workspace_dtype=INTEGER[dtype])
 
 
-def _nest(attr: SortAttr | TopkAttr, body: Any, variant: Mapping[str, Any], **options: Any) -> LoopNest:
-    signature = attr.signature()
-    return LoopNest(
+def _nest(attr: SortAttr | TopkAttr, body: Any, variant: Mapping[str, Any], **options: Any) -> RangeKernel:
+    return range_kernel_of(
+        attr,
         f"{attr.name}_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
+        extent="rows",
         block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         flags=(),
         reads_first=True,
-        names=signature.names,
         **options,
         **variant,
     )
@@ -334,7 +333,7 @@ def many_of(dtype: str, lanes: int) -> Any:
     select, are_sorted = selecting_of(dtype, entries), words_sorting(dtype, lanes)
     order, count = radix_passes(word, entries.key_of)
 
-    @apart()
+    @noinline()
     def find_many(row: Results, n: int, k: int, counts: Any, candidates: Any, buffer: Any) -> None:
         x, packs = row.x, is_narrow and n <= INDEX
         m = select(x, n, k, counts, candidates, packs)
@@ -360,7 +359,7 @@ def check_count(n: int, k: int) -> int:
 
 
 @implements(TopkAttr, variants=variants)
-def topk(attr: TopkAttr, **variant: Any) -> LoopNest:
+def topk(attr: TopkAttr, **variant: Any) -> RangeKernel:
     lanes = variant.get("vector_bytes", cpu_target.target().vector_bytes) // 8
     find_few, find_many, memory = few_of(attr.dtype), many_of(attr.dtype, lanes), heap_allocator("int64_t")
     no_memory = np.int64(error_status.no_memory_for(f"topk_{attr.dtype}"))

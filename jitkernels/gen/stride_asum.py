@@ -9,7 +9,7 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.stride_asum import StrideASumAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.maths.blocked_summation import ADDS, part_length
@@ -45,7 +45,7 @@ def _sum_of_lone_elements(dtype: str) -> Any:
 
 
 @implements(StrideASumAttr, variants=variants)
-def stride_asum(attr: StrideASumAttr, **variant: Any) -> LoopNest:
+def stride_asum(attr: StrideASumAttr, **variant: Any) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
     zero, length = number(0), part_length(attr.dtype, variant.get("vector_bytes", 64))
     alone, one_by_one = 4 * ADDS, _sum_of_lone_elements(attr.dtype)
@@ -88,7 +88,7 @@ def stride_asum(attr: StrideASumAttr, **variant: Any) -> LoopNest:
             y[row] = sum_of(offset(x, row * n), count, stride)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"stride_asum_{attr.dtype}",
         signature.c_arguments,
         body,

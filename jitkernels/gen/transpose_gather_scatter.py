@@ -7,15 +7,16 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.gemm.packed_panels import is_same_address
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.streaming_normalize import (
     COPIES,
-    FIRST,
-    LAST,
+    FIRST_ROW,
+    LAST_ROW,
     elements_before_line,
     store_fence,
     streaming_results,
@@ -147,7 +148,7 @@ def turning_of(dtype: str) -> Any:
 
 
 def streaming_turn(dtype: str, turn: Any) -> Any:
-    """Return the function that transposes with non-temporal stores of whole lines, where rows share their alignment."""
+    """Return the function that transposes with streaming stores of whole lines, where rows share their alignment."""
     side = CACHE_LINE_BYTES // np.dtype(dtype).itemsize
     before_line, transposed_lines = elements_before_line(dtype), transpose_cache_lines(dtype)
 
@@ -177,7 +178,7 @@ def streaming_turn(dtype: str, turn: Any) -> Any:
 
 
 @implements(TransposeAttr, variants=transpose_variants)
-def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> LoopNest:
+def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> RangeKernel:
     along, block = _along(attr)
     is_batch, turn = along == "batch", turning_of(attr.dtype)
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
@@ -197,16 +198,8 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Loop
             matrix = Matrices(offset(all_matrices.x, at), offset(all_matrices.y, at), rows, n)
             turn_matrix(matrix, Range(0, n) if is_batch else part)
 
-    signature = attr.signature()
-    return LoopNest(
-        f"transpose_{attr.dtype}",
-        signature.c_arguments,
-        body,
-        extent=signature.index(along),
-        block=block,
-        reads_first=True,
-        names=signature.names,
-        **variant,
+    return range_kernel_of(
+        attr, f"transpose_{attr.dtype}", body, extent=along, block=block, reads_first=True, **variant
     )
 
 
@@ -224,9 +217,9 @@ def gather_variants(attr: GatherAttr) -> list[Variant]:
 
 
 @implements(GatherAttr, variants=gather_variants)
-def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
+def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> RangeKernel:
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
-    past = streaming_results(attr.dtype, variant.get("vector_bytes", 64), COPIES) if stream else store_fence
+    stream_row = streaming_results(attr.dtype, variant.get("vector_bytes", 64), COPIES) if stream else store_fence
 
     def body(table: Any, ids: Any, y: Any, n: int, workspace: Any, part: Range) -> None:
         begin, end = part.begin, part.end
@@ -237,26 +230,24 @@ def gather(attr: GatherAttr, stream: bool = False, **variant: Any) -> LoopNest:
         for i in range(begin, end):
             row, to = offset(table, ids[i] * n), offset(y, i * n)
             if stream:
-                sides = (FIRST if i == begin else 0) + (LAST if i == end - 1 else 0)
-                past(row, offset(table, ids[min(i + 1, end - 1)] * n), to, n, workspace, sides)
+                sides = (FIRST_ROW if i == begin else 0) + (LAST_ROW if i == end - 1 else 0)
+                stream_row(row, offset(table, ids[min(i + 1, end - 1)] * n), to, n, workspace, sides)
             else:
                 for j in range(n):
                     to[j] = row[j]
         if stream:
             store_fence()
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"gather_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("count"),
+        extent="count",
         block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         workspace=CACHE_LINE_BYTES,
         workspace_dtype=attr.dtype,
         reads_first=True,
         check=check_ids,
-        names=signature.names,
         **variant,
     )
 
@@ -277,7 +268,7 @@ class Scattered(NamedTuple):
 
 
 @implements(ScatterAddAttr, variants=scatter_variants)
-def scatter_add(attr: ScatterAddAttr, **variant: Any) -> LoopNest:
+def scatter_add(attr: ScatterAddAttr, **variant: Any) -> RangeKernel:
     def body(arrays: Scattered, table_rows: int, n: int, count: int, part: Range) -> None:
         table, ids, x, y, begin, end = arrays.table, arrays.ids, arrays.x, arrays.y, part.begin, part.end
         if not is_same_address(table, y):
@@ -297,16 +288,14 @@ def scatter_add(attr: ScatterAddAttr, **variant: Any) -> LoopNest:
             for j in range(begin, end):
                 row[j] += added[j]
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"scatter_add_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("n"),
+        extent="n",
         block=MIN_THREAD_SCATTER_COLUMNS,
         flags=(),
         reads_first=True,  # of the table, which is not read where it is the result
         check=check_ids,
-        names=signature.names,
         **variant,
     )

@@ -1,4 +1,4 @@
-"""Heap scratch of a loop nest, whose size only the call determines."""
+"""Heap scratch of a range kernel, whose size only the call determines."""
 
 from jitkernels.codegen.source_protocol import IRFunction
 

@@ -1,4 +1,4 @@
-"""Helpers of loop nests over narrow types: words of memory, sums of bytes, bfloat16 to float32 and back."""
+"""Helpers of range kernels over narrow types: words of memory, sums of bytes, bfloat16 to float32 and back."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Barrier between the phases of a thread team, with work stealing: for nests whose threads work `together`.
+"""Barrier between the phases of a thread team, with work stealing: for kernels whose threads work `together`.
 
 Each phase has as many shares as the team has threads, and begins when all shares of the phase before are done. A thread
 claims its own share first, whose data is in its caches, then those that no thread has claimed: the others do the work
@@ -15,11 +15,12 @@ alone does all of them: so it is in a forked child, and where all other threads 
             yield_core()
 """
 
-import ctypes
+from functools import partial
 from typing import Any, NamedTuple
 
 from jitkernels.codegen.source_protocol import External, IRFunction, inlined
 from jitkernels.core import cpu_target
+from jitkernels.core.c_symbols import symbol_address
 
 MAX_POLLS = 2048
 """Polls of the other threads' progress, a pause instruction after each, before a thread yields its core."""
@@ -81,11 +82,7 @@ _finish: Any = IRFunction("jk_share_finish", "void", ("int64*",), _FINISH)
 _wait_for: Any = IRFunction("jk_phase_wait", "int64", ("int64*", "int64"), _wait())
 
 
-def _sched_yield() -> int:
-    return ctypes.cast(ctypes.CDLL(None)["sched_yield"], ctypes.c_void_p).value or 0
-
-
-yield_core: Any = External("sched_yield", "int32", (), _sched_yield)
+yield_core: Any = External("sched_yield", "int32", (), partial(symbol_address, "sched_yield"))
 """Yield the core to other threads."""
 
 

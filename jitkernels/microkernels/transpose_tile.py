@@ -1,4 +1,4 @@
-"""Tiled transpose of a part of a matrix in registers, with the dispatcher's loops, for loop nests to call."""
+"""Tiled transpose of a part of a matrix in registers, with the dispatcher's loops, for range kernels to call."""
 
 from jitkernels.codegen.source_protocol import IRFunction
 from jitkernels.core import dtypes
@@ -32,7 +32,7 @@ define void @{symbol}({PARAMETERS}) alwaysinline nounwind {{
 
 
 def transpose_cache_lines(dtype: str) -> IRFunction:
-    """``(to, to_step, start, start_step)``: a square of a cache line's elements per side, with non-temporal stores.
+    """``(to, to_step, start, start_step)``: a square of a cache line's elements per side, with streaming stores.
 
     Each step interleaves every vector of the first half with one of the second.
     """

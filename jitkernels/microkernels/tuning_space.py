@@ -6,7 +6,7 @@ from jitkernels.attrs.schema.schema_queries import trailing_of
 from jitkernels.core import cpu_target, dtypes
 
 STREAM_CANDIDATE_BYTES = 1 << 20
-"""Least bytes of the result for which non-temporal stores are worth measuring.
+"""Least bytes of the result for which streaming stores are worth measuring.
 
 The measurement decides, so this is lower than `STREAM_BYTES` of the compiler's heuristics, which decides unmeasured.
 """

@@ -7,13 +7,13 @@ import pkgutil
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 TABLE: dict[tuple[str, str], list["Operator"]] = {}
 """Operators by domain and name, those of newer opsets first."""
 
 
-@record
+@frozen_dataclass
 class Operator:
     """One operator from an opset on.
 

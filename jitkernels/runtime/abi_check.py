@@ -12,7 +12,6 @@ from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, NATIVE, NOT_SWAPP
 
 
 def word_at(address: int) -> int:
-    """Load the word at an address."""
     return ctypes.c_int64.from_address(address).value
 
 

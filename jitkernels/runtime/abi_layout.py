@@ -11,23 +11,23 @@ NOT_SWAPPED, NO_SUBCLASS, FORCED, COPY = 0x200, 0x40, 0x10, 0x20
 """Flags of requests to NumPy for an array."""
 NATIVE, NO_ORDER = ord("="), ord("|")
 """NumPy's characters for the machine's own byte order, and for one byte."""
-MOST_DIMENSIONS = 8
-MOST_WORDS = 80
+MAX_DIMENSIONS = 8
+MAX_WORDS = 80
 """The most arrays and words that a C function takes."""
-MOST_OPERANDS = 16
-MOST_SYMBOLS = 8
-MOST_FLOATS = 8
-MOST_SHAPE = 4
-MOST_CALL_WORDS = MOST_OPERANDS + MOST_SYMBOLS + MOST_FLOATS
-MOST_SLOTS = 32
+MAX_OPERANDS = 16
+MAX_SYMBOLS = 8
+MAX_FLOATS = 8
+MAX_SHAPE = 4
+MAX_CALL_WORDS = MAX_OPERANDS + MAX_SYMBOLS + MAX_FLOATS
+MAX_SLOTS = 32
 """The most parameters of an operator."""
-MOST_OPERAND_DIMENSIONS = 18
+MAX_OPERAND_DIMENSIONS = 18
 """The most dimensions of arrays that the dispatcher takes, plus two."""
 MOST_VALUES = 8
 """The most values of an option."""
 BUFFER_BYTES = 4096
 """Bytes of one operand's block in its buffer: a few of them fit in L1."""
-MOST_ALIKE = 4
+MAX_ALIKE = 4
 """A broadcast operand of at most so many blocks is copied into the buffer once."""
 ROWS_TOGETHER, ROWS_BYTES = 32, 65536
 """The least long rows of a block, and the most bytes that they take in an operand's buffer."""
@@ -41,9 +41,9 @@ MIXED_BLOCK = 512
 """Elements of a cast block of dense arrays: two blocks take a quarter of L1."""
 RUN = 128
 """Elements of a cast block of strided arrays."""
-STRAIGHT, LEAST_STRAIGHT, MOST_STRAIGHT = 2048, 64, 4096
+STRAIGHT, MIN_STRAIGHT, MAX_STRAIGHT = 2048, 64, 4096
 """Elements of a block of dense float32 arrays, and the least and most elements of rows that kernels take in place."""
-LEAST_ROWS = 512
+MIN_ROWS = 512
 """The least bytes of rows for which a kernel call per row costs less than gathering the rows."""
 STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
@@ -58,10 +58,10 @@ NO_ELEMENTS = 63
 CONVERTING = 1 << 61
 ADDRESS_BITS, KIND_BITS = 48, 6
 """The key of a kernel for inputs of other dtypes: these bits, NumPy's type numbers, the kernel's address."""
-NUMBER, EVERY, MOST_APART = 24, 25, 7
+NUMBER, EVERY, MAX_APART = 24, 25, 7
 """The codes there of a scalar beside arrays, and of strided arrays of the kernel's dtype: stride 2 (then 3, up to the
 last)."""
-BACKWARDS, APART = EVERY + MOST_APART - 1, EVERY + MOST_APART
+BACKWARDS, APART = EVERY + MAX_APART - 1, EVERY + MAX_APART
 """The same for stride -1, and for strides without a kernel."""
 
 
@@ -70,19 +70,19 @@ class Context:
 
     The C function (or 0), the number of arrays, whether to release the GIL, the fallback callable, the Python
     callable that replaces a C function (or None), the compiled checks, and the countdown of calls until Python sees
-    one. A record per array follows, then the words that the C function takes after the arrays.
+    one. A descriptor per array follows, then the words that the C function takes after the arrays.
     """
 
-    ENTRY, COUNT, LONG, SLOW, PYTHON, CALL, COUNTDOWN, RECORDS = range(8)
+    ENTRY, COUNT, LONG, SLOW, PYTHON, CALL, COUNTDOWN, DESCRIPTORS = range(8)
 
 
-class ArrayRecord:
-    """Words of an array's record in a kernel's context; its extents come last."""
+class ArrayDescriptor:
+    """Words of an array's descriptor in a kernel's context; its extents come last."""
 
     DTYPE, DIMENSIONS, BYTES, EXTENTS = range(4)
 
 
-RECORD_WORDS = ArrayRecord.EXTENTS + MOST_DIMENSIONS
+DESCRIPTOR_WORDS = ArrayDescriptor.EXTENTS + MAX_DIMENSIONS
 
 
 class ContextWords:
@@ -101,14 +101,14 @@ class OperatorTable:
 
     The Python fallback; the numbers of inputs, options, outputs, parameters (``out`` included), symbols and floats;
     the symbol of its batch dimensions or -1; its `Plain` kind; whether exact contexts are possible; the hash table of
-    contexts (pairs of key and address) and its mask; the descriptors of options; a bit for each symbol that no output
+    contexts (pairs of key and address) and its mask; the offset of the options; a bit for each symbol that no output
     has, and for each that is no size; the name ``out``; whether the kernel must see all batch dimensions at once; the
     input of which another one selects the rows, or -1, and that other one; whether there are integers to which
     nothing is cast; the symbol of its inner dimensions or -1; whether only its first input has other dimensions than
     the kernel's, so that it may be transposed; whether results lack the last extent of a plain call's rows; whether
     bfloat16 arrays are accepted; whether the result is a rearrangement of the input that the symbols determine; the
     key of the kernel that a call passed to Python lacked (the address is 0 if the kernel was unknown); the last key
-    that was not found; then the parameters' names and the records.
+    that was not found; then the parameters' names and the specifications of the operands.
     """
 
     (
@@ -116,7 +116,7 @@ class OperatorTable:
         HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, NARROWS, MOVES, WANTED,
         MISSED, NAMES,
     ) = range(28)  # fmt: skip
-    RECORDS = NAMES + MOST_SLOTS
+    OPERAND_SPECS = NAMES + MAX_SLOTS
 
 
 class Plain:
@@ -140,7 +140,7 @@ class Outcome:
     PYTHON, ERROR, GENERAL, UNSORTED = range(4)
 
 
-class Part:
+class DispatcherPart:
     """The dispatcher's functions that are separate objects, built on first use.
 
     GENERAL: any call whose operands the kernel takes in place. IN_BLOCKS: calls with buffered operands. MIXED: dense
@@ -150,7 +150,7 @@ class Part:
     GENERAL, IN_BLOCKS, MIXED, OF_SEQUENCE, COPIED = range(5)
 
 
-class OperandRecord:
+class OperandSpec:
     """Words of an input or output in a table.
 
     WHEN: what its presence adds to the options key. LEADER: the first input of its optional group, or -1; an output
@@ -167,11 +167,11 @@ class OperandRecord:
         WHEN, LEADER, INTEGER, VARIES, TELLS, UNLESS, LEADS, TRAILS, FIXED, OPTIONAL, TURN, IN_PLACE, ALONG,
         SHAPE,
     ) = range(14)  # fmt: skip
-    MORE = SHAPE + 3 * MOST_SHAPE
-    WORDS = MORE + MOST_SHAPE
+    MORE = SHAPE + 3 * MAX_SHAPE
+    WORDS = MORE + MAX_SHAPE
 
 
-class OptionRecord:
+class OptionSpec:
     """Words of an option in a table, and its kinds.
 
     OF_VALUES: the factor in the key, the number of objects and these, the default first, and how many of them are
@@ -200,8 +200,8 @@ class Operand:
         PRESENT, ARRAY, OWNED, DATA, KIND, ITEM, WANTED, DIMENSIONS, CONTIGUOUS, INNER, DIRECT, TURNED, COPY, PAIR,
         BASE, LOW, HIGH, BESIDE, ALIGNED, EXTENTS,
     ) = range(20)  # fmt: skip
-    STRIDES = EXTENTS + MOST_OPERAND_DIMENSIONS
-    WORDS = STRIDES + MOST_OPERAND_DIMENSIONS
+    STRIDES = EXTENTS + MAX_OPERAND_DIMENSIONS
+    WORDS = STRIDES + MAX_OPERAND_DIMENSIONS
 
 
 class Frame:
@@ -211,10 +211,10 @@ class Frame:
     """
 
     WIDE, OPTIONS, AXIS, MOVED, MISSING, EMPTY, MEMORY, PICKED, FORTRAN, BEHIND, LEADING, LEAD = range(12)
-    TRAIL = LEAD + MOST_OPERAND_DIMENSIONS
-    EXTENTS = TRAIL + MOST_OPERAND_DIMENSIONS
-    FLOATS = EXTENTS + MOST_SYMBOLS
-    WORDS = FLOATS + MOST_FLOATS
+    TRAIL = LEAD + MAX_OPERAND_DIMENSIONS
+    EXTENTS = TRAIL + MAX_OPERAND_DIMENSIONS
+    FLOATS = EXTENTS + MAX_SYMBOLS
+    WORDS = FLOATS + MAX_FLOATS
 
 
 class Offset:
@@ -249,14 +249,14 @@ def constants() -> dict[str, int]:
     """All constants above by the names in translated code, such as ``Context.COUNT``."""
     kinds = (
         Context,
-        ArrayRecord,
+        ArrayDescriptor,
         ContextWords,
         OperatorTable,
         Plain,
         Outcome,
-        Part,
-        OperandRecord,
-        OptionRecord,
+        DispatcherPart,
+        OperandSpec,
+        OptionSpec,
         Operand,
         Frame,
         Offset,

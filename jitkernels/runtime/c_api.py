@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.codegen.source_protocol import External
+from jitkernels.core.c_symbols import symbol_address
 
 NUMPY_API = {
     "PyArray_CheckFromAny": 108, "PyArray_Empty": 184, "PyArray_NewFromDescr": 94, "PyArray_Return": 76,
@@ -82,11 +83,7 @@ def numpy_function(name: str) -> int:
 
 
 def _c_api(name: str) -> Callable[[], int]:
-    return lambda: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
-
-
-def _libc(name: str) -> Callable[[], int]:
-    return lambda: ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
+    return partial(symbol_address, name, ctypes.pythonapi)
 
 
 @functools.cache
@@ -94,7 +91,7 @@ def externals() -> tuple[External, ...]:
     """The functions and objects that all code called from Python links to."""
     return (
         *(link(name, _c_api(name)) for name in (*C_API, METHOD) if hasattr(ctypes.pythonapi, name)),
-        *(link(name, _libc(name)) for name in LIBC),
+        *(link(name, partial(symbol_address, name)) for name in LIBC),
         *(link(name, partial(numpy_function, name)) for name in NUMPY_API),
         *(link(name, partial(id, value)) for name, value in OBJECTS.items()),
         link("jk_scalars", lambda: _scalars.ctypes.data),

@@ -2,10 +2,10 @@
 
 from typing import Any, ClassVar
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import cffi_values, dtypes
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.runtime.cffi_library import address_of
 
 TARGET = "jk_c_function"
@@ -16,9 +16,9 @@ STATUS = {
 }
 
 
-@record
+@frozen_dataclass
 class CFunctionSource:
-    """A cffi function pointer with a row's signature; `function` keeps its library open.
+    """A cffi function pointer with a schema's signature; `function` keeps its library open.
 
     Its address is part of the text: two functions of one type are two kernels. The address differs in other
     processes, so the object is not cached.
@@ -48,7 +48,7 @@ class CFunctionSource:
         result = dtypes.c_type(self._result).llvm
         assigned = "" if result == "void" else "%result = "
         return (
-            f"{STRAIGHT}; at {address_of(self.function):#x}\n"
+            f"{LIGHT_PIPELINE}; at {address_of(self.function):#x}\n"
             f"declare {result} @{TARGET}({', '.join(kinds)})\n"
             f"define i64 @entry({listed}) nounwind {{\n"
             f"  {assigned}call {result} @{TARGET}({listed})\n  {STATUS[self._result]}\n}}\n"

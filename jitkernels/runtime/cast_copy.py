@@ -127,16 +127,16 @@ def _convert() -> str:
     """``convert(pair, to, from, n)``: cast n dense elements, a positive multiple of `LANES`."""
     cases, loops = [], []
     for (source, target), steps in _pairs().items():
-        name, one, other = f"run{pair(source, target)}", _kind(source), _kind(target)
+        name, source_type, target_type = f"run{pair(source, target)}", _kind(source), _kind(target)
         cases.append(f"i64 {pair(source, target)}, label %{name}")
         renamed = "\n".join("  " + _named(step, name) for step in steps)
         loops.append(f"""{name}:
   %j.{name} = phi i64 [ 0, %start ], [ %next.{name}, %{name} ]
-  %get.{name} = getelementptr {one}, ptr %p, i64 %j.{name}
-  %x.{name} = load {_vector(one)}, ptr %get.{name}, align 1
+  %get.{name} = getelementptr {source_type}, ptr %p, i64 %j.{name}
+  %x.{name} = load {_vector(source_type)}, ptr %get.{name}, align 1
 {renamed}
-  %put.{name} = getelementptr {other}, ptr %q, i64 %j.{name}
-  store {_vector(other)} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align 1
+  %put.{name} = getelementptr {target_type}, ptr %q, i64 %j.{name}
+  store {_vector(target_type)} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align 1
   %next.{name} = add nuw nsw i64 %j.{name}, {LANES}
   %more.{name} = icmp slt i64 %next.{name}, %n
   br i1 %more.{name}, label %{name}, label %done
@@ -163,16 +163,16 @@ def _each() -> str:
     """``each(pair, to, to_step, from, from_step, n)``: cast strided elements one by one."""
     cases, loops = [], []
     for (source, target), steps in _pairs().items():
-        name, one, other = f"run{pair(source, target)}", _kind(source), _kind(target)
+        name, source_type, target_type = f"run{pair(source, target)}", _kind(source), _kind(target)
         cases.append(f"i64 {pair(source, target)}, label %{name}")
         renamed = "\n".join("  " + _named(_single(step), name) for step in steps)
         loops.append(f"""{name}:
   %i.{name} = phi i64 [ %n, %which ], [ %left.{name}, %{name} ]
   %get.{name} = phi ptr [ %p, %which ], [ %get.next.{name}, %{name} ]
   %put.{name} = phi ptr [ %q, %which ], [ %put.next.{name}, %{name} ]
-  %x.{name} = load {one}, ptr %get.{name}, align 1
+  %x.{name} = load {source_type}, ptr %get.{name}, align 1
 {renamed}
-  store {other} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align 1
+  store {target_type} %{"y" if steps else "x"}.{name}, ptr %put.{name}, align 1
   %get.next.{name} = getelementptr i8, ptr %get.{name}, i64 %from.step
   %put.next.{name} = getelementptr i8, ptr %put.{name}, i64 %to.step
   %left.{name} = add nsw i64 %i.{name}, -1
@@ -210,21 +210,52 @@ def _gather() -> str:
     elements of two bytes assembling a single vector is faster. The empty inline assembly prevents LLVM from chaining
     the address additions.
     """
-    steps, loops = "", ""
+    steps = ""
     for i in range(1, NEIGHBOURS + 1):
         steps += f"  %times{i} = mul i64 %from.step, {i}\n"
         steps += f"""  %step{i} = call i64 asm "", "=r,0"(i64 %times{i})\n"""
-    for size in (1, 2, 4, 8):
-        kind, vector, at = f"i{8 * size}", "poison", f"%from.{size}"
-        wide, whole, entries = WIDE[size], "", [f"[ 0, %none{size} ]"]
-        begins, cases = [f"[ %p, %none{size} ]"], ""
-        for gap in wide:
-            name, both = f"{gap}.{size}", f"<{gap * LANES} x i{8 * size}>"
-            picked = ", ".join(f"i32 {gap * i}" for i in range(LANES))
-            cases += f" i64 {gap * size}, label %one{name}"
-            entries.append(f"[ %e.next.{name}, %last{name} ]")
-            begins.append(f"[ %e.behind.{name}, %last{name} ]")
-            whole += f"""one{name}:
+    cases = " ".join(f"i64 {size}, label %which{size}" for size in WIDE)
+    parameters = "i64 %item, i64 %to, i64 %from, i64 %from.step, i64 %n, i64 %known"
+    return f"""define internal i64 @gather({parameters}) nounwind alwaysinline {{
+start:
+  %p = inttoptr i64 %from to ptr
+  %q = inttoptr i64 %to to ptr
+{steps}  switch i64 %item, label %done [ {cases} ]
+{"".join(map(_gather_elements, WIDE))}done:
+  ret i64 0
+}}
+"""
+
+
+def _gather_elements(size: int) -> str:
+    """Write the blocks that gather elements of `size` bytes: a switch by stride, a loop for each, and one for any."""
+    names = [f"{gap}.{size}" for gap in WIDE[size]]
+    cases = "".join(f" i64 {gap * size}, label %one{name}" for gap, name in zip(WIDE[size], names, strict=True))
+    entries = [f"[ 0, %none{size} ]", *(f"[ %e.next.{name}, %last{name} ]" for name in names)]
+    begins = [f"[ %p, %none{size} ]", *(f"[ %e.behind.{name}, %last{name} ]" for name in names)]
+    return f"""which{size}:
+  %some.{size} = icmp sgt i64 {"%n" if size == 2 else "%known"}, {LANES}
+  br i1 %some.{size}, label %some{size}, label %none{size}
+some{size}:
+  switch i64 %from.step, label %none{size} [{cases} ]
+none{size}:
+  br label %gather{size}
+{"".join(_extract_loop(size, gap) for gap in WIDE[size])}gather{size}:
+  %j.{size} = phi i64 {", ".join(entries)}, [ %next.{size}, %gather{size} ]
+  %from.{size} = phi ptr {", ".join(begins)}, [ %p{LANES}.{size}, %gather{size} ]
+{_assemble_vector(size)}  %put.{size} = getelementptr i{8 * size}, ptr %q, i64 %j.{size}
+  store {_vector(f"i{8 * size}")} %v{LANES - 1}.{size}, ptr %put.{size}, align 1
+  %next.{size} = add nuw nsw i64 %j.{size}, {LANES}
+  %more.{size} = icmp slt i64 %next.{size}, %n
+  br i1 %more.{size}, label %gather{size}, label %done
+"""
+
+
+def _extract_loop(size: int, gap: int) -> str:
+    """Write the loop that extracts each `gap`-th element of full vectors."""
+    name, kind, both = f"{gap}.{size}", f"i{8 * size}", f"<{gap * LANES} x i{8 * size}>"
+    picked = ", ".join(f"i32 {gap * i}" for i in range(LANES))
+    return f"""one{name}:
   %e.{name} = phi i64 [ 0, %some{size} ], [ %e.next.{name}, %one{name} ]
   %e.times.{name} = mul nuw nsw i64 %e.{name}, {gap}
   %e.p.{name} = getelementptr {kind}, ptr %p, i64 %e.times.{name}
@@ -242,42 +273,20 @@ def _gather() -> str:
 last{name}:
   br i1 %e.left.{name}, label %gather{size}, label %done
 """
-        loops += f"""which{size}:
-  %some.{size} = icmp sgt i64 {"%n" if size == 2 else "%known"}, {LANES}
-  br i1 %some.{size}, label %some{size}, label %none{size}
-some{size}:
-  switch i64 %from.step, label %none{size} [{cases} ]
-none{size}:
-  br label %gather{size}
-{whole}gather{size}:
-  %j.{size} = phi i64 {", ".join(entries)}, [ %next.{size}, %gather{size} ]
-  {at} = phi ptr {", ".join(begins)}, [ %p{LANES}.{size}, %gather{size} ]
-"""
-        first = at
-        for i in range(LANES):
-            loops += f"""  %x{i}.{size} = load {kind}, ptr {at}, align 1
+
+
+def _assemble_vector(size: int) -> str:
+    """Write the loads of `LANES` elements from `%from.size` on, and their insertion into one vector."""
+    kind, vector, at = f"i{8 * size}", "poison", f"%from.{size}"
+    lines, base = "", at
+    for i in range(LANES):
+        lines += f"""  %x{i}.{size} = load {kind}, ptr {at}, align 1
   %v{i}.{size} = insertelement {_vector(kind)} {vector}, {kind} %x{i}.{size}, i32 {i}
-  %p{i + 1}.{size} = getelementptr i8, ptr {first}, i64 %step{i % NEIGHBOURS + 1}
+  %p{i + 1}.{size} = getelementptr i8, ptr {base}, i64 %step{i % NEIGHBOURS + 1}
 """
-            vector, at = f"%v{i}.{size}", f"%p{i + 1}.{size}"
-            first = at if (i + 1) % NEIGHBOURS == 0 else first
-        loops += f"""  %put.{size} = getelementptr {kind}, ptr %q, i64 %j.{size}
-  store {_vector(kind)} {vector}, ptr %put.{size}, align 1
-  %next.{size} = add nuw nsw i64 %j.{size}, {LANES}
-  %more.{size} = icmp slt i64 %next.{size}, %n
-  br i1 %more.{size}, label %gather{size}, label %done
-"""
-    cases = " ".join(f"i64 {size}, label %which{size}" for size in (1, 2, 4, 8))
-    parameters = "i64 %item, i64 %to, i64 %from, i64 %from.step, i64 %n, i64 %known"
-    return f"""define internal i64 @gather({parameters}) nounwind alwaysinline {{
-start:
-  %p = inttoptr i64 %from to ptr
-  %q = inttoptr i64 %to to ptr
-{steps}  switch i64 %item, label %done [ {cases} ]
-{loops}done:
-  ret i64 0
-}}
-"""
+        vector, at = f"%v{i}.{size}", f"%p{i + 1}.{size}"
+        base = at if (i + 1) % NEIGHBOURS == 0 else base
+    return lines
 
 
 def _spread() -> str:

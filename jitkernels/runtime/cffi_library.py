@@ -5,13 +5,13 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 FLAGS = os.RTLD_NOW | getattr(os, "RTLD_NODELETE", 0)
 """Compiled code holds addresses in a library for the life of the process, so it is never unmapped."""
 
 
-@record
+@frozen_dataclass
 class CffiLibrary:
     """An open library: `functions` has its functions as attributes, with the types that `ffi` declares."""
 

@@ -4,7 +4,7 @@ Matrices with strided rows are copied row by row in one loop, and transposed mat
 fraction of assembling vectors from single elements.
 """
 
-LEAST_ROW, WIDE_ROW = 16, 64
+MIN_ROW, WIDE_ROW = 16, 64
 """Bytes of the vectors that copy rows: the least bytes of a row, and those of wide rows."""
 SQUARE = 8
 """Rows and columns of a transposed tile, and the least of a matrix."""
@@ -16,12 +16,12 @@ def provided() -> dict[str, str]:
 
 
 def _rows() -> str:
-    """``rows(bytes, to, to_step, from, from_step, n)``: copy n runs of at least `LEAST_ROW` bytes.
+    """``rows(bytes, to, to_step, from, from_step, n)``: copy n runs of at least `MIN_ROW` bytes.
 
     The last vector of a run overlaps the one before it.
     """
     loops = ""
-    for width in (LEAST_ROW, WIDE_ROW):
+    for width in (MIN_ROW, WIDE_ROW):
         vector, at = f"<{width} x i8>", f".{width}"
         loops += f"""rows{at}:
   %last{at} = sub nsw i64 %bytes, {width}
@@ -53,7 +53,7 @@ start:
   %p = inttoptr i64 %from to ptr
   %q = inttoptr i64 %to to ptr
   %wide = icmp sge i64 %bytes, {WIDE_ROW}
-  br i1 %wide, label %rows.{WIDE_ROW}, label %rows.{LEAST_ROW}
+  br i1 %wide, label %rows.{WIDE_ROW}, label %rows.{MIN_ROW}
 {loops}done:
   ret i64 0
 }}

@@ -14,7 +14,7 @@ from jitkernels.codegen.ir_source import IRSource
 from jitkernels.core import cpu_target
 from jitkernels.runtime.loading import loader
 
-_X86 = """declare void @llvm.x86.sse.stmxcsr(ptr)
+_X86_FP_FLAGS = """declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
 define internal i32 @flags_now() alwaysinline nounwind {
   %at = alloca i32
@@ -34,7 +34,7 @@ define internal void @flags_become(i32 %flags) noinline nounwind {
   ret void
 }
 """
-_ARM = """declare i64 @llvm.aarch64.get.fpsr()
+_ARM_FP_FLAGS = """declare i64 @llvm.aarch64.get.fpsr()
 declare void @llvm.aarch64.set.fpsr(i64)
 define internal i32 @flags_now() alwaysinline nounwind {
   %all = call i64 @llvm.aarch64.get.fpsr()
@@ -64,9 +64,9 @@ define internal void @flags_become(i32 %flags) alwaysinline nounwind {
 def _known() -> tuple[str, dict[str, int]]:
     target = cpu_target.target()
     if target.is_arm:
-        return _ARM, {"invalid": 1, "divide": 2, "over": 4}
+        return _ARM_FP_FLAGS, {"invalid": 1, "divide": 2, "over": 4}
     if target.is_x86:
-        return _X86, {"invalid": 1, "divide": 4, "over": 8}
+        return _X86_FP_FLAGS, {"invalid": 1, "divide": 4, "over": 8}
     return _NOTHING, {"invalid": 1, "divide": 2, "over": 4}
 
 

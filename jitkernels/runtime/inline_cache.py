@@ -19,14 +19,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Words: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-CALLS_IN_PROGRESS, OUT_NAME, PLAIN = 2, 3, 4
+CALLS_IN_PROGRESS, OUT_NAME, PLAIN_FUNCTION_WORD = 2, 3, 4
 """Words of a table."""
 BAILOUT = 1
 """A link function's return value for a bailout: no object has this address."""
 OUT = sys.intern("out")
 CELL = 16
 """Byte offset of a cell's value."""
-LAST, NAMES = 6, 10
+STAYS_LAST, NAMES = 6, 10
 """Words of a link: whether it stays last, and its names; those between are of `fp_flag_handler`."""
 
 
@@ -74,7 +74,7 @@ def link(
 
 def enter(table: Words, link_: Words) -> None:
     """Insert a link at the front of a table's chain, or at its end for good."""
-    if not link_[LAST]:
+    if not link_[STAYS_LAST]:
         link_[0] = table[1]
         table[1] = link_.ctypes.data
         return

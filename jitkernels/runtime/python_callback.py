@@ -1,9 +1,9 @@
 """Callback from compiled code into Python: call a Python function with arrays that wrap existing memory.
 
-``i64 f(ptr callee, i64 count, ptr arguments, i64 results, ptr records, i64 reports)`` calls a function with positional
-arguments. Six words describe each argument: its kind (`KINDS`), the address of its elements, and, for arrays and
-NumPy scalars, the dtype object, the number of dimensions, and the addresses of extents and of strides in bytes (0 if
-dense). Six words describe each result: its index in a tuple (-1: the whole result), the destination address, the
+``i64 f(ptr callee, i64 count, ptr arguments, i64 results, ptr descriptors, i64 reports)`` calls a function with
+positional arguments. Six words describe each argument: its kind (`KINDS`), the address of its elements, and, for arrays
+and NumPy scalars, the dtype object, the number of dimensions, and the addresses of extents and of strides in bytes (0
+if dense). Six words describe each result: its index in a tuple (-1: the whole result), the destination address, the
 dtype object, dimensions, extents, and bytes.
 
 It returns 0, `REFUSED` if the function raised or returned something unexpected, or `INTERRUPTED` if it raised a
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy._core import umath
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import signal_exceptions
 from jitkernels.runtime import c_api, errstate, fp_status
@@ -28,11 +28,11 @@ from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, WRITEABLE, Offset
 from jitkernels.runtime.c_api import link
 
 ARRAY, SCALAR, FLOAT, INT, BOOL = range(5)
-WORDS = 6
+ARGUMENT_WORDS = 6
 MAX_CALLBACK_ARGUMENTS = 16
 """Arguments of a call."""
 REFUSED, INTERRUPTED = 2, 4
-NAME = "jk_numpy_call"
+CALLBACK_NAME = "jk_numpy_call"
 _last_error = np.zeros(1, np.int64)
 """The sequence number of the last error NumPy reported in any thread: unchanged by a call without errors."""
 _numbers = itertools.count(1)
@@ -117,10 +117,10 @@ next:
   %more = icmp slt i64 %i, %count
   br i1 %more, label %make, label %call
 make:
-  %word = mul i64 %i, {WORDS}
-  %record = getelementptr i64, ptr %inputs, i64 %word
-  %kind = load i64, ptr %record
-  %data.at = getelementptr i64, ptr %record, i64 1
+  %word = mul i64 %i, {ARGUMENT_WORDS}
+  %descriptor = getelementptr i64, ptr %inputs, i64 %word
+  %kind = load i64, ptr %descriptor
+  %data.at = getelementptr i64, ptr %descriptor, i64 1
   %data = load ptr, ptr %data.at
   switch i64 %kind, label %array [ i64 {FLOAT}, label %float i64 {INT}, label %int i64 {BOOL}, label %bool ]
 float:
@@ -137,13 +137,13 @@ bool:
   %bool.object = call ptr @PyBool_FromLong(i64 %bit)
   br label %stored
 array:
-  %dtype.at = getelementptr i64, ptr %record, i64 2
+  %dtype.at = getelementptr i64, ptr %descriptor, i64 2
   %dtype = load ptr, ptr %dtype.at
-  %nd.at = getelementptr i64, ptr %record, i64 3
+  %nd.at = getelementptr i64, ptr %descriptor, i64 3
   %nd = load i32, ptr %nd.at
-  %extents.at = getelementptr i64, ptr %record, i64 4
+  %extents.at = getelementptr i64, ptr %descriptor, i64 4
   %extents = load ptr, ptr %extents.at
-  %steps.at = getelementptr i64, ptr %record, i64 5
+  %steps.at = getelementptr i64, ptr %descriptor, i64 5
   %steps = load ptr, ptr %steps.at
   call void @Py_IncRef(ptr %dtype)
   %made.array = call ptr @PyArray_NewFromDescr(ptr @jk_ndarray, ptr %dtype, i32 %nd,
@@ -172,16 +172,16 @@ take:
   %wanted = icmp slt i64 %j, %results
   br i1 %wanted, label %get, label %all
 get:
-  %word.out = mul i64 %j, {WORDS}
-  %record.out = getelementptr i64, ptr %outputs, i64 %word.out
-  %index = load i64, ptr %record.out
-  %target.at = getelementptr i64, ptr %record.out, i64 1
+  %word.out = mul i64 %j, {ARGUMENT_WORDS}
+  %descriptor.out = getelementptr i64, ptr %outputs, i64 %word.out
+  %index = load i64, ptr %descriptor.out
+  %target.at = getelementptr i64, ptr %descriptor.out, i64 1
   %target = load ptr, ptr %target.at
-  %dtype.out.at = getelementptr i64, ptr %record.out, i64 2
+  %dtype.out.at = getelementptr i64, ptr %descriptor.out, i64 2
   %dtype.out = load ptr, ptr %dtype.out.at
-  %nd.out.at = getelementptr i64, ptr %record.out, i64 3
+  %nd.out.at = getelementptr i64, ptr %descriptor.out, i64 3
   %nd.out = load i32, ptr %nd.out.at
-  %extents.out.at = getelementptr i64, ptr %record.out, i64 4
+  %extents.out.at = getelementptr i64, ptr %descriptor.out, i64 4
   %extents.out = load ptr, ptr %extents.out.at
   %is.whole = icmp slt i64 %index, 0
   br i1 %is.whole, label %itself, label %part
@@ -237,7 +237,7 @@ bring:
 copy:
   %source.at = getelementptr i8, ptr %found, i64 {int(Offset.ARRAY_DATA)}
   %source = load ptr, ptr %source.at
-  %size.at = getelementptr i64, ptr %record.out, i64 5
+  %size.at = getelementptr i64, ptr %descriptor.out, i64 5
   %size = load i64, ptr %size.at
   call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %source, i64 %size, i1 false)
   call void @Py_DecRef(ptr %found)
@@ -367,7 +367,7 @@ def _source() -> IRSource:
         link("jk_true", partial(id, True)),
         link("jk_of_handler", partial(id, signal_exceptions.is_behind)),
     )
-    return IRSource("numpy_call", f"{STRAIGHT}{fp_status.text()}{TEXT}", (*c_api.externals(), *own))
+    return IRSource("numpy_call", f"{LIGHT_PIPELINE}{fp_status.text()}{TEXT}", (*c_api.externals(), *own))
 
 
 @functools.cache
@@ -376,5 +376,9 @@ def entry() -> External:
     from jitkernels.runtime.loading import loader
 
     return External(
-        NAME, "int64", ("ptr", "int64", "ptr", "int64", "ptr", "int64"), lambda: loader.address_of(_source()), _source
+        CALLBACK_NAME,
+        "int64",
+        ("ptr", "int64", "ptr", "int64", "ptr", "int64"),
+        lambda: loader.address_of(_source()),
+        _source,
     )

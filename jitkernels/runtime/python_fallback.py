@@ -7,14 +7,14 @@ context: callable, number of positional arguments, tuple of names or null, most 
 
 import functools
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.runtime import c_api
 from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, DTYPE_MASK, DTYPE_WORD, IN_FORTRAN_ORDER, Offset
 
 FLAGS = ALIGNED | CONTIGUOUS | IN_FORTRAN_ORDER
 """Array flags that must be equal."""
-CALLS, RECORDS = 5, 6
-"""Words of the context: the remaining calls, and the first argument's record."""
+CALLS_WORD, DESCRIPTORS_WORD = 5, 6
+"""Words of the context: the remaining calls, and the first argument's descriptor."""
 TEXT = f"""@jk_ndarray = external global i8
 @jk_str = external global i8
 @jk_int = external global i8
@@ -25,7 +25,7 @@ start:
   %alone = icmp eq ptr %out, null
   br i1 %alone, label %begin, label %no
 begin:
-  %calls.at = getelementptr i64, ptr %context, i64 {CALLS}
+  %calls.at = getelementptr i64, ptr %context, i64 {CALLS_WORD}
   %calls = load i64, ptr %calls.at
   %over = icmp eq i64 %calls, 0
   br i1 %over, label %no, label %on
@@ -45,9 +45,9 @@ look:
   %type.at = getelementptr i8, ptr %object, i64 {int(Offset.TYPE)}
   %type = load ptr, ptr %type.at
   %word = mul i64 %i, 4
-  %first = add i64 %word, {RECORDS}
-  %record = getelementptr i64, ptr %context, i64 %first
-  %wanted = load ptr, ptr %record
+  %first = add i64 %word, {DESCRIPTORS_WORD}
+  %descriptor = getelementptr i64, ptr %context, i64 %first
+  %wanted = load ptr, ptr %descriptor
   %i.next = add i64 %i, 1
   %alike = icmp eq ptr %type, %wanted
   br i1 %alike, label %kind, label %no
@@ -55,7 +55,7 @@ kind:
   %is.array = icmp eq ptr %type, @jk_ndarray
   br i1 %is.array, label %array, label %other
 other:
-  %same.at = getelementptr i64, ptr %record, i64 1
+  %same.at = getelementptr i64, ptr %descriptor, i64 1
   %same = load ptr, ptr %same.at
   %any = icmp eq ptr %same, null
   %is.same = icmp eq ptr %same, %object
@@ -73,7 +73,7 @@ compare:
 array:
   %dtype.at = getelementptr i8, ptr %object, i64 {int(Offset.ARRAY_DTYPE)}
   %dtype = load ptr, ptr %dtype.at
-  %wanted.dtype.at = getelementptr i64, ptr %record, i64 1
+  %wanted.dtype.at = getelementptr i64, ptr %descriptor, i64 1
   %wanted.dtype = load ptr, ptr %wanted.dtype.at
   %dtype.word.at = getelementptr i8, ptr %dtype, i64 {DTYPE_WORD}
   %dtype.word = load i64, ptr %dtype.word.at
@@ -85,14 +85,14 @@ array:
   %dimensions.at = getelementptr i8, ptr %object, i64 {int(Offset.ARRAY_DIMENSIONS)}
   %dimensions.short = load i32, ptr %dimensions.at
   %dimensions = zext i32 %dimensions.short to i64
-  %wanted.dimensions.at = getelementptr i64, ptr %record, i64 2
+  %wanted.dimensions.at = getelementptr i64, ptr %descriptor, i64 2
   %wanted.dimensions = load i64, ptr %wanted.dimensions.at
   %same.dimensions = icmp eq i64 %dimensions, %wanted.dimensions
   %flags.at = getelementptr i8, ptr %object, i64 {int(Offset.ARRAY_FLAGS)}
   %flags.all = load i32, ptr %flags.at
   %flags.masked = and i32 %flags.all, {FLAGS}
   %flags = zext i32 %flags.masked to i64
-  %wanted.flags.at = getelementptr i64, ptr %record, i64 3
+  %wanted.flags.at = getelementptr i64, ptr %descriptor, i64 3
   %wanted.flags = load i64, ptr %wanted.flags.at
   %same.flags = icmp eq i64 %flags, %wanted.flags
   %both = and i1 %same.dtype, %same.dimensions
@@ -138,4 +138,4 @@ no:
 
 @functools.cache
 def source() -> IRSource:
-    return IRSource("plain_call", f"{STRAIGHT}{TEXT}", c_api.externals())
+    return IRSource("plain_call", f"{LIGHT_PIPELINE}{TEXT}", c_api.externals())

@@ -18,13 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import dtypes
 from jitkernels.errors import WorkspaceError
 from jitkernels.runtime import abi_check, c_api, errstate, fp_flag_handler, fp_status, workspace_allocator
 from jitkernels.runtime.abi_layout import Offset
-from jitkernels.runtime.inline_cache import BAILOUT, CALLS_IN_PROGRESS, CELL, LAST, NAMES, OUT_NAME, PLAIN
+from jitkernels.runtime.inline_cache import (
+    BAILOUT,
+    CALLS_IN_PROGRESS,
+    CELL,
+    NAMES,
+    OUT_NAME,
+    PLAIN_FUNCTION_WORD,
+    STAYS_LAST,
+)
 from jitkernels.runtime.loading import loader
 
 VECTORCALL, TABLE, SIZE = 16, 24, 32
@@ -51,7 +59,7 @@ begin:
   br i1 %quiet, label %start, label %raising, !prof !8
 raising:
   ; NumPy computes, which raises: without Python in between, unless it is to say where results go.
-  %raising.at = getelementptr i64, ptr %table, i64 {PLAIN}
+  %raising.at = getelementptr i64, ptr %table, i64 {PLAIN_FUNCTION_WORD}
   %raising.callee = load ptr, ptr %raising.at
   %is.derivative = icmp eq ptr %raising.callee, null
   br i1 %is.derivative, label %slow, label %raising.names
@@ -221,7 +229,7 @@ took:
   %is.head = icmp eq ptr %at, %head.at
   br i1 %is.head, label %return, label %stays
 stays:
-  %flags.at = getelementptr i64, ptr %link, i64 {LAST}
+  %flags.at = getelementptr i64, ptr %link, i64 {STAYS_LAST}
   %flags = load i64, ptr %flags.at
   %may.move = icmp eq i64 %flags, 0
   %there = load ptr, ptr %at
@@ -258,7 +266,7 @@ refused:
   %is.raised = icmp ne ptr %pending, null
   br i1 %is.raised, label %why, label %free
 free:
-  %plain.at = getelementptr i64, ptr %table, i64 {PLAIN}
+  %plain.at = getelementptr i64, ptr %table, i64 {PLAIN_FUNCTION_WORD}
   %plain.callee = load ptr, ptr %plain.at
   %no.plain = icmp eq ptr %plain.callee, null
   %not.plain = or i1 %no.plain, %says.where
@@ -326,7 +334,7 @@ def externals() -> tuple[External, ...]:
 @functools.cache
 def source() -> IRSource:
     """The entry of all calls."""
-    text = f"{STRAIGHT}{TEXT}{fp_flag_handler.TEXT}{fp_status.text()}"
+    text = f"{LIGHT_PIPELINE}{TEXT}{fp_flag_handler.TEXT}{fp_status.text()}"
     return IRSource("vectorcall", text, externals())
 
 

@@ -1,11 +1,11 @@
-"""Libraries of vendors, opened on first use: where they are looked for, and their functions for loop nests to call."""
+"""Libraries of vendors, opened on first use: where they are looked for, and their functions that range kernels call."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from jitkernels.codegen.source_protocol import External
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import NotUsableError
 from jitkernels.runtime.cffi_library import CffiLibrary
 
@@ -25,17 +25,17 @@ def package_files(packages: Iterable[str], is_library: Callable[[str], bool]) ->
         yield from (Path(str(file.locate())).resolve() for file in listed if is_library(file.name))
 
 
-def open_first(places: Iterable[Path | str], open_library: Callable[[str], Opened], absent: str) -> Opened:
+def open_first(candidates: Iterable[Path | str], open_library: Callable[[str], Opened], absent: str) -> Opened:
     """Open the first usable library of some paths and names; `absent` is the reason if none is there."""
     refused: list[str] = []
-    for place in places:
-        if isinstance(place, Path) and not place.is_file():
+    for candidate in candidates:
+        if isinstance(candidate, Path) and not candidate.is_file():
             continue
         try:
-            library, text = open_library(str(place))
+            library, text = open_library(str(candidate))
         except (OSError, AttributeError) as error:
-            if isinstance(place, Path):
-                refused.append(f"{place}: {error}")
+            if isinstance(candidate, Path):
+                refused.append(f"{candidate}: {error}")
             continue
         if library is not None:
             return library, text
@@ -43,7 +43,7 @@ def open_first(places: Iterable[Path | str], open_library: Callable[[str], Opene
     return None, "; ".join(refused) or absent
 
 
-@record
+@frozen_dataclass
 class VendorLibrary:
     """A library called `title`, and in symbols `name`; `find` opens it, `functions` are its declared prototypes.
 
@@ -74,6 +74,6 @@ class VendorLibrary:
         return self.address(self.demanded(), self.prefix + name)
 
     def external(self, name: str) -> Any:
-        """Return a declared function for loop nests to call, named without the prefix of the library's names."""
+        """Return a declared function for range kernels to call, named without the prefix of the library's names."""
         result, arguments = self.functions[self.prefix + name]
         return External(f"jk_{self.name}_{name}", result, arguments, lambda: self.address_of(name))

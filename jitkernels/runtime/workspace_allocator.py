@@ -14,8 +14,9 @@ import functools
 import mmap
 import os
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.codegen.source_protocol import External
+from jitkernels.core.c_symbols import symbol_address
 from jitkernels.runtime import c_api
 from jitkernels.runtime.loading import loader
 
@@ -27,14 +28,16 @@ MAX_POOLED_BYTES = 1 << 27
 """The most bytes of all pieces, above which none is cached."""
 HEADER_BYTES = 64
 """Bytes of a piece's header: the first word is its size."""
-ALLOCATE, RELEASE, EMPTY = "jk_pool_allocate", "jk_pool_release", "jk_empty"
+ALLOCATE, RELEASE, EMPTY_ARRAY = "jk_pool_allocate", "jk_pool_release", "jk_empty"
 HOOKS = ("jk_allocate_hook", "jk_release_hook")
 """Hooks for tests: words that are null, or replacement functions for allocating and freeing."""
 
 _SYSTEM = {"mmap": ("ptr", "ptr, i64, i32, i32, i32, i64"), "munmap": ("i32", "ptr, i64"), "pthread_self": ("i64", "")}
 _PYTHON = {"PyArray_Empty": ("ptr", "i32, ptr, ptr, i32"), "PyErr_Clear": ("void", ""), "Py_IncRef": ("void", "ptr")}
 
-_DECLARED = "".join(f"declare {result} @{name}({given})\n" for name, (result, given) in (_SYSTEM | _PYTHON).items())
+_DECLARED = "".join(
+    f"declare {result} @{name}({arguments})\n" for name, (result, arguments) in (_SYSTEM | _PYTHON).items()
+)
 _MODES = f"i32 {mmap.PROT_READ | mmap.PROT_WRITE}, i32 {mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}, i32 -1, i64 0"
 
 TEXT = f"""@jk_pool_slots = internal global [{SLOTS} x ptr] zeroinitializer, align 64
@@ -192,7 +195,7 @@ free:
 done:
   ret void
 }}
-define ptr @{EMPTY}(i32 %dimensions, ptr %shape, ptr %dtype, i32 %order) nounwind {{
+define ptr @{EMPTY_ARRAY}(i32 %dimensions, ptr %shape, ptr %dtype, i32 %order) nounwind {{
 start:
   %first = call ptr @PyArray_Empty(i32 %dimensions, ptr %shape, ptr %dtype, i32 %order)
   %short = icmp eq ptr %first, null
@@ -211,21 +214,17 @@ done:
 """
 
 
-def _system_function(name: str) -> int:
-    return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value or 0
-
-
 @functools.cache
 def source() -> IRSource:
     """The table of pieces, and the functions that allocate and free them; its entry releases all cached ones."""
-    own = tuple(External(name, "void", (), functools.partial(_system_function, name)) for name in _SYSTEM)
+    own = tuple(External(name, "void", (), functools.partial(symbol_address, name)) for name in _SYSTEM)
     python = tuple(external for external in c_api.externals() if external.symbol in _PYTHON)
-    return IRSource("arenas", f"{STRAIGHT}{TEXT}", (*own, *python))
+    return IRSource("arenas", f"{LIGHT_PIPELINE}{TEXT}", (*own, *python))
 
 
 @functools.cache
 def _addresses() -> dict[str, int]:
-    result = loader.functions_of(source(), (ALLOCATE, RELEASE, EMPTY, "jk_pool_bytes", *HOOKS))
+    result = loader.functions_of(source(), (ALLOCATE, RELEASE, EMPTY_ARRAY, "jk_pool_bytes", *HOOKS))
     loader.keep_for_good(source())
     result["release"] = loader.address_of(source())
     if hasattr(os, "register_at_fork"):
@@ -247,7 +246,7 @@ def externals() -> tuple[External, ...]:
     """The external functions of calls."""
     return tuple(
         External(name, "void", (), lambda name=name: _addresses()[name])  # type: ignore[misc]
-        for name in (ALLOCATE, RELEASE, EMPTY)
+        for name in (ALLOCATE, RELEASE, EMPTY_ARRAY)
     )
 
 

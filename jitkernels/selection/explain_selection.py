@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import implementations, row
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.attrs.schema.registry import implementations, op_schema
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentTypeError
 from jitkernels.selection.records import Measured
 from jitkernels.selection.select import choose, known_record
 
 
-@record
+@frozen_dataclass
 class CandidateLine:
     """One implementation: usable or why not, and its measured seconds if there are any."""
 
@@ -21,7 +21,7 @@ class CandidateLine:
     error: str | None
 
 
-@record
+@frozen_dataclass
 class Explanation:
     """The result of `explain`: a line per implementation, the winner, its variant and the rule that selected it."""
 
@@ -55,7 +55,7 @@ def explain(what: KernelAttr | Callable[..., Any] | str, *arguments: Any, **name
     """Every implementation of an attr: usable or why not, its time if measured, which one wins and by which rule.
 
     `what` is an attr, or an everyday function or its name with the arguments of a call, such as ``explain(jk.softmax,
-    x)``. Times are those of the attr's tuning class. Nothing is measured or built. Raises what the call would raise,
+    x)``. Times are those of the attr's size class. Nothing is measured or built. Raises what the call would raise,
     such as NotUsableError where an implementation is pinned that cannot be used, and ArgumentTypeError for any other
     `what`.
     """
@@ -78,7 +78,7 @@ def _attr_of_call(what: object, arguments: Sequence[Any], named: Mapping[str, An
         raise ArgumentTypeError(
             f"explain: expected an attr, an everyday function such as jk.softmax, or its name, got {what!r}"
         )
-    attr_class = row(name)
+    attr_class = op_schema(name)
     if len(arguments) == len(attr_class.parameters().parameters) + 1:
         arguments = arguments[:-1]
     return attr_class.call(*arguments, **{key: value for key, value in named.items() if key != "out"}).attr

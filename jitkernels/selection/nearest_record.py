@@ -1,4 +1,4 @@
-"""Find the record of an attr's tuning class, or of the nearest class, by the names of record files."""
+"""Find the record of an attr's size class, or of the nearest class, by the names of record files."""
 
 import contextlib
 import functools

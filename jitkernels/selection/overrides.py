@@ -9,18 +9,18 @@ from contextvars import ContextVar
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.registry import (
     Implementation,
-    all_rows,
+    all_schemas,
     find_implementation,
     implementation,
     implementations,
-    row,
+    op_schema,
 )
 from jitkernels.core import hooks, settings
 from jitkernels.core.fork_locks import writing
 from jitkernels.errors import ArgumentTypeError, NotUsableError, UnknownNameError, shown
 
 _pins: ContextVar[tuple[Mapping[str, str], ...]] = ContextVar("pins", default=())
-EVERY = "*"
+EVERY_KERNEL = "*"
 blocks: list[tuple[Mapping[str, str], int]] = []
 """The open ``with jk.use(...)`` blocks of this process, each with the thread that entered it."""
 
@@ -76,7 +76,7 @@ def use(implementation: str | None = None, **kernels: str) -> Pins:
     ArgumentTypeError for a value that is not a name.
     """
     chosen = _once("use", [(kernel.lower(), name) for kernel, name in kernels.items()])
-    return Pins(chosen if implementation is None else {**chosen, EVERY: implementation})
+    return Pins(chosen if implementation is None else {**chosen, EVERY_KERNEL: implementation})
 
 
 def _once(where: str, named: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -84,7 +84,7 @@ def _once(where: str, named: Sequence[tuple[str, str]]) -> dict[str, str]:
     chosen: dict[str, str] = {}
     for kernel, name in named:
         if chosen.setdefault(kernel, name) != name:
-            which = "every kernel" if kernel == EVERY else kernel
+            which = "every kernel" if kernel == EVERY_KERNEL else kernel
             raise UnknownNameError(f"{where}: expected one implementation for {which}, got {chosen[kernel]} and {name}")
     return chosen
 
@@ -92,14 +92,14 @@ def _once(where: str, named: Sequence[tuple[str, str]]) -> dict[str, str]:
 def _validate(where: str, chosen: Mapping[str, str]) -> None:
     for kernel, name in chosen.items():
         if not isinstance(name, str):
-            which = "implementation" if kernel == EVERY else kernel
+            which = "implementation" if kernel == EVERY_KERNEL else kernel
             raise ArgumentTypeError(f"{where}: {which}: expected the name of an implementation, got {shown(name)}")
-        if kernel == EVERY:
-            if not any(name in implementations(row_class) for row_class in all_rows()):
+        if kernel == EVERY_KERNEL:
+            if not any(name in implementations(schema) for schema in all_schemas()):
                 raise UnknownNameError(f"{where}: no kernel has an implementation {name!r}")
         else:
             try:
-                implementation(row(kernel), name)
+                implementation(op_schema(kernel), name)
             except UnknownNameError as error:
                 raise UnknownNameError(f"{where}: {error}") from None
 
@@ -113,7 +113,7 @@ def _from_environment() -> Mapping[str, str]:
     if text not in _parsed:
         entries = [part.strip() for part in text.split(",") if part.strip()]
         split = [part.rpartition("=") for part in entries]
-        named = [(kernel.strip().lower() if equals else EVERY, name.strip()) for kernel, equals, name in split]
+        named = [(kernel.strip().lower() if equals else EVERY_KERNEL, name.strip()) for kernel, equals, name in split]
         chosen = _once("JITKERNELS_USE", named)
         _validate("JITKERNELS_USE", chosen)
         _parsed[text] = chosen
@@ -132,7 +132,7 @@ def pinned(attr: KernelAttr) -> Implementation | None:
             match = implementation(type(attr), name)
             match.demand(attr)
             return match
-        everywhere = find_implementation(type(attr), chosen[EVERY]) if EVERY in chosen else None
+        everywhere = find_implementation(type(attr), chosen[EVERY_KERNEL]) if EVERY_KERNEL in chosen else None
         if everywhere is not None and everywhere.reason_against(attr) is None:
             return everywhere
     return None

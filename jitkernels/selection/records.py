@@ -1,4 +1,4 @@
-"""Tuning records on disk: one JSON file per tuning class, below the hash of their environment.
+"""Tuning records on disk: one JSON file per size class, below the hash of their environment.
 
 A file that is not a valid record of this attr in this environment is a miss with one log line.
 """
@@ -14,15 +14,15 @@ from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.codegen import kernel_archive
 from jitkernels.core import cache_dirs, environment, hashing
 from jitkernels.core.atomic_files import content_of, publish, warn_once
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
-FORMAT = 1
+RECORD_FORMAT = 1
 DAY = 86400
 saved = 0
 """Records written by this process: a directory's modification time misses some, as its clock ticks in milliseconds."""
 
 
-@record
+@frozen_dataclass
 class Measured:
     """One candidate of a record: its time, or why it has none."""
 
@@ -39,7 +39,7 @@ class Measured:
         return f"{self.implementation}[{variant}]" if variant else self.implementation
 
 
-@record
+@frozen_dataclass
 class Record:
     """The measurements of one attr, fastest candidate first.
 
@@ -113,7 +113,7 @@ def save(attr: KernelAttr, record: Record, threads: int) -> None:
 def content_of_record(attr: KernelAttr, record: Record, threads: int) -> dict[str, Any]:
     """The JSON content of a record file."""
     return {
-        "format": FORMAT,
+        "format": RECORD_FORMAT,
         "attr": _key(attr),
         "environment": environment.environment_of_timings(threads),
         "complete": record.complete,
@@ -146,7 +146,7 @@ def read(path: Path, attr: KernelAttr | None, environment: dict[str, str] | None
 def _checked(content: Any, attr: KernelAttr | None, environment: dict[str, str] | None, where: str) -> Record | None:
     """Parse the content of a record file or pack entry; None, with one log line, if it is invalid."""
     try:
-        if content["format"] != FORMAT or (attr is not None and content["attr"] != _key(attr)):
+        if content["format"] != RECORD_FORMAT or (attr is not None and content["attr"] != _key(attr)):
             raise ValueError("it has another attr or format")
         if environment is not None and content["environment"] != environment:
             raise ValueError("it has another environment")

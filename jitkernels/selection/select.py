@@ -15,17 +15,23 @@ from jitkernels.attrs.schema.registry import (
 )
 from jitkernels.core import cpu_target, settings
 from jitkernels.core.atomic_files import warn_once
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentTypeError, NotUsableError, shown
 from jitkernels.runtime.loading import loader
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import nearest_record, overrides, records, shipped_tables
 from jitkernels.selection.nearest_record import nearest
 from jitkernels.selection.records import Measured, Record
-from jitkernels.selection.size_classes import LEAST_FOR_THREADS, class_of, has_elements, least_seconds, measured_member
+from jitkernels.selection.size_classes import (
+    MIN_SECONDS_FOR_THREADS,
+    class_of,
+    has_elements,
+    least_seconds,
+    measured_member,
+)
 
 
-@record
+@frozen_dataclass
 class Choice:
     """The result of the lookup order: an implementation, its variant, the rule, and the record if there is one."""
 
@@ -40,7 +46,7 @@ def choose(attr: KernelAttr) -> Choice:
     """Select the implementation of an attr. The first of these steps that has an answer decides:
 
     1. pinned: by ``jk.use(...)`` in this context, then by ``JITKERNELS_USE``, in its best known variant;
-    2. measured: the stored record of the attr's tuning class on this machine and these versions;
+    2. measured: the stored record of the attr's size class on this machine and these versions;
     3. nearby: the record of the class with the nearest extents, if that is near enough;
     4. shipped: the imported or shipped table for this family of CPUs: of that class or of a nearby one;
     5. static: the first usable of gen, more, refer; with threads, where the work is enough for two of them.
@@ -183,7 +189,7 @@ def tuning_mode() -> str:
 
 
 def known_record(attr: KernelAttr) -> Record | None:
-    """The stored record of an attr's tuning class, for the current number of threads; None for empty arrays."""
+    """The stored record of an attr's size class, for the current number of threads; None for empty arrays."""
     return records.load(class_of(attr), get_num_threads()) if has_elements(attr) else None
 
 
@@ -230,7 +236,7 @@ def _static_order(attr: KernelAttr, implementation: Implementation) -> Sequence[
     own = implementation.variants(attr)
     if get_num_threads() < 2 or settings.read("JITKERNELS_POLICY") == "reproducible":
         return own
-    if not any(variant.get("parallel") for variant in own) or least_seconds(attr) < 2 * LEAST_FOR_THREADS:
+    if not any(variant.get("parallel") for variant in own) or least_seconds(attr) < 2 * MIN_SECONDS_FOR_THREADS:
         return own
     return sorted(own, key=lambda variant: not variant.get("parallel"))
 

@@ -15,18 +15,18 @@ from typing import Any
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.core import cache_dirs, cpu_target, versions
 from jitkernels.core.atomic_files import content_of, warn_once
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import AttrError
 from jitkernels.selection.nearest_record import FARTHEST, distance
 from jitkernels.selection.records import Measured, Record, measured_of
 from jitkernels.selection.size_classes import class_of
 
 FOLDER = Path(__file__).parent / "shipped"
-FORMAT = 1
+TABLE_FORMAT = 1
 Classes = Mapping[tuple[int, ...], Sequence[Measured]]
 
 
-@record
+@frozen_dataclass
 class Entry:
     """The measurements of one class with one number of threads: the best variant of each implementation, best first."""
 
@@ -81,7 +81,7 @@ def _table(kernel: str) -> Mapping[str, Mapping[int, Classes]]:
 
 def _read(path: Path, *, imported: bool = False) -> list[tuple[str, int, tuple[int, ...], list[Measured]]]:
     content = json.loads(content_of(path))
-    if content["format"] != FORMAT:
+    if content["format"] != TABLE_FORMAT:
         raise ValueError("it is of another format")
     # Tables shipped with a version are tested with it.
     if imported and content["jitkernels"] != versions.version("jitkernels"):
@@ -115,7 +115,7 @@ def text_of(entries: Sequence[Entry]) -> str:
         {"fields": fields, "threads": threads, "classes": classes}
         for (fields, threads), classes in sorted(families.items())
     ]
-    head = {"format": FORMAT, "jitkernels": versions.version("jitkernels")}
+    head = {"format": TABLE_FORMAT, "jitkernels": versions.version("jitkernels")}
     return json.dumps({**head, "families": listed}, separators=(",", ":")) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Tuning classes: buckets of shapes, and the member of each that is measured."""
+"""Size classes: buckets of shapes, and the member of each that is measured."""
 
 import dataclasses
 import functools
@@ -8,20 +8,20 @@ from collections.abc import Callable
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.errors import AttrError
 
-MOST_MEASURED = 1 << 28
+MAX_MEASURED = 1 << 28
 """Bytes of arrays beyond which only explicit tuning measures: generating and checking them takes longer than timing."""
 
 OUTER_BYTES = 1 << 22
 """Bytes beyond which arrays are in the outer caches, where speed depends on their addresses and on other processes."""
 
-LEAST_FOR_THREADS = 2e-5
+MIN_SECONDS_FOR_THREADS = 2e-5
 """Seconds of a serial call that ends before a thread has woken up: below it, no parallel variant is used or timed."""
 
 
 @functools.lru_cache(maxsize=256)
 def class_of(attr: KernelAttr) -> KernelAttr:
-    """The tuning class of an attr, cached, as one call needs it several times."""
-    return attr.tuning_class()
+    """The size class of an attr, cached, as one call needs it several times."""
+    return attr.size_class()
 
 
 def nbytes(attr: KernelAttr) -> int:
@@ -41,7 +41,7 @@ def has_elements(attr: KernelAttr) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def measured_member(attr: KernelAttr) -> KernelAttr:
-    """The member of an attr's tuning class that is measured on behalf of all.
+    """The member of an attr's size class that is measured on behalf of all.
 
     A power of two is a special size: aligned, without remainders, and with rows that compete for the same cache sets;
     most multiples of it are. So every extent is measured at three quarters of it, the middle of the class, and larger
@@ -52,7 +52,7 @@ def measured_member(attr: KernelAttr) -> KernelAttr:
 
 
 def smallest_member(attr: KernelAttr) -> KernelAttr:
-    """The member of an attr's tuning class whose calls cost least, a bound for calls of unknown size."""
+    """The member of an attr's size class whose calls cost least, a bound for calls of unknown size."""
     return _member(attr, lambda extent: extent // 2 + 1)
 
 

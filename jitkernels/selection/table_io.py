@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.base import KernelAttr, schemas
 from jitkernels.attrs.schema.registry import implementations
 from jitkernels.core import cache_dirs, cpu_target, environment, versions
 from jitkernels.core.atomic_files import content_of, publish
 from jitkernels.errors import ArgumentError, AttrError, UnknownNameError, shown
 from jitkernels.selection import records, shipped_tables
 from jitkernels.selection.records import Measured, Record, measured_of
-from jitkernels.selection.shipped_tables import FORMAT, Entry
+from jitkernels.selection.shipped_tables import TABLE_FORMAT, Entry
 from jitkernels.selection.size_classes import class_of, measured_member
 
 
@@ -51,7 +51,7 @@ def best_variant_per_implementation(record: Record) -> tuple[Measured, ...]:
 
 
 def _attr_of(path: Path) -> KernelAttr | None:
-    """The attr of a record file; None if it is invalid or its row unknown."""
+    """The attr of a record file; None if it is invalid or its schema unknown."""
     try:
         return _attr(json.loads(content_of(path))["attr"])
     except (OSError, ValueError, KeyError, TypeError, AttrError, RecursionError):
@@ -59,8 +59,8 @@ def _attr_of(path: Path) -> KernelAttr | None:
 
 
 def _attr(content: dict[str, Any]) -> KernelAttr | None:
-    """The attr of its JSON; None if the row is unknown."""
-    known = {kind.name: row for kind, row in rows.items()}
+    """The attr of its JSON; None if the schema is unknown."""
+    known = {kind.name: schema for kind, schema in schemas.items()}
     name = content["kernel"]
     return known[name].from_json(content) if name in known else None
 
@@ -71,7 +71,7 @@ def export(path: Path, kernels: Sequence[type[KernelAttr]]) -> int:
     if not entries:
         raise ArgumentError("tune: --export: expected measurements of this machine, found none: run jitkernels tune")
     content = {
-        "format": FORMAT,
+        "format": TABLE_FORMAT,
         "cpu": cpu_target.cpu_name(),
         "packages": {name: versions.version(name) for name in environment.PACKAGES_OF_CODE},
         "entries": [
@@ -114,8 +114,8 @@ def _checked(path: Path) -> tuple[list[Entry], list[str], list[str]]:
         made_by = content["packages"]["jitkernels"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ArgumentError(f"tune: --import: {path}: expected a table of measurements: {error}") from None
-    if table_format != FORMAT:
-        raise ArgumentError(f"tune: --import: {path}: expected format {FORMAT}, got {table_format!r}")
+    if table_format != TABLE_FORMAT:
+        raise ArgumentError(f"tune: --import: {path}: expected format {TABLE_FORMAT}, got {table_format!r}")
     if cpu != cpu_target.cpu_name():
         raise ArgumentError(
             f"tune: --import: {path}: expected a table of this family of CPUs, {cpu_target.cpu_name()}, got {cpu!r}"
@@ -146,7 +146,7 @@ def _entry(content: dict[str, Any]) -> Entry:
     if attr is None:
         raise ValueError(f"there is no kernel {content['attr']['kernel']}")
     if class_of(attr) != attr:
-        raise ValueError(f"{attr.name}({attr.text()}) is not a tuning class")
+        raise ValueError(f"{attr.name}({attr.text()}) is not a size class")
     threads = content["threads"]
     if type(threads) is not int or threads < 1:
         raise ValueError(f"{threads!r} is not a number of threads")

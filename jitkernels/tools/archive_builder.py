@@ -1,4 +1,4 @@
-"""Build kernel archives: the kernels of registry rows in every size class, or all code that a function uses.
+"""Build kernel archives: the kernels of registry schemas in every size class, or all code that a function uses.
 
 An archive holds what a process loads. So kernels are built the way calls request them, together with their
 launchers and the dispatcher, and also the fallback kernels for machines that lack an optional library.
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from jitkernels.attrs.schema.base import Case, KernelAttr
-from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.registry import op_schema
 from jitkernels.attrs.schema.schema_queries import is_everyday
 from jitkernels.codegen import kernel_archive
 from jitkernels.codegen.source_protocol import Source
@@ -32,7 +32,7 @@ from jitkernels.selection.size_classes import class_of, has_elements, nbytes
 
 OCTAVES = (0, 1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24)
 FEW_OCTAVES = (0, 1, 3, 5, 8, 11, 14)
-"""Exponents of two of the extents to build: for rows of up to two extents, and of more. Extents between share code."""
+"""Exponents of two of the extents to build: for schemas of up to two extents, or more. Extents between share code."""
 MOST_ELEMENTS = 1 << 25
 SELF_CONTAINED = ("gen", "intrinsic")
 """Implementations that need nothing but the archive."""
@@ -71,9 +71,9 @@ class Packing:
         ):
             loader.built(source)
 
-    def add_row(self, name: str, tell: Callable[[str], None] = lambda _: None) -> None:
-        """Add the kernels of a row: for each size class, dtype and option, and for the attrs of its sweep."""
-        attr_class = row(name)
+    def add_schema(self, name: str, tell: Callable[[str], None] = lambda _: None) -> None:
+        """Add the kernels of a schema: for each size class, dtype and option, and for the attrs of its sweep."""
+        attr_class = op_schema(name)
         if is_everyday(attr_class):
             everyday(attr_class.kernel_type.name.lower())
         for attr in _classes(attr_class):

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 MORE = Path(__file__).parent.parent / "more"
-NAME = "prototypes"
+PROTOTYPES_STEM = "prototypes"
 
 
 def headers() -> list[Path]:
     """Return the path of the header of each library."""
-    return sorted(MORE.glob(f"*/{NAME}.h"))
+    return sorted(MORE.glob(f"*/{PROTOTYPES_STEM}.h"))
 
 
 def declarations(header: Path) -> str:
@@ -50,7 +50,7 @@ def module_text(header: Path) -> str:
         '    """The ``ffi`` with all declarations, which loads no library."""',
         "    import _cffi_backend",
         "",
-        *(f"    {line}" for line in _out_of_line(text, f"jitkernels.more.{library}.{NAME}")),
+        *(f"    {line}" for line in _out_of_line(text, f"jitkernels.more.{library}.{PROTOTYPES_STEM}")),
     ]
     return "\n".join(lines) + "\n"
 

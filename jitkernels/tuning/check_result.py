@@ -8,7 +8,7 @@ from jitkernels.attrs.schema import error_bounds
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.signature import AnyArray
 
-MOST_COMPARED = 1 << 17
+MAX_COMPARED = 1 << 17
 """Elements of an output beyond which evenly spaced samples are compared: comparing takes longer than computing."""
 
 
@@ -29,7 +29,7 @@ def first_difference(
             if not np.array_equal(array, original):
                 return f"it wrote to {parameter.name}, which is an input"
             continue
-        step = max(1, array.size // MOST_COMPARED) | 1  # odd, so that it meets every column
+        step = max(1, array.size // MAX_COMPARED) | 1  # odd, so that it meets every column
         values = parameter.numbers(array), parameter.numbers(reference), next(term_sums)
         actual, other, sums = (flattened.reshape(-1)[::-step] for flattened in values)
         # Both sides may be off by the tolerance, in opposite directions.

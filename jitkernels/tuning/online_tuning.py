@@ -2,7 +2,7 @@
 
 A miss uses the best known choice at once and never waits for a measurement. Each compiled context of a kernel then
 counts its calls down, which costs nothing, and when its `Account` is due it is settled: the calls are credited with
-their cost, to the budget of the attr's tuning class, and as many candidates are built and measured as that pays for.
+their cost, to the budget of the attr's size class, and as many candidates are built and measured as that pays for.
 So tuning never takes longer than the calls have taken.
 """
 
@@ -18,7 +18,7 @@ from jitkernels.dispatch.kernel import Kernel
 from jitkernels.runtime.loading.compiled_code import LOAD
 from jitkernels.selection.select import Choice, has_unmeasured_implementations, reselect, tuning_mode
 from jitkernels.selection.size_classes import (
-    MOST_MEASURED,
+    MAX_MEASURED,
     class_of,
     has_elements,
     least_seconds,
@@ -28,11 +28,11 @@ from jitkernels.selection.size_classes import (
 )
 from jitkernels.tuning.tuning_budget import SAFETY, TuningBudget, tuning_budget_of
 
-LEAST_CALL = 3e-8
+MIN_CALL = 3e-8
 """Seconds of a call that does nothing."""
-LEAST_SETTLEMENT_SECONDS = 5e-3
+MIN_SETTLEMENT_SECONDS = 5e-3
 """Seconds of calls between two settlements, at least."""
-MOST_CALLS = 1 << 40
+MAX_CALLS_TO_SETTLEMENT = 1 << 40
 
 
 def open_account(attr: KernelAttr, choice: Choice) -> "Account | None":
@@ -44,7 +44,7 @@ def open_account(attr: KernelAttr, choice: Choice) -> "Account | None":
         return None
     if choice.record and choice.record.complete and not has_unmeasured_implementations(attr, choice.record):
         return None
-    if not has_elements(attr) or nbytes(class_of(attr)) > MOST_MEASURED:
+    if not has_elements(attr) or nbytes(class_of(attr)) > MAX_MEASURED:
         return None
     return Account(attr, choice)
 
@@ -60,7 +60,7 @@ class Account:
         self._seconds = 0.0
         # The first settlement measures the cost of a call. Until then a lower bound is assumed.
         share = share_of_smallest(attr) if choice.for_class else 1.0
-        guess = LEAST_CALL + share * least_seconds(attr)
+        guess = MIN_CALL + share * least_seconds(attr)
         self.calls = _calls_for(SAFETY * (LOAD + 8e-9 * nbytes(attr)), guess)
 
     def settle(self) -> bool:
@@ -120,7 +120,7 @@ def watch(kernel: Kernel, choice: Choice) -> None:
 
 
 def _calls_for(cost: float, seconds: float) -> int:
-    return min(MOST_CALLS, math.ceil(max(cost, LEAST_SETTLEMENT_SECONDS) / seconds))
+    return min(MAX_CALLS_TO_SETTLEMENT, math.ceil(max(cost, MIN_SETTLEMENT_SECONDS) / seconds))
 
 
 def _seconds_per_call(attr: KernelAttr, choice: Choice) -> float:
@@ -134,7 +134,7 @@ def _seconds_per_call(attr: KernelAttr, choice: Choice) -> float:
     if seconds < 1e-4:
         watch.turn(3e-4)
         seconds = min(seconds, watch.seconds)
-    return max(seconds, LEAST_CALL)
+    return max(seconds, MIN_CALL)
 
 
 def _sample_array(array: Array) -> AnyArray:

@@ -1,4 +1,4 @@
-"""Tune execution plans that are not implementations of a row, and store their measurements in the same records."""
+"""Tune execution plans that are not implementations of a schema, and store their measurements in the same records."""
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
@@ -13,7 +13,7 @@ from jitkernels.tuning.tuner import Candidate, contest
 
 MIN_PLAN_GAIN = 0.02
 """The default plan stays unless another one is faster by more than this fraction."""
-LEAST_SECONDS = 0.01
+MIN_SECONDS = 0.01
 Plan = dict[str, Any]
 
 
@@ -36,7 +36,7 @@ class Plans:
             Candidate("jit", plan, lambda plan=plan: self._build(plan))  # type: ignore[misc]  # lambdas have no types
             for plan in plans
         ]
-        time = max(seconds / 2, LEAST_SECONDS)
+        time = max(seconds / 2, MIN_SECONDS)
         with exclusive_measurement(self.attr):
             record = contest(self.attr, candidates, self._reference, budget=time, build_budget=time)
         correct = sorted(
@@ -68,6 +68,6 @@ def tune_for(attr: KernelAttr, seconds: float) -> Explanation | None:
     """Tune a kernel for about `seconds`; None where it has nothing to do."""
     if not has_elements(attr):
         return None
-    time = max(seconds / 2, LEAST_SECONDS)
+    time = max(seconds / 2, MIN_SECONDS)
     tune_class(attr, budget=time, build_budget=time)
     return explain(attr)

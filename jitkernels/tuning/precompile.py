@@ -21,7 +21,7 @@ from jitkernels.selection.size_classes import measured_member
 from jitkernels.tuning.tune import candidates, still_open
 
 Job = tuple[KernelAttr, str]
-"""An attr, and the label of a candidate of its tuning class whose object is not built yet."""
+"""An attr, and the label of a candidate of its size class whose object is not built yet."""
 WORTH_A_PROCESS = 8
 """Objects per worker that repay starting a process."""
 

@@ -18,18 +18,22 @@ LONGEST_CALL = 2e-2
 ROW_SECONDS = 2e-3
 """Seconds of a burst of calls, about."""
 LONGEST_ROW = 16
-MOST_WAKING = 2e-4
+MAX_WAKING = 2e-4
 """Seconds that waking threads takes at most.
 
 Threads that save more and lose all the same had no cores of their own for a while, as on a virtual machine, and are
 measured again.
 """
-AGAIN, APART = 4, 0.25
+EXTRA_MEASUREMENTS, SECONDS_BETWEEN = 4, 0.25
 """Further measurements, and the seconds between them."""
 
 
 def thread_wakeup_price(
-    timings: Mapping[str, Timing], calls: Mapping[str, Callable[[], Any]], *, margin: float = 1.0, again: int = AGAIN
+    timings: Mapping[str, Timing],
+    calls: Mapping[str, Callable[[], Any]],
+    *,
+    margin: float = 1.0,
+    again: int = EXTRA_MEASUREMENTS,
 ) -> float:
     """How many times more the fastest parallel call costs a user than when its threads are awake.
 
@@ -43,9 +47,9 @@ def thread_wakeup_price(
         return 1.0
     ratio = _worst_ratio(calls[threaded], calls[serial])
     saved = timings[serial].seconds - timings[threaded].seconds * margin
-    for _ in range(again if saved > MOST_WAKING else 0):
+    for _ in range(again if saved > MAX_WAKING else 0):
         if ratio * margin > 1:
-            sleep(APART)
+            sleep(SECONDS_BETWEEN)
             ratio = min(ratio, _worst_ratio(calls[threaded], calls[serial]))
     return max(1.0, ratio / awake)
 

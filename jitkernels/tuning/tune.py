@@ -1,4 +1,4 @@
-"""Tune on request: measure every candidate of a tuning class against the others, and store the record."""
+"""Tune on request: measure every candidate of a size class against the others, and store the record."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -17,15 +17,15 @@ from jitkernels.selection import records
 from jitkernels.selection.explain_selection import Explanation, explain
 from jitkernels.selection.records import Record
 from jitkernels.selection.select import checked, has_unmeasured_implementations, tuning_mode
-from jitkernels.selection.size_classes import LEAST_FOR_THREADS, class_of, has_elements, measured_member
-from jitkernels.tuning.thread_wakeup_cost import AGAIN
+from jitkernels.selection.size_classes import MIN_SECONDS_FOR_THREADS, class_of, has_elements, measured_member
+from jitkernels.tuning.thread_wakeup_cost import EXTRA_MEASUREMENTS
 from jitkernels.tuning.tuner import CONTEST_SECONDS, Candidate, candidates_that_may_win, contest
 
 log = logging.getLogger("jitkernels")
 
 
 def tune(attr: KernelAttr) -> Explanation:
-    """Measure every implementation and variant for an attr's tuning class now, whatever has been measured before.
+    """Measure every implementation and variant for an attr's size class now, whatever has been measured before.
 
     The result is stored, and kernels are selected again. Returns the new `explain`. Attrs with empty arrays are not
     measured. Raises NotUsableError where measurements would not be used.
@@ -51,7 +51,7 @@ def tune_class(
     build_budget: float = float("inf"),
     earlier: Record | None = None,
 ) -> Record:
-    """Measure all candidates of an attr's tuning class and store the record; for other arguments see `contest`.
+    """Measure all candidates of an attr's size class and store the record; for other arguments see `contest`.
 
     With an `earlier` record, of as many threads or of one, only the candidates that may still win are measured.
     NumPy's own libraries are limited to as many threads as kernels have, or the reference would win by more threads.
@@ -67,7 +67,7 @@ def tune_class(
             budget=budget,
             build_budget=build_budget,
             earlier=earlier,
-            again=AGAIN,
+            again=EXTRA_MEASUREMENTS,
         ).before(earlier)
         keep(attr, record, perf_counter() - started)
     KernelFuncs.cache().clear()
@@ -86,14 +86,14 @@ def exclusive_measurement(attr: KernelAttr) -> Iterator[None]:
 
 def reuse_serial_record(attr: KernelAttr, alone: Record) -> bool:
     """Whether one thread's record applies to more, as calls end before others wake up; then store it for these."""
-    late = (alone.pick.seconds or 0.0) < LEAST_FOR_THREADS and not has_unmeasured_implementations(attr, alone)
+    late = (alone.pick.seconds or 0.0) < MIN_SECONDS_FOR_THREADS and not has_unmeasured_implementations(attr, alone)
     if late:
         keep(attr, alone, 0.0)
     return late
 
 
 def keep(attr: KernelAttr, record: Record, took: float) -> None:
-    """Store the record of an attr's tuning class, and log it."""
+    """Store the record of an attr's size class, and log it."""
     of_class = class_of(attr)
     records.save(of_class, record, get_num_threads())
     log.info(
@@ -117,7 +117,7 @@ def candidates(attr: KernelAttr) -> list[Candidate]:
 
 
 def still_open(attr: KernelAttr, earlier: Record | None) -> list[Candidate]:
-    """The candidates of an attr's tuning class that may win after an earlier record, if there is one."""
+    """The candidates of an attr's size class that may win after an earlier record, if there is one."""
     known = candidates(measured_member(attr))
     return known if earlier is None else candidates_that_may_win(known, earlier)
 

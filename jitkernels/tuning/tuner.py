@@ -16,7 +16,7 @@ from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.core import signal_exceptions
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.selection.records import Measured, Record
-from jitkernels.selection.size_classes import LEAST_FOR_THREADS, OUTER_BYTES, nbytes
+from jitkernels.selection.size_classes import MIN_SECONDS_FOR_THREADS, OUTER_BYTES, nbytes
 from jitkernels.tuning.check_result import first_difference
 from jitkernels.tuning.thread_wakeup_cost import thread_wakeup_price
 from jitkernels.tuning.timer import Stopwatch, fastest
@@ -77,7 +77,7 @@ def candidates_that_may_win(candidates: Sequence[Candidate], earlier: Record) ->
     best = min((seen[c.label] for c in candidates if c.label in seen), default=float("inf"))
 
     def may_win(candidate: Candidate) -> bool:
-        if candidate.label in failed or (candidate.variant.get("parallel") and best < LEAST_FOR_THREADS):
+        if candidate.label in failed or (candidate.variant.get("parallel") and best < MIN_SECONDS_FOR_THREADS):
             return False
         took = seen.get(candidate.label) or seen.get(candidate.label_alone)
         return took is None or took <= HOPELESS_RATIO * best
@@ -202,7 +202,7 @@ class Trial:
     def _is_over_too_soon(self) -> bool:
         """Whether threads cannot win, since some serial candidate takes no longer than waking them."""
         serial = fastest(self.watches, False)
-        return serial is not None and self.watches[serial].seconds < LEAST_FOR_THREADS
+        return serial is not None and self.watches[serial].seconds < MIN_SECONDS_FOR_THREADS
 
     def results(self, candidates: Sequence[Candidate]) -> tuple[Measured, ...]:
         """All admitted candidates, ranked, then those that failed."""

@@ -43,7 +43,7 @@ def _tools() -> Any:
 
 
 class TuningBudget:
-    """The budget of one tuning class for one number of threads. `fork_locks.measure_lock` guards changes."""
+    """The budget of one size class for one number of threads. `fork_locks.measure_lock` guards changes."""
 
     def __init__(self, attr: KernelAttr) -> None:
         self.earned = 0.0
@@ -144,6 +144,6 @@ _budgets: dict[tuple[KernelAttr, int], TuningBudget] = {}
 
 
 def tuning_budget_of(attr: KernelAttr) -> TuningBudget:
-    """The one budget of an attr's tuning class in this process."""
+    """The one budget of an attr's size class in this process."""
     key = class_of(attr), get_num_threads()
     return _budgets.get(key) or _budgets.setdefault(key, TuningBudget(attr))

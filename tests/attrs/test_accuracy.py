@@ -99,7 +99,7 @@ def test_sums_of_many_rows(shape: tuple[int, int], dtype: str, data: str) -> Non
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(40, 17), (2000, 1), (2000, 17), (300, 5000)])
 @pytest.mark.parametrize("data", DATA)
-def test_sums_of_many_looked_up_rows(shape: tuple[int, int], dtype: str, data: str) -> None:
+def test_sums_of_many_gathered_rows(shape: tuple[int, int], dtype: str, data: str) -> None:
     h, w = shape
     random = np.random.default_rng(6)
     table = DATA[data]((100, w), random).astype(dtype)
@@ -201,8 +201,8 @@ def test_nan_of_either_sign_anywhere_in_a_row(n: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("function", ["relu", "identity", "sigmoid", "tanh"])
-def test_activations_keep_nan(function: str, dtype: str) -> None:
-    """From each gate alone, so that none can hide behind another; the output gate has no part in ct."""
+def test_activations_propagate_nan(function: str, dtype: str) -> None:
+    """Put NaN into each gate alone, so that none can hide behind another; ct does not depend on the output gate."""
     d = 37
     attr: dict[str, Any] = {"d": d, "dtype": dtype} | dict.fromkeys(("act_gate", "act_cand", "act_cell"), function)
     for label, lstm in each(jk.LSTMCtHtAttr, **attr):

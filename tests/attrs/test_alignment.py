@@ -45,7 +45,7 @@ def results(kernel: Kernel, arrays: list[AnyArray], elements: int) -> list[bytes
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
 def test_bits_do_not_depend_on_alignment(row: Row, name: str) -> None:
-    """Of our own code: what libraries do is theirs."""
+    """Results of the package's own kernels have the same bits at any alignment."""
     if name in ("mkl", "openblas", "onednn"):
         return
     found = implementation(row, name)
@@ -59,7 +59,7 @@ def test_bits_do_not_depend_on_alignment(row: Row, name: str) -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("row", [jk.LSTMAttr, jk.GRUAttr])
 def test_unpacked_weights(row: Row, dtype: str) -> None:
-    """Where they are not packed, each row of them is read in whole lines of the cache."""
+    """Where weights are not packed, each row of them is read in whole cache lines."""
     for hidden in (1, 7, 16, 45, 64):
         attr = row(steps=3, batch=1, input=5, hidden=hidden, dtype=dtype)
         found = implementation(row, "gen")

@@ -9,7 +9,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import all_rows, implementation
+from jitkernels.attrs.schema.registry import all_schemas, implementation
 from jitkernels.attrs.schema.schema_queries import inputs_of
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.core import bfloat16
@@ -21,16 +21,16 @@ ml_dtypes = pytest.importorskip("ml_dtypes")
 NUMBER = np.dtype(ml_dtypes.bfloat16)
 ROWS = [
     pytest.param(row, id=row.kernel_type.name.lower())
-    for row in all_rows()
-    if "dtype" in row.known_fields() and bfloat16.NAME in row.known_fields()["dtype"].dtypes
+    for row in all_schemas()
+    if "dtype" in row.known_fields() and bfloat16.BFLOAT16_NAME in row.known_fields()["dtype"].dtypes
 ]
 
 
 def example(row: type[KernelAttr]) -> tuple[KernelAttr, dict[str, Any]]:
     """An attr, and an everyday call that comes to it."""
     floats = {a.name for a in inputs_of(row) if a.dtype is None}
-    attrs = [case.attr for case in testing.ci_cases(row) if case.attr.fields()["dtype"] == bfloat16.NAME]
-    for attr in [testing.middle(row, bfloat16.NAME), *reversed(attrs)]:
+    attrs = [case.attr for case in testing.ci_cases(row) if case.attr.fields()["dtype"] == bfloat16.BFLOAT16_NAME]
+    for attr in [testing.middle(row, bfloat16.BFLOAT16_NAME), *reversed(attrs)]:
         named = testing.named(attr)
         given = {key: v.view(NUMBER) if key in floats else v for key, v in named.items()}
         try:
@@ -38,7 +38,7 @@ def example(row: type[KernelAttr]) -> tuple[KernelAttr, dict[str, Any]]:
                 return attr, given
         except JitKernelsError:
             pass
-    raise AssertionError(f"no ci case of {row.__name__} can be asked for by an everyday call")
+    raise AssertionError(f"no ci case of {row.__name__} can be requested by an everyday call")
 
 
 def function_of(row: type[KernelAttr]) -> Any:
@@ -51,7 +51,7 @@ def assert_right(row: type[KernelAttr], got: AnyArray, given: dict[str, Any]) ->
     inputs = iter(call.inputs)
     arrays = [next(inputs) if p.role == "in" else np.zeros(p.shape, p.numpy) for p in call.attr.signature().arrays]
     truth = testing.expected.Truth.by(oracles.expected, call.attr, arrays)
-    assert call.attr.fields()["dtype"] == bfloat16.NAME
+    assert call.attr.fields()["dtype"] == bfloat16.BFLOAT16_NAME
     assert (type(got), got.dtype) == (np.ndarray, NUMBER)
     back = np.moveaxis(got, given["axis"], -1) if call.finish else got
     truth.assert_close([np.ascontiguousarray(back).reshape(output.shape)], call.attr.text())
@@ -103,12 +103,13 @@ def test_promotion_with_wider_floats(row: type[KernelAttr]) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_kernels_take_bits_and_numbers(row: type[KernelAttr]) -> None:
+def test_kernels_accept_uint16_bits_and_bfloat16_arrays(row: type[KernelAttr]) -> None:
     """A kernel's arrays are uint16, or of another package's dtype with these bits."""
-    attr = testing.middle(row, bfloat16.NAME)
+    attr = testing.middle(row, bfloat16.BFLOAT16_NAME)
     arrays = attr.signature().sample()
     numbers = [
-        a.view(NUMBER) if p.dtype == bfloat16.NAME else a for p, a in zip(attr.signature().arrays, arrays, strict=True)
+        a.view(NUMBER) if p.dtype == bfloat16.BFLOAT16_NAME else a
+        for p, a in zip(attr.signature().arrays, arrays, strict=True)
     ]
     for name in ("gen", "refer"):
         kernel = Kernel(attr, implementation(row, name), implementation(row, name).variants(attr)[0])
@@ -121,8 +122,8 @@ def test_kernels_take_bits_and_numbers(row: type[KernelAttr]) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_uint16_is_integers_in_everyday_calls(row: type[KernelAttr]) -> None:
-    """Nobody but an attr says that they are bits; and bfloat16 is no place for wider results."""
+def test_everyday_calls_treat_uint16_as_integers(row: type[KernelAttr]) -> None:
+    """Only an attr declares uint16 to be bits of bfloat16; bfloat16 outputs reject wider results."""
     _, given = example(row)
     floats = [a.name for a in inputs_of(row) if a.dtype is None]
     whole = given | {name: np.ones(given[name].shape, np.uint16) for name in floats}
@@ -149,8 +150,8 @@ LAYOUTS: dict[str, Callable[[AnyArray], Any]] = {
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_other_rows_take_it_as_float32(name: str) -> None:
-    """As they take float16; every number of it, in any layout, alone and beside float32."""
+def test_rows_without_bfloat16_compute_in_float32(name: str) -> None:
+    """Convert as for float16: every number, in any layout, alone and beside float32."""
     every = np.arange(1 << 16, dtype=np.uint16).view(NUMBER)
     x = LAYOUTS[name](every[np.isfinite(every.astype(np.float32))][:65024])
     single = x.astype(np.float32)
@@ -164,7 +165,7 @@ def test_other_rows_take_it_as_float32(name: str) -> None:
             np.testing.assert_array_equal(got, right)
 
 
-def test_longest_products_are_added_up_as_well_as_short_ones() -> None:
-    """One sign, a million of them: float32 alone would drift."""
+def test_long_dot_products_do_not_drift() -> None:
+    """A million products of one sign: an accumulator of float32 alone would drift."""
     x = np.full(1 << 20, 1.0078125).astype(NUMBER)
     assert abs(float(jk.dot(x, x)) / float(np.square(x.astype(np.float64)).sum()) - 1) < 2.0**-8

@@ -8,7 +8,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.attrs.schema.schema_queries import inputs_of
 from jitkernels.errors import JitKernelsError
 from jitkernels.tools import testing
@@ -17,7 +17,7 @@ ml_dtypes = pytest.importorskip("ml_dtypes")
 NUMBER = np.dtype(ml_dtypes.bfloat16)
 ROWS = [
     pytest.param(row, id=row.kernel_type.name.lower())
-    for row in all_rows()
+    for row in all_schemas()
     if sum(a.dtype is None for a in inputs_of(row)) > 1
 ]
 JOINED = {"int16": "float32", "float16": "float32", "int32": "float64"}
@@ -54,7 +54,7 @@ def example(row: type[KernelAttr]) -> dict[str, Any]:
         with contextlib.suppress(JitKernelsError):
             if row.call(**given).attr.fields().get("dtype", "float32") == "float32":
                 return given
-    raise AssertionError(f"no ci case of {row.__name__} can be asked for by an everyday call")
+    raise AssertionError(f"no ci case of {row.__name__} can be requested by an everyday call")
 
 
 def as_tuple(results: object) -> tuple[np.ndarray, ...]:

@@ -17,10 +17,10 @@ from test_option_limits import MOST, as_tuple, calls_of, result_of
 
 import jitkernels as jk
 from jitkernels.attrs.schema.base import Case, KernelAttr, Tolerance, cases, real, whole
-from jitkernels.attrs.schema.fields import MOST_WHOLE, Field
-from jitkernels.attrs.schema.registry import all_rows, implements
+from jitkernels.attrs.schema.fields import MAX_WHOLE, Field
+from jitkernels.attrs.schema.registry import all_schemas, implements
 from jitkernels.attrs.schema.signature import AnyArray, Argument
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.dispatch.operators import Everyday
 from jitkernels.dispatch.option_types import ordered
 from jitkernels.errors import AttrError, JitKernelsError, RegistrationError
@@ -58,7 +58,7 @@ def of_numbers(attr: ToyLimitsAttr, x: AnyArray, y: AnyArray) -> None:
     y[...] = x * number(attr.above) + number(attr.below) + number(attr.around) + number(attr.endless) + attr.k
 
 
-def nest_of_numbers(attr: ToyLimitsAttr) -> LoopNest:
+def nest_of_numbers(attr: ToyLimitsAttr) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
 
     def body(
@@ -67,7 +67,7 @@ def nest_of_numbers(attr: ToyLimitsAttr) -> LoopNest:
         for i in range(begin, end):
             y[i] = x[i] * number(above[0]) + number(below[0]) + number(around[0]) + number(endless[0]) + number(k)
 
-    return LoopNest(f"toy_limits_{attr.dtype}", attr.signature().c_arguments, body, extent=2)
+    return RangeKernel(f"toy_limits_{attr.dtype}", attr.signature().c_arguments, body, extent=2)
 
 
 implements(ToyLimitsAttr, name="refer")(of_numbers)
@@ -79,7 +79,7 @@ def around_limits(field: Field) -> Iterator[float | int]:
     """Each finite limit of a number, and its neighbours on both sides."""
     for limit in (field.least, field.most):
         if field.kind == "whole":
-            yield from (int(limit) + step for step in (-1, 0, 1) if abs(int(limit) + step) <= MOST_WHOLE)
+            yield from (int(limit) + step for step in (-1, 0, 1) if abs(int(limit) + step) <= MAX_WHOLE)
         elif math.isfinite(limit):
             yield limit
             for kind in (np.float64, np.float32):
@@ -130,12 +130,12 @@ def in_reference(function: Callable[..., Any], **given: Any) -> Any:
         return function(**given)
 
 
-ROWS = [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows() if limited(row)]
+ROWS = [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_schemas() if limited(row)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("row", ROWS)
-def test_everyday_calls_refuse_what_is_beyond_a_limit(row: Row, dtype: str) -> None:
+def test_everyday_calls_reject_values_beyond_a_limit(row: Row, dtype: str) -> None:
     function = getattr(jk, row.kernel_type.name.lower())
     check_limits(row, function, partial(in_reference, function), dtype)
 
@@ -166,8 +166,8 @@ def test_limits_of_any_sign(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("row", [param for param in ROWS if getattr(param.values[0], "floats", ())])
-def test_compiled_functions_refuse_what_is_beyond_a_limit(row: Row) -> None:
-    """A number that is an argument of a compiled function is looked at in each call."""
+def test_compiled_functions_reject_values_beyond_a_limit(row: Row) -> None:
+    """A number that is an argument of a compiled function is checked in each call."""
     function = getattr(jk, row.kernel_type.name.lower())
     plain = next(iter(calls_of(row)))
     arrays = {name: value for name, value in plain.items() if isinstance(value, np.ndarray)}
@@ -191,7 +191,7 @@ def test_compiled_functions_refuse_what_is_beyond_a_limit(row: Row) -> None:
                 np.testing.assert_allclose(got, right, rtol=1e-4, atol=1e-6, err_msg=f"{option}={value}")
 
 
-def test_bits_of_floats_are_ordered_as_they_are() -> None:
+def test_ordered_bits_compare_like_floats() -> None:
     numbers = [-math.inf, -1e300, -2.0, -1.0, -5e-324, 0.0, 5e-324, 1.0, 2.0, 1e300, math.inf]
     found = [ordered(number) for number in numbers]
     assert found == sorted(set(found))
@@ -209,6 +209,6 @@ def test_bits_of_floats_are_ordered_as_they_are() -> None:
         (lambda: whole(least=2, most=5, samples=(3, 6)), "from 2 to 5, got 6"),
     ],
 )
-def test_limits_that_cannot_hold_are_refused(declares: Callable[[], Any], message: str) -> None:
+def test_invalid_limits_are_rejected(declares: Callable[[], Any], message: str) -> None:
     with pytest.raises(RegistrationError, match=message):
         declares()

@@ -25,15 +25,15 @@ IN_VAIN = {"power": lambda x, y: (x, y) == (0, 0) or (x < 0 and y == -1e9)}
 
 
 @pytest.fixture
-def heard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What alarms are called for; nothing is warned of."""
+def reported(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Record the kinds of every report of floating-point flags, and issue no warning."""
     found: list[Any] = []
 
-    def hear(alarm: fp_warnings.WarningReporter, kinds: tuple[str, ...], *_: Any) -> int:
+    def record(reporter: fp_warnings.WarningReporter, kinds: tuple[str, ...], *_: Any) -> int:
         found.append(kinds)
         return 0
 
-    monkeypatch.setattr(fp_warnings.WarningReporter, "report", hear)
+    monkeypatch.setattr(fp_warnings.WarningReporter, "report", record)
     return found
 
 
@@ -47,7 +47,7 @@ def fails(function: Callable[..., Any], *args: Any) -> bool:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", UFUNCS)
-def test_functions_set_flags_where_numpy_warns(name: str, dtype: str, heard: list[Any]) -> None:
+def test_functions_set_flags_where_numpy_warns(name: str, dtype: str, reported: list[Any]) -> None:
     ufunc, failures = UFUNCS[name], Failures()
     compiled: Any = jk.jit((lambda x: ufunc(x)) if ufunc.nin == 1 else lambda x, y: ufunc(x, y))
     biggest = float(np.finfo(dtype).max)
@@ -55,13 +55,13 @@ def test_functions_set_flags_where_numpy_warns(name: str, dtype: str, heard: lis
         arrays = [np.full(9, number, dtype) for number in numbers]
         expected = fails(ufunc, *arrays)
         if not expected and (not np.isfinite(numbers).all() or biggest in numbers):
-            continue  # some alarms are in vain there
+            continue  # flags may be spurious there
         if name in IN_VAIN and IN_VAIN[name](*numbers):
             continue
-        heard.clear()
+        reported.clear()
         compiled(*arrays)
         with failures.gathered(f"{name}{numbers}"):
-            assert bool(heard) == expected
+            assert bool(reported) == expected
     failures.tell()
 
 
@@ -80,7 +80,7 @@ CLEAN: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", CLEAN)
-def test_clean_data_set_no_flags(name: str, dtype: str, heard: list[Any]) -> None:
+def test_clean_data_set_no_flags(name: str, dtype: str, reported: list[Any]) -> None:
     random = np.random.default_rng(3)
     compiled: Any = jk.jit(CLEAN[name])
     for size in (*range(1, 34), 1000):
@@ -91,7 +91,7 @@ def test_clean_data_set_no_flags(name: str, dtype: str, heard: list[Any]) -> Non
         for _ in range(2):
             compiled(x, y)
             compiled(x, y, out=np.empty_like(CLEAN[name](x, y)))
-        assert heard == [], size
+        assert reported == [], size
 
 
 FAILING: dict[str, tuple[Callable[[Any], Any], float]] = {
@@ -123,7 +123,7 @@ def given(function: Callable[..., Any], x: Any) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", FAILING)
-def test_warnings_are_numpys(name: str, dtype: str) -> None:
+def test_warnings_match_numpy(name: str, dtype: str) -> None:
     function, bad = FAILING[name]
     compiled, failures = jk.jit(function), Failures()
     for size in (*range(1, 34), 1000):
@@ -137,9 +137,9 @@ def test_warnings_are_numpys(name: str, dtype: str) -> None:
     failures.tell()
 
 
-def test_columns_that_end_in_the_middle_of_a_vector_set_no_flags(heard: list[Any]) -> None:
+def test_partial_vectors_of_columns_set_no_flags(reported: list[Any]) -> None:
     compiled = jk.jit(lambda x: (x - x.mean(axis=0)) / x.std(axis=0))
     for columns in (5, 33, 70):
         for dtype in ("f4", "f8"):
             compiled(np.random.default_rng(0).normal(size=(9, columns)).astype(dtype))
-    assert not heard
+    assert not reported

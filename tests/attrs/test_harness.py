@@ -32,7 +32,7 @@ CAUGHT_AS = {
 }
 
 
-def test_right_kernel_passes(toy: Any) -> None:
+def test_correct_kernel_passes(toy: Any) -> None:
     implements(toy.ToyAttr, name="right")(toy.right)
     for attr in testing.attrs_around(toy.ToyAttr)[::7]:
         for name in ("right", "refer"):
@@ -55,8 +55,8 @@ def test_every_planted_mistake_is_tried(toy: Any) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no mprotect: the pattern alone tells")
 @pytest.mark.parametrize("planted", ["one_too_many", "one_too_early", "reads_beyond"])
 @pytest.mark.parametrize("side", ["start", "end"])
-def test_touching_memory_outside(planted: str, side: str) -> None:
-    """On the guarded side the process dies of it; on the other one a write is found afterwards."""
+def test_out_of_bounds_accesses_are_caught(planted: str, side: str) -> None:
+    """On the guarded side the process dies of it; on the other side a write is detected afterwards."""
     code = f"""
 import toy, jitkernels
 from jitkernels.tools import testing
@@ -101,8 +101,8 @@ def test_writing_before_refusing_is_caught(toy: Any) -> None:
         testing.check_bad_indices(attr, late)
 
 
-def test_a_check_that_looks_at_nothing_fails(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where something should have been asked, refused, shared or tried at all."""
+def test_checks_without_test_data_fail(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each check fails where it has no element to compare, nothing to reject and no memory to share."""
     attr = toy.ToyAttr(n=3)
     right = functools.partial(toy.refer, attr)
     assert testing.check_special_values(attr, right)
@@ -140,8 +140,8 @@ def test_failures_are_reported_together() -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_kinds_of_data_are_what_they_say(row: Any) -> None:
-    """Each fits the arguments, the same for the same seed; and every position has its peak."""
+def test_kinds_of_data_are_valid_and_reproducible(row: Any) -> None:
+    """Each kind fits the arguments and is the same for the same seed; every position is the peak in turn."""
     for attr in testing.middles(row):
         kinds = testing.kinds(attr)
         signature = attr.signature()
@@ -170,8 +170,8 @@ def test_tuner_never_picks_a_wrong_kernel(toy: Any, planted: str, caplog: pytest
     assert "planted of TOY_TAKE" in caplog.text
 
 
-def test_tuner_survives_what_candidates_raise(toy: Any, fresh: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A candidate that cannot even be made is out; the others are measured and one of them is used."""
+def test_tuner_survives_errors_of_candidates(toy: Any, fresh: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A candidate that cannot be built is disqualified; the others are measured and one of them is used."""
 
     def broken(attr: Any) -> Any:
         raise RuntimeError("no such thing")

@@ -23,17 +23,17 @@ from jitkernels.attrs.schema import error_bounds
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.registry import Variant, implementations
 from jitkernels.attrs.schema.signature import AnyArray, Argument
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import symbol_of
 from jitkernels.core import bfloat16
 from jitkernels.errors import AttrError
 from jitkernels.runtime.loading import loader
 from jitkernels.tools import testing
 
-MOST_INT32 = 1 << 31
+MAX_INT32 = 1 << 31
 OFFSET, STRIDE = "offset", "stride"
-"""Fields by which rows say what results hang on beside what is in a part: its place, and the remainder of that."""
-MOST_STEPS = 1 << 18
+"""Fields by which rows declare what results depend on beside the values of a part: its position and remainder."""
+MAX_STEPS = 1 << 18
 """Of a part that is computed."""
 FEW = {
     "seq_pool.c": {"v", "count", "whole"},
@@ -61,7 +61,7 @@ def enlarged(attr: KernelAttr, name: str) -> KernelAttr | None:
         return None
     rest = size_of(longest, attr) // own
     try:
-        return type(attr)(**attr.fields() | {name: MOST_INT32 // rest + 1003})
+        return type(attr)(**attr.fields() | {name: MAX_INT32 // rest + 1003})
     except AttrError:
         return None
 
@@ -72,18 +72,18 @@ def size_of(argument: Argument, attr: KernelAttr) -> int:
 
 
 def nests(attr: KernelAttr) -> list[tuple[str, Any, Variant]]:
-    """The usable implementations of loop nests: some variants, none of threads, whose ranges are the same."""
+    """The usable implementations that are range kernels: some variants, none of threads, whose ranges are the same."""
     found = []
     for name, one in implementations(type(attr)).items():
         if one.is_reference or one.reason_against(attr) is not None:
             continue
         serial = [variant for variant in one.variants(attr) if not variant.get("parallel")]
         for variant in {str(variant): variant for variant in (*serial[:2], *serial[-1:])}.values():
-            found += [(f"{name}{variant}", one, variant)] * isinstance(one.source(attr, variant), LoopNest)
+            found += [(f"{name}{variant}", one, variant)] * isinstance(one.source(attr, variant), RangeKernel)
     return found
 
 
-def extents_of(attr: KernelAttr, nest: LoopNest) -> list[str]:
+def extents_of(attr: KernelAttr, nest: RangeKernel) -> list[str]:
     """The names of the extents that the range of a nest goes over."""
     signature = attr.signature()
     integers = [name for name, _ in signature.integers]
@@ -108,7 +108,7 @@ def check_end(attr: KernelAttr, label: str, one: Any, variant: Variant) -> bool:
     step = math.lcm(nest.block, each, each * counted.get(STRIDE, 1)) // each
     extent = getattr(big, name)
     begin = (extent - 5) // step * step
-    if (extent - begin) * each > MOST_STEPS:
+    if (extent - begin) * each > MAX_STEPS:
         return True  # it is one part, or few: too much to compute
     placed = {OFFSET: counted[OFFSET] + begin} if OFFSET in counted else {}
     small = type(attr)(**attr.fields() | {name: extent - begin} | placed)
@@ -146,13 +146,13 @@ def check_end(attr: KernelAttr, label: str, one: Any, variant: Variant) -> bool:
 @pytest.mark.parametrize("row", cases.every_row())
 def test_indices_beyond_int32(row: Row) -> None:
     first, *others = testing.middles(row)
-    for attr in (first, *(other for other in others if other.fields()["dtype"] == bfloat16.NAME)):
+    for attr in (first, *(other for other in others if other.fields()["dtype"] == bfloat16.BFLOAT16_NAME)):
         checked = [check_end(attr, label, one, variant) for label, one, variant in nests(attr)]
         assert any(checked), "no implementation was looked at"
 
 
-def test_c_has_no_narrow_indices() -> None:
-    """C code reaches its arrays by integers of 64 bits: none of fewer stands in brackets or beside a pointer."""
+def test_c_code_indexes_with_64_bits() -> None:
+    """No C code subscripts, or offsets a pointer, with an integer of fewer than 64 bits."""
     declared = re.compile(r"\b(?:unsigned|int|int32_t|uint32_t|long)\b +([a-z_]+) *[=,;)]")
     for path in sorted(Path(next(iter(more.__path__))).rglob("*.[ch]")):
         text = re.sub(r"//[^\n]*|/\*.*?\*/|typedef[^\n]*", "", path.read_text(), flags=re.DOTALL)
@@ -162,9 +162,9 @@ def test_c_has_no_narrow_indices() -> None:
 
 
 def test_rows_of_a_sparse_file(tmp_path: Path) -> None:
-    """Everyday calls on a file with holes, whose last rows lie beyond int32: what is there comes out, in place too."""
+    """Everyday calls read rows beyond int32 of a sparse file, and write to them in place."""
     width = 64
-    height = MOST_INT32 // width + 40
+    height = MAX_INT32 // width + 40
     table = np.memmap(tmp_path / "table", np.float32, "w+", shape=(height, width))
     last = np.arange(height - 20, height)
     steps = np.random.default_rng(0).random((20, width), np.float32)

@@ -25,7 +25,7 @@ from jitkernels.tools.testing.guard_pages import Guarded
 Row = Any
 LENGTHS = (10**7, 9_999_991)
 PERIOD = 10_007
-MOST_BYTES, MOST_WORK = 400 << 20, 4e9
+MAX_BYTES, MOST_WORK = 400 << 20, 4e9
 """What is not too long to be checked."""
 
 
@@ -37,7 +37,7 @@ def long_ones(row: Row) -> list[tuple[KernelAttr, str]]:
     for most in (3, 2, 1):
         base = sizes.changed(middle, {name: min(int(getattr(middle, name)), most) for name in names}) or middle
         for place, name in enumerate(names):
-            attr = sizes.changed(base, {name: LENGTHS[place % 2]}, MOST_BYTES)
+            attr = sizes.changed(base, {name: LENGTHS[place % 2]}, MAX_BYTES)
             if attr is not None and attr.operations() <= MOST_WORK:
                 found.setdefault(name, attr)
     return [(attr, name) for name, attr in found.items()]
@@ -81,14 +81,16 @@ class Periodic:
             return
         wanted = iter(zip(self.truth.expected, self.truth.distances, strict=True))
         shapes = [array.shape for array in self.of(self.truth.arrays, None)]
-        told: list[Any] = []
+        references: list[Any] = []
         for parameter, before, shape in zip(self.truth.signature.arrays, self.truth.arrays, shapes, strict=True):
             if parameter.output:
-                told.append([np.broadcast_to(one, parameter.shape).reshape(shape) for one in next(wanted)])
+                references.append([np.broadcast_to(one, parameter.shape).reshape(shape) for one in next(wanted)])
             else:
-                told.append([before.reshape(shape)])
+                references.append([before.reshape(shape)])
         for start in range(0, self.extent, self.period):
-            for parameter, got, right in zip(self.truth.signature.arrays, self.of(after, start), told, strict=True):
+            for parameter, got, right in zip(
+                self.truth.signature.arrays, self.of(after, start), references, strict=True
+            ):
                 cut = [one[tuple(slice(0, extent) for extent in got.shape)] for one in right]
                 if parameter.output:
                     off = error_bounds.beyond(parameter.numbers(got), *cut)
@@ -100,7 +102,7 @@ class Periodic:
 @pytest.mark.full
 @pytest.mark.parametrize("row", cases.every_row())
 def test_long_extents(row: Row) -> None:
-    """What is picked, and the loops of our own."""
+    """Check the selected implementation, and the package's own loops."""
     for attr, name in long_ones(row):
         chosen = {"pick": jk.get_default_best(attr)}
         if "gen" in implementations(row) and "gen" in (all_of := jk.get_all_candidates(attr)):
@@ -110,7 +112,7 @@ def test_long_extents(row: Row) -> None:
             periodic.check(function, f"{label}, {attr.text()}")
 
 
-def test_most_rows_may_be_long() -> None:
+def test_most_rows_allow_long_extents() -> None:
     """Else the test above would pass for want of attrs."""
     rows = [param.values[0] for param in cases.every_row()]
     assert sum(bool(long_ones(row)) for row in rows[::8]) >= 0.75 * len(rows[::8])

@@ -17,7 +17,7 @@ import jitkernels as jk
 from jitkernels.attrs.schema import argument_binding, schema_queries
 from jitkernels.attrs.schema.kernel_impl import Implementation
 from jitkernels.attrs.schema.registry import implementations
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import External, inlined
 from jitkernels.dispatch import operators
 from jitkernels.dispatch.kernel_cache import LOOK, KernelFuncs
@@ -45,7 +45,7 @@ def of_many_sizes(row: Row) -> Sequence[jk.KernelAttr]:
 
 @pytest.mark.parametrize("row", every_row())
 def test_nests_are_identified_by_text(row: Row) -> None:
-    """Of all implementations at many sizes: those taken for the same code have the same text, and only those."""
+    """At many sizes of all implementations, loop nests share code exactly where their texts are equal."""
     texts: dict[int, set[str]] = {}
     known: dict[str, set[int]] = {}
     for attr in of_many_sizes(row):
@@ -54,7 +54,7 @@ def test_nests_are_identified_by_text(row: Row) -> None:
                 continue
             for variant in found.variants(attr)[:2]:
                 source = found.source(attr, variant)
-                if type(source) is not LoopNest or source.exact:
+                if type(source) is not RangeKernel or source.exact:
                     continue
                 same = code_of(source)
                 texts.setdefault(id(same), set()).add(source.text)
@@ -73,12 +73,12 @@ def scaled(value: Any) -> Any:
     return value * FACTOR
 
 
-def nest(constant: Any, called: Callable[..., Any] = scaled, **fields: Any) -> LoopNest:
+def nest(constant: Any, called: Callable[..., Any] = scaled, **fields: Any) -> RangeKernel:
     def body(x: Any, n: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             x[i] = called(x[i]) + constant
 
-    return dataclasses.replace(LoopNest("scaling", ("double*", "int64"), body, extent=1), **fields)
+    return dataclasses.replace(RangeKernel("scaling", ("double*", "int64"), body, extent=1), **fields)
 
 
 @inlined("reassoc")
@@ -86,7 +86,7 @@ def with_other_flags(value: Any) -> Any:
     return value * FACTOR
 
 
-DIFFERENT: tuple[LoopNest, ...] = (
+DIFFERENT: tuple[RangeKernel, ...] = (
     nest(1),
     nest(1.0),
     nest(True),
@@ -127,8 +127,8 @@ def test_nan_options_share_one_kernel() -> None:
     assert code_of(nest(np.float32("nan"))) is code_of(nest(np.float32("nan")))
 
 
-def test_a_constant_that_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the module of a function that the body calls."""
+def test_changed_global_constants_change_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a global of a function that the body calls."""
     before = code_of(nest(1.0))
     monkeypatch.setitem(globals(), "FACTOR", np.float64(3))
     assert code_of(nest(1.0)) is not before
@@ -165,12 +165,12 @@ def counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[Any]
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_few_texts_and_no_launchers_for_many_classes(name: str, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text is made and an object loaded once for all classes whose code it is, also after everything is forgotten."""
+def test_size_classes_share_texts_and_launchers(name: str, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All classes with the same code share one text and one object, also after the caches are cleared."""
     jk.vexp(BIG[:8])  # so that the launcher is there, which is an object of its own
     KernelFuncs.cache().clear()
-    made = counted(monkeypatch, LoopNest.__dict__["text"], "func")
-    asked = counted(monkeypatch, loader, "address_of")
+    made = counted(monkeypatch, RangeKernel.__dict__["text"], "func")
+    requested = counted(monkeypatch, loader, "address_of")
     monkeypatch.setattr(compiled_code, "_known", {})
 
     def every_class() -> int:
@@ -182,16 +182,16 @@ def test_few_texts_and_no_launchers_for_many_classes(name: str, fresh: Path, mon
     classes = every_class()
     assert classes >= 16
     distinct = {kernel.symbol for kernel in KernelFuncs.cache()._classes.values()}
-    assert len(made) <= len(asked) == len(distinct) < classes
+    assert len(made) <= len(requested) == len(distinct) < classes
     assert all(kernel._callable is None for kernel in KernelFuncs.cache()._classes.values())
     KernelFuncs.cache().clear()
     assert every_class() == classes
-    assert len(made) <= len(asked) == len(distinct)
+    assert len(made) <= len(requested) == len(distinct)
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_new_sizes_take_no_memory(name: str, fresh: Path) -> None:
-    """Of classes that are known; 2,000 sizes would be 14 MB if each had a kernel of its own."""
+def test_new_sizes_of_known_classes_allocate_nothing(name: str, fresh: Path) -> None:
+    """2,000 sizes would take 14 MB if each had a kernel of its own."""
     function = getattr(jk, name)
 
     def call(sizes: range) -> None:
@@ -211,8 +211,8 @@ def test_new_sizes_take_no_memory(name: str, fresh: Path) -> None:
     assert len(KernelFuncs.cache()._classes) <= 16
 
 
-def test_a_kernel_of_one_size_is_looked_for_when_calls_have_paid(fresh: Path) -> None:
-    """Nobody looks at once; what is not built yet has to be paid for first, and what serves any size never is."""
+def test_exact_size_kernels_are_looked_up_after_enough_calls(fresh: Path) -> None:
+    """A look-up and a build are each charged to calls first; kernels of any size are never looked up."""
     cache = KernelFuncs.cache()
     attr = jk.MatMulAttr(m=17, n=19, k=15)
     assert not has_dynamic_shape(attr, choose(attr))
@@ -237,8 +237,8 @@ sys.addaudithook(lambda event, given: OPENED.append(str(given[0])) if LOOKING an
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_new_class_whose_code_is_known_makes_nothing(name: str, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No source, no text, no object; nobody looks at the arguments but the dispatcher, and no file is opened."""
+def test_a_new_class_with_known_code_builds_nothing(name: str, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No source, no text, no object and no opened file; only the dispatcher reads the arguments."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     function = getattr(jk, name)
     for shape in ((1, 5), (3, 5), (1, 3000), (3, 3000)):
@@ -249,8 +249,8 @@ def test_a_new_class_whose_code_is_known_makes_nothing(name: str, fresh: Path, m
     operators._holders[name].forget()
     made: list[Any] = []
     for owner, what in (
-        (LoopNest.__dict__["text"], "func"), (loader, "address_of"), (Implementation, "source"),
-        (LoopNest.__dict__["identity"], "func"), (argument_binding, "bound"),
+        (RangeKernel.__dict__["text"], "func"), (loader, "address_of"), (Implementation, "source"),
+        (RangeKernel.__dict__["identity"], "func"), (argument_binding, "bound"),
     ):  # fmt: skip
         monkeypatch.setattr(owner, what, lambda *given, what=what: made.append((what, given)))
     OPENED.clear()
@@ -317,19 +317,19 @@ def test_serial_sources_for_any_size_ignore_sizes(row: Row) -> None:
 
 @pytest.mark.parametrize("row", every_row())
 def test_class_keys_contain_the_largest_extents(row: Row) -> None:
-    """All that `tuning_class` keeps but floats, which are none of a key; other keys are not taken for one."""
+    """A key holds all that `size_class` keeps but floats; keys of other kinds are not mistaken for it."""
     if not schema_queries.is_everyday(row) or (dispatch := operators._dispatch_table(row)) is None:
         pytest.skip("Python serves its everyday calls")
     for attr in of_many_sizes(row):
         key = dispatch.key(attr.fields())
         dispatch.words[OperatorTable.MISSED] = key
-        told, fields = dispatch.take_missed()
+        missed, fields = dispatch.take_missed()
         floats = {name for name, field in row.known_fields().items() if field.kind == "float"}
-        wanted = attr.tuning_class().fields()
-        assert told == key
+        wanted = attr.size_class().fields()
+        assert missed == key
         assert fields == {name: value for name, value in wanted.items() if name not in floats}
         assert dispatch.key(row(**fields).fields()) == key
-        assert dispatch.take_missed() == (0, {}), "it is told once"
+        assert dispatch.take_missed() == (0, {}), "a miss is reported once"
         exact = [dispatch.key(attr.fields(), exact=True)] if dispatch.may_be_exact else []
         for other in (*exact, CONVERTING | key):
             dispatch.words[OperatorTable.MISSED] = other
@@ -337,8 +337,8 @@ def test_class_keys_contain_the_largest_extents(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", every_row())
-def test_a_call_that_needs_no_kernel_asks_for_none(row: Row, fresh: Path) -> None:
-    """Where a result has no elements, nothing is missed: the next call that Python serves would build it."""
+def test_calls_without_elements_record_no_miss(row: Row, fresh: Path) -> None:
+    """The next call that Python serves would build the missed kernel."""
     if not schema_queries.is_everyday(row) or operators._dispatch_table(row) is None:
         pytest.skip("Python serves its everyday calls")
     function = getattr(jk, row.kernel_type.name.lower())

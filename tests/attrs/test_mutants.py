@@ -19,8 +19,8 @@ from jitkernels.tools import testing
 
 SIZES = (0, 1, 2, 7, 17)
 MOST_OPERATIONS = 50_000
-LONG, MOST_LONG, MANY = (1_537, 20_021), 20_000_000, 24
-MOST_STEPS = 1_537
+LONG, MAX_LONG, MANY = (1_537, 20_021), 20_000_000, 24
+MAX_STEPS = 1_537
 """Of what goes step by step, and loses no more in many of them."""
 LONG_KINDS = ("constant", "columns", "positive")
 """Each long attr sees one of them, or one and positive numbers where there are no more than so many of those."""
@@ -56,8 +56,8 @@ class Subjects:
     def check_all(self) -> None:
         """What the suite asks of an implementation, at few sizes, which take turns, until all mistakes are found."""
         attrs = [a for a in testing.attrs_around(self.row, SIZES) if a.operations() <= MOST_OPERATIONS]
-        long = [attr for attr in testing.long_attrs(self.row, LONG) if attr.operations() <= MOST_LONG]
-        long = [attr for attr in long if attr.fields().get("seq_len", 0) <= MOST_STEPS]
+        long = [attr for attr in testing.long_attrs(self.row, LONG) if attr.operations() <= MAX_LONG]
+        long = [attr for attr in long if attr.fields().get("seq_len", 0) <= MAX_STEPS]
         with np.errstate(all="ignore"):
             for number, attr in enumerate(sorted(attrs, key=lambda attr: attr.operations())):
                 self.check(attr, number, alone=(len(attrs) - 1 - number) % ALONE == 0)
@@ -105,15 +105,15 @@ def _bound(attr: Any, function: Callable[..., None]) -> Callable[..., None]:
 
 
 def test_all_kernels_have_mistakes() -> None:
-    ours = {row.kernel_type.name.lower() for row in registry.all_rows() if row.__module__.startswith("jitkernels.")}
+    ours = {row.kernel_type.name.lower() for row in registry.all_schemas() if row.__module__.startswith("jitkernels.")}
     assert not ours - {*FAMILIES}
 
 
 @pytest.mark.parametrize("kernel", FAMILIES)
-def test_the_right_one_passes_and_every_mutant_is_caught(kernel: str) -> None:
+def test_the_original_passes_and_every_mutant_is_caught(kernel: str) -> None:
     family = FAMILIES[kernel]
     planted = {name: mutant(kernel, *pieces) for name, pieces in family.MISTAKES[kernel].items()}
-    subjects = Subjects(registry.row(kernel), {RIGHT: getattr(family, kernel), **planted})
+    subjects = Subjects(registry.op_schema(kernel), {RIGHT: getattr(family, kernel), **planted})
     subjects.check_all()
     assert RIGHT in subjects.right, subjects.wrong[RIGHT]
     assert [*subjects.right] == [RIGHT]

@@ -1,11 +1,14 @@
 """Functions compiled by numba as implementations of rows, and called from compiled functions."""
 
 from collections.abc import Iterator
+from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
+from argument_kinds import SETTLING, entries_after, same
 from test_numba_calls import njit, njit_parallel
 
 import jitkernels as jk
@@ -97,7 +100,7 @@ def test_a_callback_of_pointers() -> None:
         jk.vsquare(np.ones(3))
 
 
-def test_an_error_in_the_function_is_an_error_of_the_call() -> None:
+def test_errors_of_the_function_are_raised_by_the_call() -> None:
     @jk.implements(jk.VSquareAttr, name="raising", compiler="numba")
     def raising(x: Any, y: Any) -> None:
         if x[0] > 1:
@@ -195,11 +198,62 @@ def test_jit_of_a_function_of_numba() -> None:
     assert compiled.__name__ == "steps"
 
 
-def test_a_function_that_numba_compiled_anew_is_traced_anew() -> None:
-    """What a name refers to is looked at in each call."""
+OFFSETS = np.arange(3.0)
+module = ModuleType("module_of_dispatchers")
+module.shifted = shifted  # type: ignore[attr-defined]
+traced = jk.jit(steps)
+
+
+@njit
+def with_default(x: Any, by: float = 2.0) -> Any:
+    return np.exp(x * by)
+
+
+@njit
+def with_globals(x: Any) -> Any:
+    return x + OFFSETS.sum()
+
+
+def enclosed(inner: Any) -> Any:
+    return lambda x: inner(x) - 1
+
+
+CALLERS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    **{name: (function, ()) for name, function in PROGRAMS.items()},
+    "in a closure": (enclosed(shifted), ()),
+    "as an argument": (lambda x, function: function(x) * 2, (shifted,)),
+    "in a list of arguments": (lambda x, functions: functions[0](x) * functions[1](x), ([shifted, with_globals],)),
+    "as a default": (lambda x, function=shifted: function(x) * 2, ()),
+    "as an attribute of a module": (lambda x: module.shifted(x) * 2, ()),
+    "with a default": (lambda x: with_default(x) + 1, ()),
+    "that reads a global": (lambda x: with_globals(x) + 1, ()),
+    "behind a compiled function": (lambda x: traced(x, 2.0) + 1, ()),
+    "as a partial": (partial(lambda function, x: function(x) + 1, shifted), ()),
+    "itself": (shifted, ()),
+    "itself with arguments": (steps, (3.0,)),
+    "itself with a default": (with_default, ()),
+    "itself that reads a global": (with_globals, ()),
+    "itself in parallel": (in_parallel, ()),
+}
+"""Functions that call what numba compiled, by how they get at it, with their arguments beside an array."""
+
+
+@pytest.mark.parametrize("size", [6, 5000])
+@pytest.mark.parametrize("name", CALLERS)
+def test_functions_of_numba_enter_no_python(name: str, size: int) -> None:
+    function, others = CALLERS[name]
+    compiled, x = jk.jit(function), np.linspace(0.5, 2, size)
+    assert entries_after(compiled, lambda: (x.copy(), *others)) == ()
+    expected = x / 3 + 1 if name == "a callback" else function(x, *others)  # callbacks of Python take numbers alone
+    same(compiled(x, *others), expected)
+
+
+def test_a_function_that_numba_recompiled_is_retraced() -> None:
+    """What a name refers to is looked at in each call, also behind a compiled entry."""
     scope: dict[str, Any] = {"jk": jk, "inner": numba.njit(lambda x: x + 1)}
     exec("@jk.jit\ndef outer(x):\n    return inner(x) * 2", scope)
     x = np.arange(3.0)
-    np.testing.assert_array_equal(scope["outer"](x), (x + 1) * 2)
+    for _ in range(SETTLING):
+        np.testing.assert_array_equal(scope["outer"](x), (x + 1) * 2)
     scope["inner"] = numba.njit(lambda x: x - 1)
     np.testing.assert_array_equal(scope["outer"](x), (x - 1) * 2)

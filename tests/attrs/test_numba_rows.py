@@ -10,7 +10,7 @@ from cases import Failures, Row
 from processes import python
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import UNEARNED, all_rows, implementation, implementations
+from jitkernels.attrs.schema.registry import UNEARNED, all_schemas, implementation, implementations
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.more.numba import WITHOUT
 from jitkernels.tools import testing
@@ -22,19 +22,19 @@ SIZES = 2
 
 
 def rows_by_numba() -> list[Row]:
-    return [row for row in all_rows() if "numba" in implementations(row)]
+    return [row for row in all_schemas() if "numba" in implementations(row)]
 
 
 def ours() -> list[Row]:
-    return [row for row in all_rows() if row.__module__.startswith("jitkernels.")]
+    return [row for row in all_schemas() if row.__module__.startswith("jitkernels.")]
 
 
-def test_at_least_so_many_rows() -> None:
+def test_number_of_rows_with_numba() -> None:
     assert len([row for row in ours() if "numba" in implementations(row)]) >= LEAST
 
 
-def test_each_other_row_says_why() -> None:
-    """None is missing without a reason, and no reason is left of a row that has it."""
+def test_rows_without_numba_have_a_reason() -> None:
+    """Every row without numba has a reason, and no row with it still has one."""
     missing = {row.kernel_type.name for row in ours() if "numba" not in implementations(row)}
     assert missing == set(WITHOUT)
     assert all(WITHOUT.values())
@@ -60,8 +60,8 @@ def test_agrees_with_the_reference(row: Row) -> None:
     failures.tell()
 
 
-def test_threads_give_the_same() -> None:
-    """Parts of the range that several threads do."""
+def test_threads_do_not_change_results() -> None:
+    """Serial and parallel variants give equal results."""
     attr = jk.VExpAttr(n=1 << 18)
     found = implementation(type(attr), "numba")
     x = np.linspace(-5, 5, attr.n, dtype=np.float32)
@@ -74,8 +74,8 @@ def test_threads_give_the_same() -> None:
     assert all(np.array_equal(one, other) for one, other in itertools.pairwise(results))
 
 
-def test_explained_and_pinned() -> None:
-    """A candidate like any other."""
+def test_numba_is_explained_and_pinned() -> None:
+    """Like any other candidate."""
     attr = jk.SoftmaxAttr(rows=4, n=9)
     assert "numba" in str(jk.explain(attr))
     assert "numba" in jk.get_all_candidates(attr)
@@ -86,8 +86,8 @@ def test_explained_and_pinned() -> None:
         assert np.allclose(jk.softmax(x, axis=-1), expected, rtol=1e-5)
 
 
-def test_calls_do_not_pay_for_it() -> None:
-    """Earned tuning neither builds nor waits for what `jk.tune` alone measures."""
+def test_online_tuning_does_not_build_numba() -> None:
+    """Online tuning neither builds nor waits for what only `jk.tune` measures."""
     from jitkernels.selection.records import Measured, Record
     from jitkernels.selection.select import has_unmeasured_implementations
 
@@ -126,7 +126,7 @@ def test_warm_process_imports_no_numba(private_cache: Path) -> None:
 
 
 def test_cold_process_without_it_imports_no_numba(private_cache: Path) -> None:
-    """Who builds by the LLVM generator pays nothing for the other one."""
+    """A process that builds with LLVM imports neither numba nor cffi."""
     code = """
 import sys
 import numpy as np

@@ -14,7 +14,7 @@ import pytest
 from test_everyday_forms import compiled
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import AttrError, JitKernelsError
@@ -59,12 +59,12 @@ def floats_of(row: Row) -> Iterator[tuple[str, Any]]:
             yield name, field
 
 
-NAMES = [row.kernel_type.name.lower() for row in all_rows() if any(numbers_of(row))]
+NAMES = [row.kernel_type.name.lower() for row in all_schemas() if any(numbers_of(row))]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_numbers_at_their_limits(name: str) -> None:
-    row = next(row for row in all_rows() if row.kernel_type.name.lower() == name)
+    row = next(row for row in all_schemas() if row.kernel_type.name.lower() == name)
     function = getattr(jk, name)
     plain = next(iter(calls_of(row)))
     for option, values in numbers_of(row):
@@ -89,10 +89,10 @@ FINE = (1 + 2.0**-40, 1e-60, 1e60, 0.1)
 
 
 @pytest.mark.parametrize(
-    "row", [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows() if any(floats_of(row))]
+    "row", [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_schemas() if any(floats_of(row))]
 )
-def test_floats_are_taken_as_arrays_hold_them(row: Row) -> None:
-    """Compiled code gives a kernel the same bits as Python does, which are those of float64 arrays."""
+def test_float_options_have_float64_bits(row: Row) -> None:
+    """Compiled code passes a kernel the same bits as Python does: those of a float64 array."""
     function = getattr(jk, row.kernel_type.name.lower())
     plain = next(iter(calls_of(row)))
     wide = {key: value.astype(np.float64) if is_single(value) else value for key, value in plain.items()}
@@ -120,8 +120,8 @@ OF_NUMPY: dict[str, Any] = {"bool": (False, np.bool_), "whole": (2, np.int16), "
 
 
 @pytest.mark.parametrize("row", [param for param in cases.every_row() if param.values[0].options])
-def test_options_may_be_of_numpy(row: Row) -> None:
-    """They are taken for what Python's are, in compiled code."""
+def test_numpy_scalars_are_valid_options(row: Row) -> None:
+    """Compiled code treats them like the Python numbers."""
     function = getattr(jk, row.kernel_type.name.lower())
     plain = next(iter(calls_of(row)))
     for option, field in row.known_fields().items():

@@ -59,7 +59,7 @@ def run(code: str, path: str) -> "subprocess.CompletedProcess[str]":
         "with jk.use(implementation='theirs'): print(jk.vmul([1.0], [3.0]))",
     ],
 )
-def test_names_exist_whatever_comes_first(first: str, path: str) -> None:
+def test_names_exist_in_any_order_of_access(first: str, path: str) -> None:
     code = f"""
 {first}
 print(jk.vmiddle([1.0], [4.0], out=None), jk.VMiddleAttr(n=2), jk.KernelType.VMIDDLE, hasattr(jk, "vmiddel"))
@@ -73,7 +73,7 @@ print(*jk.get_all_candidates(jk.VMiddleAttr(n=2)), "theirs" in jk.get_all_candid
     ]
 
 
-def test_import_loads_none_of_them(path: str) -> None:
+def test_importing_the_package_loads_no_plugin(path: str) -> None:
     code = 'import sys\nprint([n for n in ("importlib.metadata", "jitkernels_test_plugin") if n in sys.modules])'
     assert run(code, path).stdout == "[]\n"
 
@@ -92,16 +92,16 @@ BROKEN = {
     "names what does not exist": "import jitkernels as jk\njk.implements(jk.VNoneAttr, name='mine')",
 }
 WHOLE = """
-from jitkernels.attrs.schema.registry import all_rows, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementations
 print(jk.vmul([2.0], [3.0]), jk.softmax([[1.0]]))
-theirs = [row.__name__ for row in all_rows() if not row.__module__.startswith("jitkernels.")]
-print("theirs" in implementations(jk.VMulAttr), theirs, len(jk.KernelType) == len(all_rows()))
+theirs = [row.__name__ for row in all_schemas() if not row.__module__.startswith("jitkernels.")]
+print("theirs" in implementations(jk.VMulAttr), theirs, len(jk.KernelType) == len(all_schemas()))
 """
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_a_broken_package_is_one_warning(how: str, tmp_path: Path) -> None:
-    """It leaves nothing behind, not even what it had registered before it broke."""
+def test_a_broken_plugin_is_one_warning(how: str, tmp_path: Path) -> None:
+    """It leaves nothing behind, not even what it registered before it failed."""
     install(tmp_path, "broken_kernels", BROKEN[how])
     if how == "is not there":
         (tmp_path / "broken_kernels.py").unlink(missing_ok=True)
@@ -118,14 +118,14 @@ def test_a_broken_package_is_one_warning(how: str, tmp_path: Path) -> None:
 ONLY = "[entry for entry in real() if entry.name == 'NAME']"
 
 
-def test_a_broken_package_does_not_hide_a_good_one(path: str, tmp_path: Path) -> None:
+def test_a_broken_plugin_does_not_hide_others(path: str, tmp_path: Path) -> None:
     install(tmp_path, "a_broken_package", "raise ValueError('no kernels today')")
     done = run(WHOLE, path)
     assert done.stdout.splitlines() == ["[6.] [[1.]]", "True ['VMiddleAttr'] True"]
     assert done.stderr == "the kernels of a_broken_package are ignored: ValueError: no kernels today\n"
 
 
-def test_a_row_without_reference_is_left_out(tmp_path: Path) -> None:
+def test_a_row_without_reference_is_ignored(tmp_path: Path) -> None:
     install(tmp_path, "half_kernels", (GOOD[0] / GOOD[1] / "middle.py").read_text())
     path = os.pathsep.join(map(str, (tmp_path, *FOLDERS)))
     code = f"import jitkernels.attrs.schema.plugins as p\nreal = p.installed\np.installed = lambda: {ONLY}\n{WHOLE}"
@@ -135,17 +135,17 @@ def test_a_row_without_reference_is_left_out(tmp_path: Path) -> None:
     assert "the kernel VMIDDLE is ignored: it has no implementation 'refer'" in done.stderr
 
 
-def test_damaged_files_of_an_installer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are one warning too, and a place that cannot be read is no place."""
+def test_damaged_metadata_is_one_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search path that cannot be read counts as empty."""
     install(tmp_path, "damaged")
     (tmp_path / "damaged-1.0.dist-info" / "entry_points.txt").write_bytes(b"jitkernels.kernels\xff\xfe[")
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "nowhere"), "\0", *sys.path])
-    _said.discard(plugins.GROUP)
+    _said.discard(plugins.ENTRY_POINT_GROUP)
     assert all(entry.name != "damaged" for entry in plugins.installed())
 
 
-def test_quick_look_agrees_with_the_slow_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders of both installers, an archive, a file in the way, and places without any package."""
+def test_fast_scan_finds_all_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders of both installers, an archive, a file in the way, and paths without any package."""
     look: Callable[[str], bool] = plugins._may_name_the_group
     assert not look(str(tmp_path))
     (tmp_path / "other-1.0.dist-info").mkdir()
@@ -164,8 +164,8 @@ def test_quick_look_agrees_with_the_slow_one(tmp_path: Path, monkeypatch: pytest
         assert look(str(place))
 
 
-def test_the_suite_takes_them_in(path: str) -> None:
-    """Rows and implementations that nobody here has heard of pass the tests that the registry generates."""
+def test_the_suite_covers_plugins(path: str) -> None:
+    """Rows and implementations of a plug-in pass the tests that the registry generates."""
     arguments = ["-q", "-p", "no:cacheprovider", "-k", "vmiddle or theirs", "--no-header"]
     modules = [
         str(path)
@@ -184,6 +184,6 @@ def test_the_suite_takes_them_in(path: str) -> None:
     assert "vmul-theirs" not in done.stdout, "nothing failed or was skipped"
 
 
-def test_cli_knows_them(path: str) -> None:
+def test_cli_explains_plugins(path: str) -> None:
     code = "from jitkernels.tools.cli import main\nmain(['explain', 'vmiddle', 'n=5'])"
     assert "handmade" in python(code, PYTHONPATH=path)

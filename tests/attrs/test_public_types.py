@@ -12,7 +12,7 @@ import pytest
 from processes import environment, python
 
 import jitkernels as jk
-from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.base import KernelAttr, schemas
 from jitkernels.dispatch import docstrings
 from jitkernels.errors import ArgumentTypeError, UnknownNameError
 from jitkernels.tools.docgen import stubs
@@ -71,6 +71,7 @@ got: tuple[Array, Array] = both(a, 0, out=(a, a))
 one: float = jk.jit(into)(a, out=a)
 partial(plus, a)(a, out=a)
 Model().forward(a)
+compiled: str = str(plus.explain())
 text: str = str(plus.explain(a, a)) + plus.graph(a, a)._repr_svg_()
 compiles: int = plus.stats().compiles
 plus.release()
@@ -104,18 +105,18 @@ WRONG = {
     "plus(x, 1.0, out=[1.0])": 'No overload variant of "__call__" of "JitFunction" matches argument types',
     "b: str = plus(x, 1.0)": "Incompatible types in assignment",
     "c: str = plus(x, 1.0, out=x)": "Incompatible types in assignment",
-    "plus.explain(x)": 'Missing positional argument "b" in call to "explain"',
+    "plus.explain(x)": 'No overload variant of "explain" of "JitFunction" matches argument type',
 }
 
 
 def _where_mypy_looks() -> dict[str, str]:
-    """The folder of the package, unless it is installed, where mypy looks by itself and refuses to be told."""
+    """The folder of the package, unless it is installed, where mypy looks by itself and rejects it as MYPYPATH."""
     place = Path(jk.__file__).parents[1]
     return {} if place.name == "site-packages" else {"MYPYPATH": str(place)}
 
 
-def test_a_users_script(tmp_path: Path) -> None:
-    """``mypy --strict`` takes what is right and refuses, line by line, what is wrong."""
+def test_mypy_on_a_user_script(tmp_path: Path) -> None:
+    """``mypy --strict`` accepts correct calls and rejects, line by line, wrong ones."""
     (tmp_path / "right.py").write_text(RIGHT)
     start = f"import numpy as np\nimport jitkernels as jk\n\nx = np.ones(3)\n{TYPED}"
     (tmp_path / "wrong.py").write_text(start + "\n".join(WRONG) + "\n")
@@ -137,14 +138,14 @@ def test_a_users_script(tmp_path: Path) -> None:
 
 def test_stub_has_every_public_name() -> None:
     tree = stubs.text()
-    own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
+    own = [row for row in schemas.values() if row.__module__.startswith("jitkernels.")]
     for name in jk.__all__:
         assert f"import {name} as {name}\n" in tree or f"def {name}(" in tree, name
     assert len(own) == tree.count("Attr as ") - 1, "KernelAttr and the rows, no more"
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_documentation_says_it_all(row: type[KernelAttr]) -> None:
+def test_documentation_is_complete(row: type[KernelAttr]) -> None:
     """Formula, every argument with shape and dtype, the result, and the errors."""
     text = docstrings.text_of(row)
     assert text.splitlines()[0] == docstrings.everyday_line(row)
@@ -162,8 +163,8 @@ def test_documentation_says_it_all(row: type[KernelAttr]) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_what_comes_together_is_said(row: type[KernelAttr]) -> None:
-    """Of inputs that may be left out: whether alone, or with which others."""
+def test_documentation_names_inputs_that_go_together(row: type[KernelAttr]) -> None:
+    """Each optional input is documented as such, with the inputs that have to be passed with it."""
     lines = {line.partition(": ")[0]: line for line in docstrings.text_of(row).splitlines()}
     for argument in row.arrays:
         alike = [other for other in row.arrays if other.when == argument.when and other.role == "in"]
@@ -174,8 +175,8 @@ def test_what_comes_together_is_said(row: type[KernelAttr]) -> None:
             assert ("; optional" in lines[argument.name]) == (argument.when is not None)
 
 
-def test_every_error_is_at_the_top() -> None:
-    """What users catch is where they look for it, under one base."""
+def test_all_errors_are_exported_with_one_base() -> None:
+    """What users catch is an attribute of the package, under one base class."""
     own = {
         name: found
         for name, found in vars(jk.errors).items()
@@ -188,7 +189,7 @@ def test_every_error_is_at_the_top() -> None:
         assert issubclass(found, jk.JitKernelsError)
 
 
-def test_star_import_brings_the_functions() -> None:
+def test_star_import() -> None:
     code = "from jitkernels import *\nprint(softmax([[1.0]]), VMulAttr(n=3).n, use, sorted(dir())[0])"
     assert python(code).startswith("[[1.]] 3 <function use")
 
@@ -208,12 +209,12 @@ def test_explain_takes_everyday_calls(row: type[KernelAttr]) -> None:
 
 
 @pytest.mark.parametrize("wrong", [print, 3, None, jk.use, np.ones(3), jk.VMulAttr, b"softmax", object()])
-def test_explain_refuses_anything_else(wrong: Any) -> None:
+def test_explain_rejects_other_arguments(wrong: Any) -> None:
     with pytest.raises(ArgumentTypeError, match="expected an attr, an everyday function such as"):
         jk.explain(wrong, np.ones(3))
 
 
-def test_explain_raises_what_the_call_would() -> None:
+def test_explain_raises_the_errors_of_the_call() -> None:
     for wrong in ((), (object(),), (np.ones(3), "x"), (np.ones(3), -1, None, None)):
         with pytest.raises(ArgumentTypeError, match="softmax"):
             jk.explain(jk.softmax, *wrong)

@@ -63,7 +63,7 @@ GUARDED: dict[str, tuple[Callable[..., None], str, str]] = {
 
 
 @pytest.mark.parametrize("name", GUARDED)
-def test_the_guard_and_its_line_are_printed(name: str) -> None:
+def test_errors_print_the_guard_and_its_line(name: str) -> None:
     reference, guard, text = GUARDED[name]
     attr = ToyLimitsAttr(n=9)
     with pytest.raises(UnsupportedError, match=guard) as raised:
@@ -75,9 +75,9 @@ def test_the_guard_and_its_line_are_printed(name: str) -> None:
     assert "if attr.k >= 5:" in message or name != "two"
 
 
-def test_building_such_a_reference_says_so() -> None:
+def test_building_a_guarded_reference_is_an_error() -> None:
     attr = ToyLimitsAttr(n=9)
-    nest = traced_kernel.nest(attr, compares_a_size, 2, 64, False, False)
+    nest = traced_kernel.range_kernel(attr, compares_a_size, 2, 64, False, False)
     with pytest.raises(BuildError, match=r"(?s)ToyLimitsAttr: the reference cannot.*-4 \+ n > 0.*if attr\.n > 4:"):
         nest.object_code("toy_limits")
 

@@ -12,14 +12,14 @@ import jitkernels as jk
 from jitkernels.attrs.schema import registry
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.base import cases as named_cases
-from jitkernels.attrs.schema.registry import MORE, all_rows, implementation, implementations, implements
+from jitkernels.attrs.schema.registry import MORE, all_schemas, implementation, implementations, implements
 from jitkernels.errors import ArgumentTypeError, AttrError, NotUsableError, RegistrationError, UnknownNameError
 from jitkernels.tools import testing
 
 
 @pytest.mark.parametrize("row", cases.every_row())
 def test_row_is_complete(row: Any) -> None:
-    """Formula, arguments, tolerance, work, sweep and everyday call: what every reader of rows relies on."""
+    """Check formula, arguments, tolerance, work, sweep and everyday call: what every reader of rows relies on."""
     assert row.__doc__
     assert "=" in row.__doc__.split("\n")[0] + row.__doc__
     attr = cases.middles(row)[0]
@@ -49,7 +49,7 @@ def test_integer_inputs_are_checked(row: type[KernelAttr]) -> None:
 
 @pytest.mark.parametrize("row", cases.every_row())
 def test_attr_is_a_value(row: type[KernelAttr]) -> None:
-    """Equal, hashable, frozen, and the same again from its fields."""
+    """Attrs are equal, hashable, frozen, and rebuilt from their fields."""
     attr = cases.middles(row)[0]
     again = row(**attr.fields())
     assert attr == again
@@ -62,8 +62,8 @@ def test_attr_is_a_value(row: type[KernelAttr]) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_fields_are_given_by_name(row: Any) -> None:
-    """Missing, unknown and by position: an error of ours that names the class and its fields."""
+def test_fields_are_keyword_only(row: Any) -> None:
+    """Missing, unknown and positional fields raise an error that names the class and its fields."""
     fields = cases.middles(row)[0].fields()
     needed = next(p.name for p in inspect.signature(row).parameters.values() if p.default is p.empty)
     for arguments, named in (
@@ -78,7 +78,7 @@ def test_fields_are_given_by_name(row: Any) -> None:
         assert all(name in str(caught.value) for name in fields)
 
 
-def test_an_error_in_a_class_is_not_one_in_its_fields(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_post_init_are_not_field_errors(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: Any) -> None:
         raise TypeError("broken")
 
@@ -88,11 +88,11 @@ def test_an_error_in_a_class_is_not_one_in_its_fields(toy: Any, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_tuning_class_is_its_own(row: type[KernelAttr]) -> None:
-    """The attr measured for another is valid, measured for itself, and has the same arguments."""
+def test_tuning_class_is_idempotent(row: type[KernelAttr]) -> None:
+    """The attr measured for another one is its own tuning class, and has the same C arguments."""
     for case in row.sweep():
-        measured = case.attr.tuning_class()
-        assert measured.tuning_class() == measured
+        measured = case.attr.size_class()
+        assert measured.size_class() == measured
         assert measured.signature().c_arguments == case.attr.signature().c_arguments
 
 
@@ -117,13 +117,13 @@ def test_generated_and_reference_exist(row: type[KernelAttr]) -> None:
 
 @pytest.mark.parametrize(("row", "name"), cases.every_implementation())
 def test_implementation_can_be_used(row: type[KernelAttr], name: str) -> None:
-    """Every one of them here; what is not is skipped with its reason, which CI does not accept."""
+    """Every implementation is usable here, or skipped with its reason, which CI does not accept."""
     cases.usable(cases.in_scope(row, name)[0], name)
 
 
 @pytest.mark.parametrize("row", cases.every_row())
 def test_declined_with_a_reason(row: type[KernelAttr]) -> None:
-    """Whatever an implementation cannot do, it says in words."""
+    """An implementation that declines an attr states the reason."""
     for name, found in implementations(row).items():
         for reason in {found.reason_against(case.attr) for case in row.sweep()} - {None}:
             assert isinstance(reason, str), name
@@ -132,8 +132,8 @@ def test_declined_with_a_reason(row: type[KernelAttr]) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_same_c_arguments_everywhere(row: type[KernelAttr]) -> None:
-    """Whatever makes the code, its C function has the arguments that the row gives."""
+def test_all_implementations_have_the_same_c_arguments(row: type[KernelAttr]) -> None:
+    """Every C function has the arguments that the row declares, whatever generates it."""
     for name, found in implementations(row).items():
         attr = cases.middle(row, name)
         if found.is_reference:
@@ -161,7 +161,7 @@ def test_variants_are_distinct(row: type[KernelAttr]) -> None:
 
 
 def test_registering_without_reference(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may come later, but must be there when somebody looks."""
+    """A reference may be registered later, but has to exist when implementations are read."""
     monkeypatch.setitem(registry._implementations, toy.ToyAttr, {})
     implements(toy.ToyAttr, name="fast")(toy.right)
     with pytest.raises(
@@ -179,31 +179,37 @@ def test_registering_twice(toy: Any) -> None:
         implements(toy.ToyAttr, name="fast")(toy.wrong_value)
 
 
+@pytest.mark.parametrize("given", [3, None, "function"])
+def test_what_is_no_function_is_refused(toy: Any, given: Any) -> None:
+    with pytest.raises(RegistrationError, match=r"@implements\(ToyAttr\): expected a function, got"):
+        implements(toy.ToyAttr, name="other")(given)
+
+
 def test_registering_for_no_row() -> None:
     class NoRow(KernelAttr):
         """It has no kernel type."""
 
-    with pytest.raises(RegistrationError, match=r"@implements\(NoRow\): expected the class of a row"):
+    with pytest.raises(RegistrationError, match=r"@implements\(NoRow\): expected the class of a schema"):
         implements(NoRow, name="refer")(lambda attr: None)
 
 
 def test_second_row_of_a_name(toy: Any) -> None:
-    with pytest.raises(RegistrationError, match="already has the row ToyAttr"):
+    with pytest.raises(RegistrationError, match="already has the schema ToyAttr"):
         type("Second", (KernelAttr,), {"__annotations__": {}}, kernel_type="TOY_TAKE")
     for wrong in ("lower", "", "WITH SPACE", "1ST"):
         with pytest.raises(RegistrationError):
             type("Wrong", (KernelAttr,), {"__annotations__": {}}, kernel_type=wrong)
 
 
-def test_order_of_planted(toy: Any) -> None:
+def test_order_does_not_depend_on_registration(toy: Any) -> None:
     """Whatever the order of registration."""
     for name in ("theirs", "mkl", "gen"):
         implements(toy.ToyAttr, name=name)(toy.right)
     assert list(implementations(toy.ToyAttr)) == ["gen", "mkl", "theirs", "refer"]
 
 
-def test_reason_is_kept(toy: Any) -> None:
-    """An implementation that cannot be used is no candidate, and says why when asked for by name."""
+def test_unusable_implementations_have_a_reason(toy: Any) -> None:
+    """An implementation that cannot be used is no candidate, and says why when it is selected by name."""
     attr = toy.ToyAttr(n=3)
     implements(toy.ToyAttr, name="never", can_be_used=lambda attr: "the moon is full")(toy.right)
     implements(toy.ToyAttr, name="mute", can_be_used=lambda attr: False)(toy.right)
@@ -216,8 +222,8 @@ def test_reason_is_kept(toy: Any) -> None:
 
 def test_unknown_names() -> None:
     with pytest.raises(UnknownNameError, match="no kernel 'nonsense'; there are"):
-        registry.row("nonsense")
-    some = all_rows()[0]
+        registry.op_schema("nonsense")
+    some = all_schemas()[0]
     with pytest.raises(UnknownNameError, match="has no implementation 'nonsense'; it has"):
         implementation(some, "nonsense")
     with pytest.raises(AttributeError, match="nonsense"):
@@ -226,7 +232,7 @@ def test_unknown_names() -> None:
         jk.KernelType.NONSENSE  # noqa: B018  # as above
 
 
-def test_too_many_bytes(toy: Any) -> None:
+def test_too_large_arrays_are_rejected(toy: Any) -> None:
     with pytest.raises(AttrError, match="would have"):
         toy.ToyAttr(n=1 << 61)
 

@@ -101,14 +101,14 @@ def is_near(got: AnyArray, true: AnyArray, parameter: Array) -> AnyArray:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-def test_an_object_is_right_for_other_extents(row: Any, name: str) -> None:
+def test_some_objects_serve_other_extents(row: Any, name: str) -> None:
     every = [*objects(row, name).values()]
     check(name, every[:: -(-len(every) // OBJECTS) | 1])  # odd, or all might be of one variant
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-def test_all_objects_are_right_for_other_extents(row: Any, name: str) -> None:
+def test_all_objects_serve_other_extents(row: Any, name: str) -> None:
     check(name, [*objects(row, name).values()])
 
 

@@ -22,7 +22,7 @@ def passes(kernels: list[str]) -> bool:
 
 
 def test_small_suite() -> None:
-    """At some of the rows that are declared unlike others: what each has to do is tested by the suite."""
+    """Run it on rows whose declarations differ from the others."""
     assert passes([param.id for param in cases.every_form()[:: cases.turns()]])
 
 
@@ -32,7 +32,7 @@ def test_small_suite_of_all_rows() -> None:
 
 
 @pytest.mark.parametrize("wrong", sorted(WRONG))
-def test_it_notices_a_wrong_implementation(toy: ModuleType, wrong: str) -> None:
+def test_wrong_implementations_are_caught(toy: ModuleType, wrong: str) -> None:
     implements(toy.ToyAttr, name="gen")(toy.right)
     implements(toy.ToyAttr, name="theirs")(WRONG[wrong])
     checks = small_suite.Checks()
@@ -54,7 +54,7 @@ def _last_lost(x: Any, out: Any = None) -> Any:
 
 
 @pytest.mark.parametrize("wrong", [_single, _last_lost])
-def test_it_notices_a_wrong_everyday_function(wrong: Any) -> None:
+def test_wrong_everyday_functions_are_caught(wrong: Any) -> None:
     checks = small_suite.Checks()
     calls = small_suite.Calls(checks, VExpAttr)
     calls.function = wrong
@@ -62,7 +62,7 @@ def test_it_notices_a_wrong_everyday_function(wrong: Any) -> None:
     assert checks.failed
 
 
-def test_it_notices_calls_through_python_and_complaints() -> None:
+def test_calls_through_python_and_messages_are_caught() -> None:
     checks = small_suite.Checks()
     calls = small_suite.Calls(checks, VExpAttr)
     calls.compiled("plain", lambda: calls.function(np.ones(3)))

@@ -53,8 +53,8 @@ def test_special_values_in_long_arrays(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_every_kind_is_there(row: Row) -> None:
-    """Of what the tests of values and of special values draw at the middle size: each kind in each array of floats."""
+def test_drawn_data_contains_every_kind_of_value(row: Row) -> None:
+    """Look for each kind in each array of floats that the tests of values and special values draw."""
     attr = cases.middles(row)[0]
     drawn = [testing.data.sample(attr, fill) for fill in testing.kinds(attr).values()]
     drawn += testing.data.with_special_values(attr, alone=True)
@@ -84,8 +84,8 @@ def _size(attr: KernelAttr) -> int:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_special_values_are_special(dtype: str) -> None:
-    """The list itself: both zeros, both infinities, NaN, subnormals of both signs, no duplicates lost."""
+def test_special_values_are_complete(dtype: str) -> None:
+    """Both zeros, both infinities, NaN and subnormals of both signs are in the list, without duplicates."""
     values = testing.special_values(dtype)
     assert values.dtype == dtype
     texts = {repr(float(value)) for value in values}

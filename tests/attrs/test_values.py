@@ -22,14 +22,14 @@ EVERY = 5
 
 @pytest.mark.parametrize("row", cases.every_row())
 def test_values(row: Row) -> None:
-    """Every variant at all sizes, flush against guard pages on both sides, and in place where that may be."""
+    """Check every variant at all sizes, flush against guard pages on both sides, and in place where allowed."""
     _check(cases.together(row, testing.attrs_around(row)), EVERY)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("row", cases.every_row())
 def test_values_of_all_kinds_at_all_sizes(row: Row) -> None:
-    """What the test above tries a part of."""
+    """Check all kinds of data, of which the test above takes a part."""
     _check(cases.together(row, testing.attrs_around(row), everything=True), 1)
 
 
@@ -57,14 +57,14 @@ def test_every_kind_of_data(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_long(row: Row) -> None:
-    """Where a sum in one chain would be off, or one element among many would not be missed."""
+def test_long_extents_are_accurate(row: Row) -> None:
+    """Check lengths at which a single chain of additions would be off."""
     _check_long(row, testing.long_attrs(row), max(2, cases.turns()))
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("row", cases.every_row())
-def test_very_long(row: Row) -> None:
+def test_very_long_extents_are_accurate(row: Row) -> None:
     _check_long(row, testing.long_attrs(row), 1)
     _check_long(row, testing.long_attrs(row, sizes=(1_000_003,)), 1)
 
@@ -81,8 +81,8 @@ def _check_long(row: Row, attrs: Sequence[KernelAttr], every: int) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-def test_slow_path_gives_the_same(row: cases.Row, name: str) -> None:
-    """`Kernel.run`, which serves whatever the compiled launcher does not take."""
+def test_slow_path_gives_the_same_results(row: cases.Row, name: str) -> None:
+    """`Kernel.run` serves calls that the compiled launcher rejects."""
     attr = cases.middle(row, name)
     for kernel in cases.kernels_of(attr, name):
         testing.check_values(attr, kernel.run, oracles.expected, label=f"run of {kernel!r}")
@@ -90,7 +90,7 @@ def test_slow_path_gives_the_same(row: cases.Row, name: str) -> None:
 
 @pytest.mark.parametrize(("row", "name"), cases.every_implementation())
 def test_several_threads(row: type[KernelAttr], name: str) -> None:
-    """Large cases on two and on more threads than there are cores, all variants."""
+    """Run all variants of large cases on two threads and on more threads than cores."""
     from jitkernels import get_num_threads
 
     before = get_num_threads()

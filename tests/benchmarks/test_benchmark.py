@@ -15,7 +15,7 @@ import pytest
 from cases import every_row
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.attrs.vector import VExpAttr, VMulAttr
 from jitkernels.benchmarks import compare, saved, stamp, table
 from jitkernels.benchmarks.entries import (
@@ -72,7 +72,7 @@ def test_runs_load_back_equal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 0}', '{"format": 1, "lines": [{}]}', "\udcff"])
-def test_a_file_that_is_no_run(tmp_path: Path, text: str) -> None:
+def test_files_without_a_run_are_rejected(tmp_path: Path, text: str) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(ArgumentError, match=r"run\.json"):
@@ -109,7 +109,7 @@ def test_names_of_benchmarks() -> None:
         "first-call",
         "packed",
     } <= set(found)
-    assert not {row.kernel_type.name.lower() for row in all_rows()} & set(found)
+    assert not {row.kernel_type.name.lower() for row in all_schemas()} & set(found)
     for entry in found.values():
         assert entry.summary.endswith(".")
     with pytest.raises(RegistrationError, match="already is a benchmark 'launch'"):
@@ -128,7 +128,7 @@ def test_pytest_runs_the_same_table() -> None:
     command = [sys.executable, "-m", "pytest", "bench", "--benchmark-only", "-q", "-m", "tiny", *quick]
     done = subprocess.run(command, cwd=root, env=around, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    for row in all_rows():
+    for row in all_schemas():
         assert f"test_call[{row.kernel_type.name.lower()}-" in done.stdout, row
     for name in ("pick", "gen", "refer", "numpy"):
         assert re.search(rf"test_call\[vmul-.*-{name}\]", done.stdout), name
@@ -201,8 +201,8 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", PROMISES)
-def test_verdicts_can_say_no(name: str) -> None:
-    """Each promise holds for good figures and is said to be broken for bad ones."""
+def test_verdicts_can_fail(name: str) -> None:
+    """Each promise holds for good figures and is reported as broken for bad ones."""
     rivals = ("gen", "mkl") if name == "random-attrs" else ()
     pick = {
         "random-attrs": "gen",
@@ -223,14 +223,14 @@ def test_verdicts_can_say_no(name: str) -> None:
     assert answers == [True, False]
 
 
-def test_every_row_stands_beside_peers_at_all_sizes() -> None:
-    for row in all_rows():
+def test_every_row_is_compared_with_peers_at_all_sizes() -> None:
+    for row in all_schemas():
         found = [case.attr for case in beside_peers.spread(row, beside_peers.ELEMENTS["full"])]
         assert len(set(found)) == len(found) >= 4, row
 
 
 def test_random_attrs_lie_outside_the_sweep() -> None:
-    for row in all_rows():
+    for row in all_schemas():
         found = random_attrs.attrs_between(row, 5, np.random.default_rng(0))
         assert len(set(found)) == 5
         assert not set(found) & {case.attr for case in row.sweep()}
@@ -238,19 +238,19 @@ def test_random_attrs_lie_outside_the_sweep() -> None:
 
 
 @pytest.mark.parametrize("place", ["", "none/run.json"])
-def test_no_figures_are_measured_for_a_file_that_cannot_be(
+def test_an_invalid_output_file_is_rejected_before_measuring(
     place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["bench", "vmul", "--seconds", "1e-4", "--json", str(tmp_path / place)])
     assert ended.value.code == 2
-    told = capsys.readouterr()
-    assert "--json: expected a file" in told.err
-    assert not told.out
+    captured = capsys.readouterr()
+    assert "--json: expected a file" in captured.err
+    assert not captured.out
 
 
-def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The table is printed and kept, and a second run is compared with the first."""
+def test_command_prints_stores_and_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command prints and stores the table, and compares a second run with the first."""
     path = tmp_path / "run.json"
     arguments = ["bench", "vmul", "--seconds", "1e-4", "--peers", "--threads", "1"]
     for more in (["--json", str(path)], ["--compare", str(path)]):
@@ -297,19 +297,19 @@ def test_broken_promises_are_the_exit_code(holds: bool | None, code: int, monkey
     assert bench.run(["launch"], bench.Options(seconds=0.1)) == code
 
 
-def test_rows_stream_unless_they_compute_much() -> None:
-    """In lines of large arrays; MATMUL is one of those that compute too much."""
+def test_memory_bound_rows_have_streaming_benchmarks() -> None:
+    """MATMUL is one of the rows that are compute-bound."""
     for row in (p.values[0] for p in every_row()):
         found = list(streaming.attrs(row))
         most = max(case.attr.operations() / nbytes(case.attr) for case in row.sweep() if nbytes(case.attr))
-        assert bool(found) == (most <= streaming.MOST_OPERATIONS), row.kernel_type.name
+        assert bool(found) == (most <= streaming.MAX_OPERATIONS_PER_ELEMENT), row.kernel_type.name
         for attr in found:
-            assert max(math.prod(array.shape) for array in attr.signature().arrays) >= streaming.ELEMENTS
+            assert max(math.prod(array.shape) for array in attr.signature().arrays) >= streaming.STREAMED_ELEMENTS
 
 
-def test_all_that_rows_say_streams() -> None:
-    """Extents that fit their fields, of attrs that are not left out."""
-    said = [row for row in all_rows() if row.streams]
+def test_declared_streaming_extents_are_all_used() -> None:
+    """Extents fit their fields, and no attr is skipped."""
+    said = [row for row in all_schemas() if row.streams]
     assert {"SEQ_POOL", "SGD", "TRANSPOSE"} <= {row.kernel_type.name for row in said}
     for row in said:
         assert len(list(streaming.attrs(row))) == len(row.streams)
@@ -322,27 +322,27 @@ def test_streaming_promises_a_share_of_the_triad() -> None:
         assert streaming.verdict(lines).holds == holds
 
 
-def test_a_line_of_streaming() -> None:
-    """On arrays that are small, and triads that do nothing."""
+def test_streaming_line() -> None:
+    """Measure small arrays beside triads that do nothing."""
     (attr,) = streaming.attrs(VMulAttr, 1000)
     found = streaming.line(attr, [(lambda: None, 1e3)], 1e-4)
     assert {"pick", "static", "refer", "triad"} == set(found.timings)
     assert found.figures["share"] > 0
 
 
-def test_a_line_of_streaming_without_a_generated_kernel(toy: Any, fresh: Path) -> None:
-    """As rows of other packages may have it: the first in the static order is what there is."""
+def test_streaming_line_without_a_generated_kernel(toy: Any, fresh: Path) -> None:
+    """Rows of other packages may lack one: the first implementation in the static order is measured."""
     found = streaming.line(toy.ToyAttr(n=1000), [(lambda: None, 1e3)], 1e-4)
     assert found.detail == "refer[]"
 
 
-def test_a_line_of_weights() -> None:
-    """Few columns, on one thread; all kinds of weights have a line."""
+def test_weights_line() -> None:
+    """Few columns, on one thread; every kind of weights has a line."""
     found = list(weights.attrs(64))
     assert {attr.fields().get("rounded") for attr in found} == {None, "float", "int16", "int8"}
     made = weights.line(found[0], False, 1e-4)
     assert {"read", "gen"} == set(made.timings)
-    assert weights.verdict([made]).holds == (made.figures["share"] >= weights.PROMISED)
+    assert weights.verdict([made]).holds == (made.figures["share"] >= weights.PROMISED_READ_SHARE)
 
 
 def test_ordinary_calls_are_compared_in_one_dtype() -> None:

@@ -17,7 +17,7 @@ SMALL = {"pi": 1000, "nbody": 16, "mandelbrot": 16, "options": 100}
 LIMITS = {"pi": 0.2, "nbody": 1e-13, "mandelbrot": 0.0, "options": 1e-5}
 
 
-def test_calls_are_timed_and_answers_judged(caplog: pytest.LogCaptureFixture) -> None:
+def test_calls_are_timed_and_answers_checked(caplog: pytest.LogCaptureFixture) -> None:
     @timed
     @accuracy(math.pi)
     def about(digits: int) -> float:
@@ -35,7 +35,7 @@ def test_calls_are_timed_and_answers_judged(caplog: pytest.LogCaptureFixture) ->
     assert "about is off by" in caplog.text
 
 
-def test_answers_that_come_later_are_waited_for() -> None:
+def test_asynchronous_answers_are_awaited() -> None:
     waited = []
 
     class Later:
@@ -56,7 +56,7 @@ def test_a_call_that_raises_is_not_counted() -> None:
     assert measured.seconds == []
 
 
-def test_the_truth_may_depend_on_the_arguments() -> None:
+def test_expected_answers_may_depend_on_arguments() -> None:
     judged = accuracy(lambda n: np.arange(n))(lambda n: np.arange(n) + 0.5 * (np.arange(n) == 2))
     judged(2)
     judged(3)
@@ -83,8 +83,8 @@ def test_distance_of_nan_to_a_number() -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_programs_come_near_the_truth(name: str) -> None:
-    """NumPy's and ours; each task has both, and a program for all but Triton at least."""
+def test_programs_are_accurate(name: str) -> None:
+    """Every task has a program of NumPy, ours, and all contestants but Triton."""
     task = all_tasks()[name]
     assert {*NEEDS} - {*task.programs} <= {"triton"}
     for contestant in ("numpy", "jitkernels"):
@@ -125,7 +125,7 @@ def test_contestants_take_turns() -> None:
     assert all("<svg" in chart["svg"] for chart in charts)
 
 
-def test_a_contestant_that_fails_says_why() -> None:
+def test_failing_contestants_report_the_reason() -> None:
     with Contestant(all_tasks()["pi"], "nobody", 1, "") as one:
         assert "nobody" in one.wait_until_ready()
     with Contestant(all_tasks()["pi"], "numpy", 1, "") as one:
@@ -133,13 +133,13 @@ def test_a_contestant_that_fails_says_why() -> None:
         assert "ZeroDivisionError" in one.request(0, 1)["wrong"]
 
 
-def test_who_is_not_installed_misses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_modules_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(NEEDS, "numba", "no_such_module")
     assert reason_unavailable("numba") == "no_such_module is not installed"
     assert reason_unavailable("numpy") == ""
 
 
-def test_the_least_of_all_turns_counts() -> None:
+def test_the_minimum_of_all_turns_counts() -> None:
     result = Result(first=1.0, error=0.0, bytes=0)
     for seconds in ([3.0, 2.0], [4.0], [2.5]):
         result.take(seconds)

@@ -65,7 +65,7 @@ def close(got: tuple[Any, ...], right: tuple[Any, ...], what: str) -> None:
             np.testing.assert_array_equal(one, expected, err_msg=what)
 
 
-def test_there_are_thirty() -> None:
+def test_at_least_thirty_programs_are_registered() -> None:
     assert len(PROGRAMS) >= 30
     for name, found in PROGRAMS.items():
         assert name == found.function.__name__
@@ -106,7 +106,7 @@ def test_arguments_grow_with_elements() -> None:
 
 
 def test_other_compilers_agree() -> None:
-    """Whichever are installed, on one thread and two; those that take seconds for each program get two of them."""
+    """Run all installed compilers on one thread and two; slow ones compile two programs."""
     failures = Failures()
     for name, maker in compilers.compilers().items():
         some = PROGRAMS if name == "numexpr" else ("fdtd_step", "black_scholes")
@@ -125,7 +125,7 @@ def test_other_compilers_agree() -> None:
     failures.tell()
 
 
-def test_texts_are_of_the_parameters() -> None:
+def test_texts_use_the_parameters() -> None:
     for found in PROGRAMS.values():
         arguments = found.arguments(8, "float64")
         names = dict(zip(found.function.__code__.co_varnames, arguments, strict=False))
@@ -150,8 +150,8 @@ def halved_plus(x: Any) -> Any:
     return halved(x) + 0.25, x[0] * 2
 
 
-def test_functions_are_bound_anew() -> None:
-    """Constants, whether their own or global, become numbers of a kind, and so do those of what they call."""
+def test_functions_are_rebound() -> None:
+    """Captured and global constants become numbers of one dtype, also in called functions."""
 
     class Doubles:
         @staticmethod
@@ -168,7 +168,7 @@ def test_functions_are_bound_anew() -> None:
 
 
 @pytest.mark.usefixtures("with_jit")
-def test_contests_leave_out_whoever_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contests_omit_wrong_and_failing_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*arguments: Any) -> None:
         raise ValueError("no such\nthing")
 
@@ -193,7 +193,7 @@ def test_contests_leave_out_whoever_is_wrong(monkeypatch: pytest.MonkeyPatch) ->
     assert "no case below" in expressions.verdict([line]).text or "1 cases below" in expressions.verdict([line]).text
 
 
-def test_our_own_answer_has_numpys_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_answers_must_have_numpys_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contests, "compilers", dict)
     right = PROGRAMS["linear"].arguments(8, "float32")[:1]
     call = partial(lambda a: a.astype(np.float64), *right)
@@ -219,20 +219,20 @@ def test_a_process_for_each_number_of_threads(monkeypatch: pytest.MonkeyPatch) -
     for line in lines:
         assert line.group == "larger, float32, 1 thread"
         assert {"numpy", *compilers.compilers()} <= set(line.timings)
-    asked = []
+    runs = []
 
     def run(module: str, function: str, *arguments: Any, **limits: str) -> list[Any]:
-        asked.append((arguments[:2], limits["OMP_NUM_THREADS"]))
+        runs.append((arguments[:2], limits["OMP_NUM_THREADS"]))
         return []
 
     monkeypatch.setattr(expressions, "run", run)
     assert list(expressions.expressions(dataclasses.replace(QUICK, threads=2, tag="full"))) == []
-    assert asked == [((name, threads), str(threads)) for name in PROGRAMS for threads in (1, 2)]
+    assert runs == [((name, threads), str(threads)) for name in PROGRAMS for threads in (1, 2)]
 
 
 @pytest.mark.usefixtures("with_jit")
 def test_calls_and_levels_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "ELEMENTS", 1000)
+    monkeypatch.setattr(levels, "LEVEL_ELEMENTS", 1000)
     for name in ("compiled-call", "levels"):
         entry = benchmarks()[name]
         lines = list(entry.run(dataclasses.replace(QUICK, peers=False)))
@@ -257,14 +257,14 @@ def test_first_expressions_are_new() -> None:
 
 
 @pytest.mark.parametrize("name", ["softmax, rows of 50", "layer norm, rows of 8", "power"])
-def test_first_results_of_functions_are_right(name: str) -> None:
-    """Which the benchmark asserts itself."""
+def test_first_expressions_run(name: str) -> None:
+    """The benchmark itself asserts that results are right."""
     assert 0 < first_expression.named_child(name) < 60
 
 
 @pytest.mark.usefixtures("with_jit")
 @pytest.mark.parametrize("kind", long_programs.PROGRAMS)
-def test_long_programs_have_so_many_operations(kind: str) -> None:
+def test_long_programs_have_the_given_number_of_operations(kind: str) -> None:
     found = long_programs.child(kind, 300)
     assert min(found.values()) > 0
     counted, Counting.operations = Counting(), 0
@@ -300,7 +300,7 @@ jit: Any = getattr(jk, "jit", None)
 if jit is not None:
 
     @pytest.mark.parametrize("name", PROGRAMS)
-    def test_compiled_programs_give_what_numpy_gives(name: str) -> None:
+    def test_compiled_programs_match_numpy(name: str) -> None:
         found = PROGRAMS[name]
         compiled = jit(found.function)
         for dtype in DTYPES:
@@ -312,8 +312,8 @@ if jit is not None:
                 assert [value.dtype for value in got] == [value.dtype for value in right]
 
 
-def test_verdicts_of_compiled_code_can_say_no() -> None:
-    """Beside those of all benchmarks, for figures that are no times."""
+def test_verdicts_on_compiled_code_can_fail() -> None:
+    """Beside those of all benchmarks: verdicts on figures other than times."""
     answers = {
         "first-expression": _verdict("first-expression", "from disk", {"slowest": 0.001}, "numba imported", 1.0),
         "random-shapes": _verdict("random-shapes", "x", {"new shape": 1e-7}, "compiles", 5.0),
@@ -333,15 +333,15 @@ def _verdict(group: str, case: str, seconds: dict[str, float], figure: str, valu
 
 
 def test_programs_are_selected_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    runs: list[str] = []
 
     def run(module: str, function: str, name: str, *arguments: Any, **settings: str) -> list[Any]:
-        asked.append(name)
+        runs.append(name)
         return []
 
     monkeypatch.setattr(expressions, "run", run)
     command.run(["expressions", "softmax", "linear"], command.Options(threads=1, seconds=1.0))
-    assert asked == ["softmax", "linear"]
+    assert runs == ["softmax", "linear"]
     with pytest.raises(UnknownNameError, match=r"expressions: expected parts among .*softmax.*, got 'vmul'"):
         command._select_benchmark(["expressions", "vmul"])
     assert command._select_benchmark(["launch", "vmul"])[1] == ["vmul"]

@@ -80,7 +80,7 @@ def text(run: Run) -> str:
     return page_of([run], LIMITS)
 
 
-def test_every_number_stands_in_the_page(run: Run, text: str) -> None:
+def test_every_number_is_on_the_page(run: Run, text: str) -> None:
     page = Page(text)
     assert page.open == []
     values = page.values("data-value")
@@ -92,7 +92,7 @@ def test_every_number_stands_in_the_page(run: Run, text: str) -> None:
     assert all(line.case in words for line in run.lines)
 
 
-def test_nothing_comes_from_elsewhere(text: str) -> None:
+def test_the_page_is_self_contained(text: str) -> None:
     page = Page(text)
     sources = [*page.values("src"), *page.values("href"), *page.values("xlink:href")]
     assert all(source.startswith(("#", "data:")) for source in sources)
@@ -118,7 +118,7 @@ def test_charts_are_named_and_their_text_is_text_in_colours_of_the_page(text: st
     assert re.search(r"var\(--series-1\)", drawing)
 
 
-def test_what_changed_between_two_runs_is_shown(run: Run) -> None:
+def test_changes_between_two_runs_are_shown(run: Run) -> None:
     later = replace(run, lines=tuple(lines(0.5)), stamp={**run.stamp, "cpu": "another"})
     words = " ".join(Page(page_of([run, later], None)).text)
     assert "0 slower" in words
@@ -147,15 +147,15 @@ def test_the_command_writes_a_page(
     folder, before, after = tmp_path / "new" / "page", tmp_path / "before.json", tmp_path / "after.json"
     with pytest.raises(SystemExit, match="0"):
         cli.main(["bench", "vmul", "--seconds", "1e-4", "--report", str(folder), "--json", str(after)])
-    assert "Roofline" in (folder / report.NAME).read_text()
+    assert "Roofline" in (folder / report.PAGE_NAME).read_text()
     saved.save(before, run)
     with pytest.raises(SystemExit, match="0"):
         cli.main(["bench", "--compare", str(before), "--compare", str(after), "--report", str(folder)])
-    assert "What changed" in (folder / report.NAME).read_text()
-    assert str(folder / report.NAME) in capsys.readouterr().out.replace("\n", "")
+    assert "What changed" in (folder / report.PAGE_NAME).read_text()
+    assert str(folder / report.PAGE_NAME) in capsys.readouterr().out.replace("\n", "")
 
 
-def test_a_folder_that_cannot_be_made_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+def test_invalid_report_folders_are_rejected_before_measuring(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ArgumentError, match="--report: expected a folder"):
         report.check(tmp_path / "file" / "page")
@@ -165,22 +165,25 @@ def test_limits_are_measured() -> None:
     run_adds, operations = peaks.multiply_adds("float64", 2)
     run_adds()
     assert operations > 0
-    for past in (False, True):
-        run_triad, nbytes = peaks.triad(past=past, parallel=True)
+    for streaming in (False, True):
+        run_triad, nbytes = peaks.triad(streaming=streaming, parallel=True)
         run_triad()
         assert nbytes == 3 * 4 * (1 << 24)
 
 
 @pytest.mark.parametrize("library", report.LIBRARIES)
-def test_a_library_that_is_missing_is_named(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is measured or written, by one error of ours."""
+def test_a_missing_library_is_named(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One error is raised before anything is measured or written."""
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(NotUsableError, match=rf"--report: .*{library}: pip install 'jitkernels\[report\]'"):
         report.check(tmp_path / "page")
     assert not (tmp_path / "page").exists()
 
 
-def test_checking_imports_nothing_that_may_be_missing() -> None:
-    """So that whoever has no plotting library can be told."""
-    code = "import sys; sys.modules['matplotlib'] = None; from jitkernels.benchmarks import report; print(report.NAME)"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True) == f"{report.NAME}\n"
+def test_checks_import_no_optional_library() -> None:
+    """The error then names the missing plotting library."""
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; "
+        "from jitkernels.benchmarks import report; print(report.PAGE_NAME)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == f"{report.PAGE_NAME}\n"

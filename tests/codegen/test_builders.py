@@ -19,7 +19,7 @@ needs_compiler = pytest.mark.skipif(not c_source.compiler()[0], reason=c_source.
 
 
 def test_dtypes() -> None:
-    """One table: every entry is what NumPy and C say it is."""
+    """Every entry of the dtype table agrees with NumPy and C."""
     for name, dtype in dtypes.TABLE.items():
         assert dtypes.named(name) is dtype
         assert dtype.numpy.itemsize == dtype.size
@@ -35,14 +35,14 @@ def test_dtypes() -> None:
         dtypes.named("quad")
 
 
-def test_every_number_that_everyday_calls_read_is_in_the_table() -> None:
-    """One that is not would be converted where the others are read in place."""
+def test_all_dtypes_of_everyday_calls_are_in_the_table() -> None:
+    """A dtype outside the table would be converted where the others are read in place."""
     assert {kind.name for kind in c_api.SCALARS} == {*dtypes.TABLE} - {"bfloat16"}
 
 
 @needs_compiler
-def test_c_sees_the_table_as_numpy_does() -> None:
-    """Sizes by the C compiler itself."""
+def test_sizes_of_dtypes_in_c() -> None:
+    """The C compiler asserts the sizes."""
     checks = "".join(
         f'_Static_assert(sizeof({dtype.c}) == {dtype.size}, "{name}");\n'
         for name, dtype in dtypes.TABLE.items()
@@ -72,8 +72,8 @@ def test_c_code_is_checked_against_its_declaration(code: str, arguments: tuple[s
 
 
 @needs_compiler
-def test_c_needs_nothing_of_python(private_cache: Path) -> None:
-    """Its headers are made to be absent."""
+def test_c_code_needs_no_python_headers(private_cache: Path) -> None:
+    """Build with the path of the headers pointing nowhere."""
     code = f"""
 import sys, sysconfig
 sysconfig.get_path = lambda *arguments, **named: "/nowhere"

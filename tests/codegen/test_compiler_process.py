@@ -77,7 +77,7 @@ def test_both_modes_build_the_same_objects(tmp_path: Path) -> None:
     assert found == expected
 
 
-def test_without_a_cache_objects_come_by_the_pipe() -> None:
+def test_without_a_cache_objects_are_sent_through_the_pipe() -> None:
     assert "False" in ran("check(1)\ncheck(2)\nprint(llvm())", None).stdout
 
 
@@ -108,7 +108,7 @@ def test_without_a_helper_one_warning_and_in_process_compilation(tmp_path: Path)
         assert out.count("WARNED the helper process of JITKERNELS_COMPILER=process is lost") == 1, out
 
 
-def test_a_crash_of_llvm_is_an_error_and_not_one_of_this_process(tmp_path: Path) -> None:
+def test_a_crash_of_llvm_is_a_python_error(tmp_path: Path) -> None:
     program = """
 check(1)
 compiler_process.START = "import os; os.abort()"
@@ -121,7 +121,7 @@ assert not llvm()
     assert "by signal 6" in out
 
 
-def test_errors_of_llvm_are_those_of_this_process(tmp_path: Path) -> None:
+def test_llvm_errors_equal_those_of_in_process_compilation(tmp_path: Path) -> None:
     program = """
 from jitkernels.errors import BuildError
 from jitkernels.codegen.ir_source import IRSource
@@ -166,7 +166,7 @@ assert not llvm()
     assert "WARNED" not in ran(program, tmp_path).stdout
 
 
-def test_an_interrupt_ends_the_wait_and_the_next_compilation_is_right(tmp_path: Path) -> None:
+def test_an_interrupted_wait_does_not_break_the_next_compilation(tmp_path: Path) -> None:
     program = """
 check(0)
 start, compiler_process.START = compiler_process.START, "import time; time.sleep(100)"

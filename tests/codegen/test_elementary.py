@@ -101,7 +101,7 @@ def truth(name: str) -> Any:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ONE_ARGUMENT)
-def test_as_accurate_as_it_says(name: str, dtype: str) -> None:
+def test_error_bounds_hold(name: str, dtype: str) -> None:
     x = hard(name, dtype)
     found = computed(name, x, lanes=LANES)
     off = units_off(found[1], truth(name), x)
@@ -124,8 +124,8 @@ for name in tests.CIRCULAR:
 
 
 @pytest.mark.skipif(not cpu_target.target().is_x86, reason="elsewhere all processors have the instruction")
-def test_angles_without_fused_products(private_cache: Path) -> None:
-    """Exact products are made of others where there is no instruction for them."""
+def test_angles_without_fma(private_cache: Path) -> None:
+    """Exact products are computed by other operations where there is no FMA instruction."""
     python(WITHOUT_FUSED, private_cache, JITKERNELS_CPU_FEATURES="-fma,-avx512f")
 
 
@@ -179,8 +179,8 @@ def test_special_angles(dtype: str) -> None:
         assert not wrong.any(), (lanes, y[wrong], x[wrong], found[wrong])
 
 
-def test_results_stay_where_they_may_be() -> None:
-    """A sine or a cosine above 1 would have no angle, and an error function none of a probability."""
+def test_results_stay_in_range() -> None:
+    """A sine or a cosine above 1 would have no angle, and an error function above 1 no probability."""
     x = np.concatenate([beside([k * math.pi / 2 for k in range(1, 60)], "float64", 20), np.linspace(0, 30, 2000)])
     for name in ("sin", "cos", "erf"):
         for dtype in DTYPES:

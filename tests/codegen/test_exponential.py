@@ -117,7 +117,7 @@ def check(name: str, dtype: str, *arguments: Array, truth: Callable[..., Any]) -
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", TRUE)
-def test_as_accurate_as_it_says(name: str, dtype: str) -> None:
+def test_error_bounds_hold(name: str, dtype: str) -> None:
     check(name, dtype, hard(name, dtype), truth=TRUE[name])
 
 
@@ -152,7 +152,7 @@ def test_powers(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("name", "base"), [("logaddexp", math.e), ("logaddexp2", 2)])
 def test_sums_of_exponentials(name: str, base: float, dtype: str) -> None:
-    """In units of the larger one of the two terms, as their sum may be nothing."""
+    """Errors are relative to the larger one of both terms, as their sum may vanish."""
     random = np.random.default_rng(7)
     x = random.uniform(-60, 60, 2000) * np.exp2(random.integers(-9, 3, 2000))
     y = x + random.uniform(-40, 40, 2000) * np.exp2(random.integers(-9, 1, 2000))
@@ -193,7 +193,7 @@ def by_numpy(name: str, *x: Array) -> Array:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", [*TRUE, "hypot", "pow", "logaddexp", "logaddexp2"])
 def test_special_values(name: str, dtype: str) -> None:
-    """Where NumPy has zero, one, infinity, NaN or the argument, so have we, to the sign of zero."""
+    """Zeros with their signs, ones, infinities, NaN and identical results occur exactly where NumPy has them."""
     some = special(dtype)
     x = (some,) if name in TRUE else tuple(np.array(np.meshgrid(some, some)).reshape(2, -1))
     expected = by_numpy(name, *x)
@@ -205,8 +205,8 @@ def test_special_values(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_what_is_exact(dtype: str) -> None:
-    """Powers of the base, cubes, whole powers that fit, triangles of whole numbers."""
+def test_exact_results(dtype: str) -> None:
+    """Powers of the base, cubes, exact integer powers and Pythagorean triples have exact results."""
     info = np.finfo(dtype)
     exponents = np.arange(info.minexp - info.nmant, info.maxexp)
     powers = np.ldexp(1.0, exponents).astype(dtype)
@@ -225,14 +225,14 @@ def test_what_is_exact(dtype: str) -> None:
     assert (computed("hypot", three, -four)[1] == five).all()
 
 
-def test_every_function_of_the_table_is_there() -> None:
+def test_every_function_of_the_table_exists() -> None:
     for name in function_table.MODULES:
         for dtype in DTYPES:
             assert function_table.function(name, dtype) is not None, (name, dtype)
 
 
 def test_cache_keys_of_functions_differ() -> None:
-    """They know a function by the name of its module and its own."""
+    """A key contains the module and the name of a function."""
     functions: dict[tuple[str, str], Any] = {}
     for module in sorted(Path(function_table.__file__).parent.glob("*.py")):
         for found in vars(importlib.import_module(f"jitkernels.microkernels.maths.{module.stem}")).values():
@@ -243,8 +243,8 @@ def test_cache_keys_of_functions_differ() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_what_a_product_rounds_away(dtype: str) -> None:
-    """It is found exactly, by one instruction and by the way that needs none."""
+def test_rounding_errors_of_products_are_exact(dtype: str) -> None:
+    """With an FMA instruction, and with the sequence that needs none."""
     random = np.random.default_rng(4)
     a, b = (np.ldexp(random.uniform(-2, 2, 1024), random.integers(-20, 20, 1024)).astype(dtype) for _ in range(2))
     a[:2], b[:2] = np.finfo(dtype).max, (0, -0.0)

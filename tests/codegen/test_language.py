@@ -63,7 +63,7 @@ def numbers_of(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
 
 
 def over(function: Function) -> Function:
-    """A loop nest that computes a function of two arrays."""
+    """A range kernel that computes a function of two arrays."""
 
     def body(x: Any, y: Any, z: Any, n: int) -> None:
         for i in range(n):
@@ -168,8 +168,8 @@ def to_bfloat16(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return best.astype(np.uint16)
 
 
-def test_no_object_calls_a_function_of_the_compiler() -> None:
-    """Where the processor cannot round a float64 to two bytes LLVM would call one that may be nowhere."""
+def test_objects_call_no_function_of_compiler_rt() -> None:
+    """Where the processor cannot round float64 to two bytes, LLVM would call one that may be missing."""
 
     def convert(x: Any, y: Any, z: Any, n: int) -> None:
         for i in range(n):
@@ -195,8 +195,8 @@ def constants(x: Any, y: Any, z: Any) -> None:
     z[14], z[15] = int(y[0] > 0), bool(z[0])
 
 
-def test_numbers_in_the_text() -> None:
-    """A number is rounded once to the type that it meets; what is known is worked out as Python does."""
+def test_literals() -> None:
+    """A literal is rounded once to the type that it meets; constants are folded as Python does."""
     x, y, z = np.zeros(3, np.uint16), np.zeros(4, np.float32), np.zeros(16, np.int64)
     built("constants", {"f": (constants, ("bfloat16*", "float32*", "int64*"))})["f"](
         *(a.ctypes.data for a in (x, y, z))
@@ -225,7 +225,7 @@ def scaled(a: Any, b: Any) -> Any:
     return a * b
 
 
-def test_a_number_is_64_bits_wide_where_it_is_a_variable() -> None:
+def test_numbers_in_variables_have_64_bits() -> None:
     def body(x: Any, y: Any) -> None:
         factor, count = 0.1, 1 << 40
         y[0], y[1], y[2] = x[0] * factor, x[0] * 0.1, scaled(x[0], 0.1)
@@ -237,8 +237,8 @@ def test_a_number_is_64_bits_wide_where_it_is_a_variable() -> None:
 
 
 @pytest.mark.parametrize("one", dtypes.TABLE)
-def test_types_that_meet(one: str) -> None:
-    """As in NumPy, but that integers and floating-point numbers do not meet."""
+def test_type_promotion(one: str) -> None:
+    """As in NumPy, but integers and floating-point numbers do not promote to each other."""
     for other in dtypes.TABLE:
         found = types.common(*(Value(types.NUMBERS[name], "") for name in (one, other)))
         kinds = {*(("int", "float")[name in FLOATS] for name in (one, other) if name != "bool")}
@@ -262,8 +262,8 @@ def test_sums_of_bools_are_integers() -> None:
     assert (y.tolist(), z.tolist()) == ([1.5, 0.5], [2, -1, 5])
 
 
-def test_functions_of_one_name() -> None:
-    """One may call the other: names stand for nothing."""
+def test_functions_of_equal_names() -> None:
+    """One may call the other: functions are identified by content, not by name."""
 
     def doubling() -> Any:
         @inlined()

@@ -15,7 +15,7 @@ from translated import built, same, written
 from jitkernels.codegen import llvm_backend
 from jitkernels.codegen.module_link import parsed
 from jitkernels.codegen.python.kernel_module import KernelModule
-from jitkernels.codegen.source_protocol import apart, inlined, offset, vectors
+from jitkernels.codegen.source_protocol import inlined, noinline, offset, vectors
 
 
 @inlined()
@@ -163,8 +163,8 @@ def whole_vectors(out: Any, a: Any, b: Any) -> Any:
     return 0
 
 
-@apart()
-def seldom(out: Any, a: Any) -> Any:
+@noinline()
+def cold_step(out: Any, a: Any) -> Any:
     for i in range(a, a + 3):
         out[i & 15] += i
     return a + 1, a * 2
@@ -173,7 +173,7 @@ def seldom(out: Any, a: Any) -> Any:
 def out_of_line(out: Any, a: Any, b: Any) -> Any:
     if a == b:
         return 7
-    one, two = seldom(out, a)
+    one, two = cold_step(out, a)
     return one + 10 * two
 
 
@@ -246,8 +246,8 @@ def some_branches(out: Any, a: Any, b: Any) -> Any:
     return c
 
 
-def test_a_variable_that_no_branch_gave_a_value_is_zero() -> None:
-    """And so is the result of a function that ends without ``return``; Python would raise, or return None."""
+def test_unset_variables_are_zero() -> None:
+    """So is the result of a function that ends without ``return``; Python would raise, or return None."""
     found = built("zero", {"f": (some_branches, ("int64*", "int64", "int64"))})["f"]
     out = np.full(1, 9)
     assert found(out.ctypes.data, 0, 1) == 0
@@ -267,7 +267,7 @@ def copied(x: Any, y: Any, n: int) -> None:
 
 
 def test_optimized_ir() -> None:
-    """What seldom runs stays a function; it is known how often a loop runs; a copy of a few elements is no call."""
+    """Cold functions stay outlined; trip counts are known; copies of a few elements are no calls."""
     program = KernelModule("made")
     program.export("entry", out_of_line, ("int64*", "int64", "int64"), ())
     program.export("row_of", row_of, ("float32* restrict", "int64", "int64"), ())
@@ -275,7 +275,7 @@ def test_optimized_ir() -> None:
     module = parsed("made", program.text)
     llvm_backend.optimize(module, llvm_backend.target_machine(64))
     kept = str(module)
-    assert "seldom" in kept
+    assert "cold_step" in kept
     assert "smax" not in kept
     assert "@llvm.memcpy" not in kept
     assert "@llvm.memmove" not in kept

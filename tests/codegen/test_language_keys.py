@@ -1,4 +1,4 @@
-"""Cache keys of loop nests and segments: all that decides the code is in their text."""
+"""Cache keys of range kernels and segments: all that decides the code is in their text."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import pytest
 from translated import Function
 
 from jitkernels.codegen import llvm_backend, llvm_passes
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.codegen.source_protocol import External, IRFunction, apart, inlined, symbol_of
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.codegen.source_protocol import External, IRFunction, inlined, noinline, symbol_of
 from jitkernels.compiler.codegen.core import module_text
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading.compiled_code import code_of
@@ -59,8 +59,8 @@ def marked(*flags: str, other: bool = False) -> Function:
     return function
 
 
-def marked_apart() -> Function:
-    @apart()
+def marked_noinline() -> Function:
+    @noinline()
     def function(a: Any) -> Any:
         return a + a
 
@@ -105,7 +105,7 @@ DIFFERENT: dict[str, list[Function]] = {
                 marked("reassoc"),
                 marked("reassoc", "contract"),
                 marked(other=True),
-                marked_apart(),
+                marked_noinline(),
             ),
             *(calling(marked()), calling(marked("contract")), calling(calling(marked())), calling(marked(other=True))),
             *(external("jk_a"), external("jk_b"), external("jk_a", "float32"), external("jk_a", "float64", "float32")),
@@ -117,7 +117,7 @@ DIFFERENT: dict[str, list[Function]] = {
 
 @pytest.mark.parametrize("kind", DIFFERENT)
 def test_different_code_has_a_different_key(kind: str) -> None:
-    nests = [LoopNest("key", ("float64*", "int64"), body, extent=1) for body in DIFFERENT[kind]]
+    nests = [RangeKernel("key", ("float64*", "int64"), body, extent=1) for body in DIFFERENT[kind]]
     assert len({nest.text for nest in nests}) == len(nests)
     assert len({id(code_of(nest)) for nest in nests}) == len(nests)
 
@@ -130,7 +130,7 @@ def test_names_of_other_scopes_have_other_keys() -> None:
     for name in ("max", "min"):
         scope = {name: function_of_two}
         exec(code, scope)
-        found.append(code_of(LoopNest("key", ("float64*", "int64"), scope["body"], extent=1)))
+        found.append(code_of(RangeKernel("key", ("float64*", "int64"), scope["body"], extent=1)))
     assert found[0] is not found[1]
 
 
@@ -144,12 +144,12 @@ def test_a_name_without_a_value_is_a_build_error() -> None:
         p[0] = late
 
     with pytest.raises(BuildError, match="has no value yet"):
-        _ = code_of(LoopNest("key", ("float64*", "int64"), body, extent=1)).address
+        _ = code_of(RangeKernel("key", ("float64*", "int64"), body, extent=1)).address
     late = 1
 
 
-def test_what_decides_nothing_is_in_no_key() -> None:
-    """Equal functions of different calls of what makes them have one key; so has one with other annotations."""
+def test_keys_ignore_annotations_docstrings_and_closures() -> None:
+    """Equal functions of different calls of their maker share a key; so does one with other annotations."""
 
     def body(p: float, n: "int", begin: Any, end: Any) -> int:  # type: ignore[return]
         """Says the same."""
@@ -158,19 +158,20 @@ def test_what_decides_nothing_is_in_no_key() -> None:
 
     value = 1
     texts = {
-        LoopNest("key", ("float64*", "int64"), one, extent=1).text for one in (with_constant(1), with_constant(1), body)
+        RangeKernel("key", ("float64*", "int64"), one, extent=1).text
+        for one in (with_constant(1), with_constant(1), body)
     }
     assert len(texts) == 1
 
 
 def test_flags_decide_the_key_of_a_body_that_is_called_too() -> None:
-    def nest(*flags: str) -> LoopNest:
+    def nest(*flags: str) -> RangeKernel:
         both = marked(*flags)
 
         def check(a: Any) -> int:
             return int(both(a) > 0)
 
-        return LoopNest("key", ("float64",), both, extent=0, check=check)
+        return RangeKernel("key", ("float64",), both, extent=0, check=check)
 
     assert nest("contract").text != nest("reassoc").text
 
@@ -182,15 +183,15 @@ def test_a_symbol_has_one_meaning_in_a_nest() -> None:
     def body(p: Any, n: int, begin: int, end: int) -> None:
         p[0] = one(p[0]) + other(p[0])
 
-    with pytest.raises(BuildError, match="two functions of a loop nest are called jk_a"):
-        LoopNest("key", ("float64*", "int64"), body, extent=1).text  # noqa: B018
+    with pytest.raises(BuildError, match="two functions of a range kernel are called jk_a"):
+        RangeKernel("key", ("float64*", "int64"), body, extent=1).text  # noqa: B018
 
 
 SEGMENT = "define i64 @entry(ptr %frame) nounwind {\n  ret i64 0\n}\n"
 
 
-def test_how_a_segment_becomes_code_is_in_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one text: vectors of another width, another level, another list of passes."""
+def test_segment_keys_contain_target_and_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One text has different keys for other vector widths, levels and pass lists."""
     made = [module_text.module_source("one", SEGMENT, size, (), level) for size in (32, 64) for level in (0, 3)]
     ran = []
 

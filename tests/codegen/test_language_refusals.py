@@ -13,7 +13,7 @@ from translated import Function, nothing, written
 
 from jitkernels.codegen.module_link import parsed
 from jitkernels.codegen.python import kernel_module
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import External, Module
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading import loader
@@ -185,16 +185,16 @@ shortcut = inlined()(
 
 
 def refusal(body: Function, arguments: tuple[str, ...] = ("float64*", "int64")) -> str:
-    """What building a loop nest says; whatever else is raised passes."""
+    """What building a range kernel says; whatever else is raised passes."""
     with pytest.raises(BuildError) as caught:
-        loader.address_of(LoopNest("refused", arguments, body, extent=1))
+        loader.address_of(RangeKernel("refused", arguments, body, extent=1))
     return str(caught.value)
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @pytest.mark.parametrize("statement", REFUSED)
-def test_refused(statement: str, tmp_path: Path) -> None:
-    """By function, file, line and expression, and nothing but a BuildError is raised."""
+def test_unsupported_code_is_rejected(statement: str, tmp_path: Path) -> None:
+    """A BuildError, and nothing else, names function, file, line and expression."""
     lines = statement.splitlines()
     text = f"{FUNCTIONS}def body(p, n, begin, end):\n" + "".join(f"    {line}\n" for line in lines)
     around = {"External": External, "math": math, "sqrt": math.sqrt}
@@ -223,7 +223,7 @@ def deep(kind: str, depth: int) -> str:
 
 @pytest.mark.parametrize("kind", ["sum", "calls", "parentheses", "branches", "and", "statements", "blocks"])
 def test_long_and_deep_bodies(kind: str, tmp_path: Path) -> None:
-    """They are built, or refused by name where Python's own recursion ends."""
+    """They are built, or rejected by name where Python's own recursion ends."""
     for depth in (50, 900):
         lines = "".join(f"    {line}\n" for line in deep(kind, depth).splitlines())
         body = written(tmp_path / f"deep{depth}.py", f"{FUNCTIONS}def body(p, n):\n{lines}", External=External)["body"]
@@ -296,8 +296,8 @@ PLACES += [
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_unusual_syntax_is_refused_or_meaningful(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """Whatever is put together: a BuildError, or code that LLVM accepts."""
+def test_random_syntax_is_rejected_or_compiled(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Any combination is a BuildError, or code that LLVM accepts."""
     text = data.draw(st.sampled_from(PLACES))
     for choices in (FORMS, [*FORMS, *ODDITIES], ODDITIES, ODDITIES):
         while "{}" in text:

@@ -53,7 +53,7 @@ def test_loops_have_tables(tmp_path: Path) -> None:
     assert (out == first - second + third).all()
 
 
-def test_another_table_is_another_text(tmp_path: Path) -> None:
+def test_different_tables_have_different_texts(tmp_path: Path) -> None:
     texts = set()
     for kind in (np.float32, np.float64):
         module = Module()
@@ -73,7 +73,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("rows", WRONG.values(), ids=[*WRONG])
-def test_what_is_no_table_is_refused(rows: Any, tmp_path: Path) -> None:
+def test_invalid_tables_are_rejected(rows: Any, tmp_path: Path) -> None:
     function = written(tmp_path / "wrong.py", LOOK_UP, ROWS=Table(rows))["look_up"]
     with pytest.raises(BuildError, match=r"look_up \(.*line 4\): a table: expected rows.*: ROWS\[i\]"):
         Library().called(function, ["int64"], 8)
@@ -101,7 +101,7 @@ def test_coefficients_are_constants(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("coefficients", [(np.float32(1),), (1.0, "a", 2.0)], ids=["too few", "text"])
-def test_what_are_no_coefficients_is_refused(coefficients: Any, tmp_path: Path) -> None:
+def test_invalid_coefficients_are_rejected(coefficients: Any, tmp_path: Path) -> None:
     function = written(tmp_path / "wrong.py", POLYNOMIAL, C=coefficients)["polynomial"]
     with pytest.raises(BuildError, match=r"polynomial \(.*line 4\): .*C\[2\]"):
         Library().called(function, ["float32"], 8)

@@ -1,4 +1,4 @@
-"""Parameters of kernel functions are bound by name: absent arrays are None, records are read by field."""
+"""Parameters of kernel functions are bound by name: absent arrays are None, structs are read by field."""
 
 import ctypes
 from typing import Any, NamedTuple
@@ -9,9 +9,9 @@ from translated import written
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.codegen.python import kernel_module
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset, symbol_of
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading import loader
 
@@ -25,7 +25,7 @@ class Range(NamedTuple):
     end: int
 
 
-@record
+@frozen_dataclass
 class Arrays:
     """An input, a factor that may be absent, and an output."""
 
@@ -42,7 +42,7 @@ class Pair(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A record of records."""
+    """A struct of structs."""
 
     arrays: Arrays
     part: Range
@@ -58,7 +58,7 @@ def shifted(part: Range, by: int) -> Any:
     return Range(part.begin + by, part.end + by)
 
 
-def ran(nest: LoopNest, *arrays: np.ndarray[Any, Any]) -> int:
+def ran(nest: RangeKernel, *arrays: np.ndarray[Any, Any]) -> int:
     """Call a kernel of arrays of one length."""
     entry = loader.functions_of(nest, (symbol_of(nest),))[symbol_of(nest)]
     kinds = [ctypes.c_void_p] * len(arrays)
@@ -72,27 +72,27 @@ def body_of_scalars(y: Any, end: int, begin: int, x: Any, scale: Any) -> None:
         y[i] = x[i] if factors is None else x[i] * factors[i]
 
 
-def body_of_records(arrays: Arrays, part: Range) -> None:
+def body_of_structs(arrays: Arrays, part: Range) -> None:
     whole = Problem(arrays, shifted(part, 1))
     inside = shifted(whole.part, -1)
     for i in range(inside.begin, inside.end):
         whole.arrays.y[i] = scaled(whole.arrays, i)
 
 
-@pytest.mark.parametrize("body", [body_of_scalars, body_of_records])
+@pytest.mark.parametrize("body", [body_of_scalars, body_of_structs])
 @pytest.mark.parametrize("has_scale", [False, True])
 def test_an_optional_array(body: Any, has_scale: bool) -> None:
     x, scale, y = np.arange(9.0), np.arange(9.0) + 2, np.zeros(9)
     if has_scale:
-        nest = LoopNest("optional", ("float64*", *TYPES), body, extent=3, names=("x", "scale", "y", "n"))
+        nest = RangeKernel("optional", ("float64*", *TYPES), body, extent=3, names=("x", "scale", "y", "n"))
         assert ran(nest, x, scale, y) == 0
     else:
-        nest = LoopNest("optional", TYPES, body, extent=2, names=(*NAMES, "scale"))
+        nest = RangeKernel("optional", TYPES, body, extent=2, names=(*NAMES, "scale"))
         assert ran(nest, x, y) == 0
     assert np.array_equal(y, x * scale if has_scale else x)
 
 
-def test_records_cost_nothing() -> None:
+def test_records_compile_to_single_parameters() -> None:
     """The code is that of a body of single parameters."""
 
     @inlined()
@@ -107,11 +107,11 @@ def test_records_cost_nothing() -> None:
         for i in range(begin, end):
             y[i] = doubled(x, i, 2.0)
 
-    def in_records(arrays: Arrays, part: Range) -> None:
+    def in_structs(arrays: Arrays, part: Range) -> None:
         for i in range(part.begin, part.end):
             arrays.y[i] = doubled_of(arrays, Range(i, part.end))
 
-    nests = LoopNest("same", TYPES, plain, 2), LoopNest("same", TYPES, in_records, 2, names=(*NAMES, "scale"))
+    nests = RangeKernel("same", TYPES, plain, 2), RangeKernel("same", TYPES, in_structs, 2, names=(*NAMES, "scale"))
     assert nests[0].object_code("jk_same") == nests[1].object_code("jk_same")
 
 
@@ -124,9 +124,9 @@ class Step(NamedTuple):
     name: str = "which no function reads"
 
 
-@record
+@frozen_dataclass
 class Constants:
-    """A record of a record."""
+    """A struct of a struct."""
 
     step: Step
     count: int
@@ -136,14 +136,14 @@ class Constants:
         return self.count - 1
 
 
-def with_constants(constants: Constants) -> LoopNest:
+def with_constants(constants: Constants) -> RangeKernel:
     step = constants.step
 
     def body(x: Any, y: Any, begin: int, end: int) -> None:
         for i in range(begin, end):
             y[i] = step.apply(x[i]) * constants.step.factor + step.number(constants.last)
 
-    return LoopNest("constants", TYPES, body, extent=2, names=NAMES)
+    return RangeKernel("constants", TYPES, body, extent=2, names=NAMES)
 
 
 @inlined()
@@ -156,13 +156,13 @@ def doubled(a: Any) -> Any:
     return a + a
 
 
-def test_records_from_around_are_constants() -> None:
+def test_captured_records_are_constants() -> None:
     x, y = np.arange(9.0), np.zeros(9)
     assert ran(with_constants(Constants(Step(np.float64(0.5), np.float64, squared), 4)), x, y) == 0
     assert np.array_equal(y, x * x * 0.5 + 3)
 
 
-def test_what_is_read_of_a_record_decides_the_key() -> None:
+def test_keys_contain_the_fields_read_of_a_record() -> None:
     steps = [
         Step(np.float64(0.5), np.float64, squared), Step(np.float64(0.25), np.float64, squared),
         Step(np.float64(0.5), np.float32, squared), Step(np.float64(0.5), np.float64, doubled),
@@ -191,7 +191,7 @@ def test_check_workspace_and_team_by_name() -> None:
     def threads(end: int) -> int:
         return min(end, 2)
 
-    nest = LoopNest(
+    nest = RangeKernel(
         "by_name", TYPES, body, extent=2, names=NAMES, check=check, workspace=needed, workspace_dtype="float64",
         together=threads,
     )  # fmt: skip
@@ -206,31 +206,31 @@ def test_absent_arrays_are_part_of_the_key() -> None:
         y[begin] = x[begin] if bias is None else x[0]
 
     first, second = (
-        LoopNest("key", TYPES, body, extent=2, names=names)
+        RangeKernel("key", TYPES, body, extent=2, names=names)
         for names in (("x", "y", "n", "bias"), ("bias", "y", "n", "x"))
     )
     assert symbol_of(first) != symbol_of(second)
     assert first.text != second.text
 
 
-def test_the_fields_of_a_record_decide_the_key() -> None:
-    def nest(kind: type) -> LoopNest:
+def test_keys_contain_the_fields_of_a_parameter_record() -> None:
+    def nest(kind: type) -> RangeKernel:
         def body(arrays: Any) -> None:
             arrays.y[0] = arrays.x[0]
 
         body.__annotations__["arrays"] = kind
-        return LoopNest("key", TYPES, body, extent=2, names=NAMES)
+        return RangeKernel("key", TYPES, body, extent=2, names=NAMES)
 
     kinds: list[Any] = [NamedTuple("Pair", [("x", Any), ("y", Any)]), NamedTuple("Pair", [("y", Any), ("x", Any)])]
     assert len({symbol_of(nest(kind)) for kind in kinds}) == len({nest(kind).text for kind in kinds}) == 2
 
 
-def test_a_parameter_that_no_argument_is_called_like() -> None:
+def test_parameters_without_an_argument_of_their_name() -> None:
     def body(x: Any, scael: Any, y: Any, begin: int, end: int) -> None:
         y[begin] = x[begin]
 
     with pytest.raises(BuildError, match=r"the parameter scael is no argument of the kernel: expected some of x, y, n"):
-        symbol_of(LoopNest("wrong", TYPES, body, extent=2, names=(*NAMES, "scale")))
+        symbol_of(RangeKernel("wrong", TYPES, body, extent=2, names=(*NAMES, "scale")))
 
 
 REFUSED = {
@@ -247,7 +247,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_refusals(text: str, tmp_path: Any) -> None:
+def test_invalid_parameters_are_rejected(text: str, tmp_path: Any) -> None:
     head = "def body(p, n, begin, end):\n    pair = Pair(n, p[0])\n    none = None"
     body = written(tmp_path / "refused.py", f"{head}\n    {text}\n", Pair=Pair)["body"]
     program = kernel_module.KernelModule("refused")

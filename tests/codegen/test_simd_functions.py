@@ -12,7 +12,7 @@ from in_lanes import numbers, results
 from translated import Function, same, written
 
 from jitkernels.codegen.python.simd_library import Library
-from jitkernels.codegen.source_protocol import apart
+from jitkernels.codegen.source_protocol import noinline
 from jitkernels.core import dtypes
 from jitkernels.errors import BuildError
 from jitkernels.microkernels.maths import exp, sigmoid, strict_arithmetic, tanh
@@ -95,13 +95,13 @@ MASKED = """
 SIZE = np.float32(3)
 FACTORS = 2.0
 
-@apart()
+@noinline()
 def slowly(x, y):
     while x > y:
         x = x * np.float32(0.5) - np.float32(1)
     return x
 
-@apart()
+@noinline()
 def both(x):
     return x + np.float32(1), x > np.float32(0)
 
@@ -155,7 +155,7 @@ def repeated(x):
 
 @functools.cache
 def masked_functions(place: Path) -> dict[str, Any]:
-    return written(place / "masked.py", MASKED, apart=apart)
+    return written(place / "masked.py", MASKED, noinline=noinline)
 
 
 @pytest.mark.parametrize("name", ["rarely", "otherwise", "lane_by_lane", "several", "repeated", "slowly", "both"])
@@ -175,9 +175,9 @@ def test_masked_calls(name: str, tmp_path_factory: pytest.TempPathFactory) -> No
 
 
 def test_only_active_lanes_call_outlined_functions(tmp_path: Path) -> None:
-    """The others would never end."""
+    """Calls of inactive lanes would never end."""
     text = """
-@apart()
+@noinline()
 def endless(x):
     while x > np.float32(0):
         x = x
@@ -190,13 +190,13 @@ def guarded(x):
         y = endless(x) - np.float32(1)
     return y
 """
-    function = written(tmp_path / "guarded.py", text, apart=apart)["guarded"]
+    function = written(tmp_path / "guarded.py", text, noinline=noinline)["guarded"]
     x = np.resize(np.array([1, -2, 3], np.float32), 96)
     for outs in results(function, [x]).values():
         assert (outs[0] == np.where(x < 0, x - 1, x)).all()
 
 
-def test_a_rare_path_is_jumped_over(tmp_path: Path) -> None:
+def test_inactive_branches_are_skipped(tmp_path: Path) -> None:
     text = "@inlined()\ndef f(x):\n    if x > np.float32(3):\n        x = -x\n    return x\n"
     library = Library()
     library.called(written(tmp_path / "f.py", text)["f"], ["float32"], 8)
@@ -217,14 +217,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("body", REFUSED)
-def test_what_lanes_cannot_do_is_refused(body: str, tmp_path: Path) -> None:
+def test_statements_without_simd_form_are_rejected(body: str, tmp_path: Path) -> None:
     text = f"@inlined()\ndef f(x):\n    {body}\n    return x\n"
     names = written(tmp_path / "refused.py", text)
     with pytest.raises(BuildError, match=rf"f \(.*refused.py, line \d+\): .*{REFUSED[body]}"):
         Library().called(names["f"], ["float32"], 8)
 
 
-def test_what_is_no_function_of_numbers_is_refused(tmp_path: Path) -> None:
+def test_invalid_simd_functions_are_rejected(tmp_path: Path) -> None:
     names = written(tmp_path / "bare.py", "def bare(x):\n    return x\n\n@inlined()\ndef none(x):\n    x = x\n")
     with pytest.raises(BuildError, match=r"bare.*expected a function marked @inlined"):
         Library().called(names["bare"], ["float32"], 8)
@@ -237,11 +237,11 @@ def test_what_is_no_function_of_numbers_is_refused(tmp_path: Path) -> None:
             Library().called(exp.exp_float32, ["float32"], lanes)  # type: ignore[arg-type]  # what is refused
 
 
-def test_one_text_for_all_modules() -> None:
-    """Names come from content, and each function and declaration stands once, whatever was asked in which order."""
+def test_texts_do_not_depend_on_request_order() -> None:
+    """Names come from content, each function and declaration stands once, in any order of requests."""
     one, other = Library(), Library()
-    for library, asked in ((one, (1, 8)), (other, (8, 1))):
-        for lanes in asked:
+    for library, widths in ((one, (1, 8)), (other, (8, 1))):
+        for lanes in widths:
             for _ in range(2):
                 library.called(tanh.tanh_float32, ["float32"], lanes)
                 library.called(sigmoid.sigmoid_float32, ["float32"], lanes)

@@ -1,4 +1,4 @@
-"""Identity of loop nests: equal nests have equal text, in every process."""
+"""Identity of range kernels: equal kernels have equal text, in every process."""
 
 import ast
 import json
@@ -13,7 +13,7 @@ import pytest
 from processes import python
 
 from jitkernels.codegen import kernel_archive
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import (
     WRITERS,
     WRITTEN_OF,
@@ -32,8 +32,8 @@ from jitkernels.microkernels.gemm.packing import copy_panel, transpose_panel
 HEAD = "import numpy as np\nfrom jitkernels.codegen.source_protocol import inlined, instruction, offset\n"
 
 
-def nest_of(body: Any, name: str = "identity") -> LoopNest:
-    return LoopNest(name, ("float64*", "int64"), body, extent=1)
+def nest_of(body: Any, name: str = "identity") -> RangeKernel:
+    return RangeKernel(name, ("float64*", "int64"), body, extent=1)
 
 
 def made(folder: Path, text: str, **scope: Any) -> Any:
@@ -107,13 +107,13 @@ def test_keys_of_tables_differ_however_numbers_are_written() -> None:
 
 
 def test_shared_text_is_not_part_of_the_identity(tmp_path: Path) -> None:
-    """Two modules of one text are one code, and a name that one of them has beside it changes nothing."""
+    """Modules of equal text have equal code; other names in one of them change nothing."""
     text = calling(FUSED)
     first, other = made(tmp_path / "one", text), made(tmp_path / "other", f"\n\n\nunused = 1\n{text}")
     assert symbol_of(nest_of(first)) == symbol_of(nest_of(other))
 
 
-def test_marks_are_in_the_text_as_well() -> None:
+def test_function_marks_change_the_text() -> None:
     def three(a: Any, b: Any, c: Any) -> Any:
         return a * b + c
 
@@ -123,8 +123,8 @@ def test_marks_are_in_the_text_as_well() -> None:
     assert nest_of(plain).text != text
 
 
-def test_a_value_that_changes_before_the_code_is_made(tmp_path: Path) -> None:
-    """The key tells of the value that was: code for another is not kept under it."""
+def test_globals_changed_before_code_generation(tmp_path: Path) -> None:
+    """The key describes the old value: code for another one is not stored under it."""
     body = made(tmp_path, "VALUE = 1.0\ndef body(p, n, begin, end):\n    p[0] = VALUE\n")
     nest = nest_of(body)
     before = symbol_of(nest)
@@ -135,8 +135,8 @@ def test_a_value_that_changes_before_the_code_is_made(tmp_path: Path) -> None:
     assert nest_of(body).object_code("jk_other")
 
 
-def test_a_file_that_changes_after_its_import(tmp_path: Path) -> None:
-    """Code is made of text, and the key of what Python runs: they must be of one file."""
+def test_files_changed_after_import(tmp_path: Path) -> None:
+    """Text and key have to come from the same version of the file."""
     text = "def body(p, n, begin, end):\n    p[0] = {}\n"
     body = made(tmp_path, text.format("1.0"))
     (file,) = tmp_path.iterdir()
@@ -152,7 +152,7 @@ SYMBOLS = """
 import json, sys
 from jitkernels.tools import testing
 from jitkernels.codegen.source_protocol import symbol_of
-from jitkernels.attrs.schema.registry import all_rows, implementation, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementation, implementations
 if {traced}:
     sys.settrace(lambda *_: None)
     if hasattr(sys, "monitoring"):
@@ -160,21 +160,21 @@ if {traced}:
         sys.monitoring.register_callback(3, sys.monitoring.events.LINE, lambda *_: None)
         sys.monitoring.set_events(3, sys.monitoring.events.LINE)
 found = {{}}
-for row in all_rows():
+for row in all_schemas():
     attr = testing.middles(row)[0]
     for name in implementations(row):
         one = implementation(row, name)
         if name in ("gen", "mix") and one.reason_against(attr) is None:
             for variant in one.variants(attr)[:2]:
                 source = one.source(attr, variant)
-                assert getattr(source, "identity", True), "its text is made before a pack can be asked"
+                assert getattr(source, "identity", True), "its text is made before an archive can be searched"
                 found[f"{{attr}} {{name}} {{variant}}"] = symbol_of(source)
 print(json.dumps(found))
 """
 
 
-def test_all_processes_agree() -> None:
-    """Whatever the order of sets, however far Python optimises, and whoever traces it."""
+def test_keys_are_equal_in_all_processes() -> None:
+    """Whatever the order of sets, the optimization level of Python, and an active trace function."""
     found = [
         json.loads(python(SYMBOLS.format(traced=bool(level)), PYTHONHASHSEED=str(level), PYTHONOPTIMIZE=str(level)))
         for level in (0, 2)
@@ -184,8 +184,8 @@ def test_all_processes_agree() -> None:
     assert sys.flags.optimize == 0
 
 
-def test_writers_write_of_nothing_else() -> None:
-    """What they import is in the key: other writers, what all keys have, or what is named beside them."""
+def test_text_generators_import_only_keyed_modules() -> None:
+    """Their imports are in the key: other generators, modules of every key, or modules listed beside them."""
     known = {
         f"jitkernels.{place.removesuffix('.py').replace('/', '.')}" for place in (*WRITERS, *kernel_archive.COMPILER)
     }
@@ -198,8 +198,8 @@ def test_writers_write_of_nothing_else() -> None:
         assert [name for name in used if not any(f"{name}.".startswith(f"{k}.") for k in known)] == [], place
 
 
-def test_text_that_is_written_later() -> None:
-    """It is told apart by who writes it and of what, is right when it is asked for, and is no key of anybody else's."""
+def test_lazy_texts() -> None:
+    """Lazy text is identified by its writer and that writer's argument, is right when it is read, and shares no key."""
     tiles = [Tile("one", "float32", 8, rows, 2, beta, a_by_column=False) for rows in (2, 4) for beta in (0.0, -0.0)]
     panels = [(copy_panel, 8), (copy_panel, 16), (transpose_panel, 8)]
     made = [written_by(Tile.text, tile) for tile in tiles]

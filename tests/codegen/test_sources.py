@@ -16,7 +16,7 @@ from jitkernels.attrs.schema.registry import implementation, implementations
 from jitkernels.codegen import c_source, source_protocol
 from jitkernels.codegen.function_ast import parsed
 from jitkernels.codegen.ir_source import IRSource
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import External, Source, inlined, symbol_of
 from jitkernels.core import dtypes
 from jitkernels.errors import BuildError
@@ -76,7 +76,7 @@ def positive(x: Any, n: int) -> int:
     return 0 if n > 0 else 5
 
 
-BASE = LoopNest("doubling", ("double*", "int64"), doubling, extent=1)
+BASE = RangeKernel("doubling", ("double*", "int64"), doubling, extent=1)
 SCRATCH = dataclasses.replace(BASE, body=doubling_with_scratch, workspace=64, workspace_dtype="float64")
 THREADS = dataclasses.replace(BASE, parallel=True)
 TOGETHER = dataclasses.replace(BASE, body=doubling_together, together=two)
@@ -123,8 +123,8 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
 """For each field of each kind of source other values, which make other code; none where a field makes none."""
 
 
-def test_every_field_is_looked_at() -> None:
-    for kind in (LoopNest, c_source.CSource, IRSource):
+def test_every_field_is_tested() -> None:
+    for kind in (RangeKernel, c_source.CSource, IRSource):
         looked_at = {name for base, changes in CHANGES.items() if isinstance(base, kind) for name in changes}
         assert looked_at == {field.name for field in dataclasses.fields(kind)}
 
@@ -135,7 +135,7 @@ def key(source: Source) -> tuple[str, str]:
 
 @pytest.mark.parametrize("base", CHANGES, ids=lambda base: base.name)
 def test_every_change_of_code_changes_the_key(base: Any) -> None:
-    """Two sources that compile to different code have different texts, or at least different names."""
+    """Sources that compile to different code have different texts, or at least different names."""
     sources = [base] + [
         dataclasses.replace(base, **{name: value}) for name, values in CHANGES[base].items() for value in values
     ]
@@ -146,7 +146,7 @@ def test_every_change_of_code_changes_the_key(base: Any) -> None:
 
 def decisive(source: Any) -> tuple[Any, ...]:
     """Everything but the functions that a source is made from, and the blocks of what has no threads."""
-    if isinstance(source, LoopNest) and not source.parallel:
+    if isinstance(source, RangeKernel) and not source.parallel:
         source = dataclasses.replace(source, block=1)
     values = (getattr(source, field.name) for field in dataclasses.fields(source))
     return (type(source), *(value for value in values if not callable(value)))
@@ -172,23 +172,23 @@ def called(source: Source, values: Any) -> Any:
     return result
 
 
-def test_one_name_over_two_types() -> None:
-    """The same loop over floats and over doubles, under one name, is two functions."""
+def test_equal_names_of_different_types() -> None:
+    """One loop over floats and over doubles, under one name, is two functions."""
     for dtype, argument in (("float64", "double*"), ("float32", "float*"), ("int64", "int64*"), ("int8", "int8*")):
         nest = dataclasses.replace(BASE, arguments=(argument, "int64"))
         values = np.arange(9).astype(dtype)
         assert (called(nest, values) == 2 * values).all()
 
 
-def test_one_text_under_two_names() -> None:
+def test_equal_texts_of_different_names() -> None:
     for base in (C_BASE, IRSource("in_ir", "define i64 @entry(ptr %x, i64 %n) {\n  ret i64 0\n}\n")):
         addresses = {loader.address_of(dataclasses.replace(base, name=name)) for name in ("one", "two")}
         assert len(addresses) == 2
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_workspace_has_the_type_that_the_source_says(dtype: str) -> None:
-    """An integer's scratch would cut 0.5 off, and that of a single would round."""
+def test_workspace_dtype(dtype: str) -> None:
+    """An integer workspace would cut 0.5 off, and one of float32 would round."""
     nest = dataclasses.replace(SCRATCH, workspace_dtype=dtype)
     values = np.array([0.5, 1 + 2.0**-40])
     expected = values + values.astype(dtype)
@@ -205,11 +205,11 @@ def test_loop_nest_of_llvm_code(form: str, parallel: bool, private_cache: Any) -
 import ctypes, sys
 import llvmlite.binding as llvm, numpy as np
 from jitkernels.runtime.loading import loader as load; from jitkernels.runtime.threads import num_threads as threads
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 DOUBLING = {DOUBLING!r}
 threads.set_num_threads(2)
 body = DOUBLING if {form!r} == "text" else llvm.parse_assembly(DOUBLING).as_bitcode()
-nest = LoopNest("doubling", ("double*", "int64"), body, extent=1, parallel={parallel})
+nest = RangeKernel("doubling", ("double*", "int64"), body, extent=1, parallel={parallel})
 values = np.arange(10000.0)
 function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(load.address_of(nest))
 assert function(values.ctypes.data, values.size) == 0
@@ -246,9 +246,9 @@ def late(x: Any, y: Any, n: int, begin: int, end: int) -> None:
 
 
 def test_pointers_are_noalias_only_where_declared() -> None:
-    """A loop that carries a value through memory it shares must be compiled as it is written."""
+    """A loop that carries a value through shared memory keeps its order."""
     arguments = ("double*", "double*", "int64")
-    nest = LoopNest("late", arguments, late, extent=2)
+    nest = RangeKernel("late", arguments, late, extent=2)
     values = np.arange(1.0, 100.0)
     shared = values.copy()
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
@@ -285,13 +285,13 @@ def test_in_place_calls_need_no_checks(row: cases.Row) -> None:
     assert all(promised) or not _pairs(attr)
 
 
-def test_sources_know_how_to_build_themselves() -> None:
-    """What follows the protocol can be loaded: the loader knows no kinds of sources."""
+def test_any_source_of_the_protocol_can_be_loaded() -> None:
+    """The loader knows no classes of sources."""
 
     @dataclasses.dataclass(frozen=True)
     class Wrapped:
         name: str = "wrapped"
-        text: str = "a kind of source that nobody has heard of"
+        text: str = "an unknown kind of source"
         externals: tuple[External, ...] = ()
         suffix: str = ".o"
         has_range: bool = False
@@ -303,7 +303,7 @@ def test_sources_know_how_to_build_themselves() -> None:
     assert (called(Wrapped(), values) == 2 * values).all()
 
 
-def test_a_function_typed_into_an_interpreter_is_refused() -> None:
+def test_functions_without_a_source_file_are_rejected() -> None:
     names: dict[str, Any] = {}
     exec("def body(x, n, begin, end):\n    x[begin] = 0\n", names)
     with pytest.raises(BuildError, match="the source of body is not available"):
@@ -321,7 +321,7 @@ def nothing(value: Any) -> None:
     """A docstring alone."""
 
 
-def test_the_text_of_a_function_with_nothing_but_a_docstring() -> None:
+def test_text_of_a_function_with_only_a_docstring() -> None:
     for function in (nothing, nothing_written_in_lines):
         tree, _ = parsed(function.__code__)
         assert tree.name == function.__name__
@@ -329,8 +329,8 @@ def test_the_text_of_a_function_with_nothing_but_a_docstring() -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-def test_no_text_takes_a_look_at_every_module(row: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`inspect` does that to find the file of a function, for tens of milliseconds."""
+def test_texts_do_not_search_all_modules(row: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`inspect` does so to find the file of a function, which takes tens of milliseconds."""
     monkeypatch.setattr(inspect, "getsourcelines", lambda code: pytest.fail(f"looked for {code}"))
     source_protocol._syntax.cache_clear()
     made = 0

@@ -49,7 +49,7 @@ def test_cached_translations_equal_fresh_ones(harm: str, private_cache: Path) ->
     assert again == ("['add']" if harm == "none" else made), "what is short is not kept, nor what is damaged read"
 
 
-def test_another_text_is_another_translation(private_cache: Path) -> None:
+def test_changed_sources_are_translated_again(private_cache: Path) -> None:
     python(CODE, private_cache)
     edited = (
         "from jitkernels.codegen.python import translation_cache\ntranslation_cache.state_of = lambda _: 'another'\n"
@@ -57,8 +57,8 @@ def test_another_text_is_another_translation(private_cache: Path) -> None:
     assert "'sin_float32'" in python(edited + CODE, private_cache)
 
 
-def test_functions_of_others_are_not_kept(private_cache: Path, tmp_path: Path) -> None:
-    """Nobody would notice that a constant of theirs is another one."""
+def test_functions_of_other_packages_are_not_cached(private_cache: Path, tmp_path: Path) -> None:
+    """A changed constant of theirs would go unnoticed."""
     (tmp_path / "theirs.py").write_text(
         "import numpy as np\nfrom jitkernels.codegen.source_protocol import inlined\n"
         "from jitkernels.microkernels.maths.sin import sin_float32\n"
@@ -93,8 +93,8 @@ def texts_of_scalars(numbers: tuple[int, ...]) -> dict[Any, Any]:
     return found
 
 
-def test_texts_for_other_lanes_are_those_of_a_translation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of what calls others in memory, of which there is one for so many lanes, and of tables."""
+def test_texts_derived_for_other_lanes_equal_translations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for functions that call others in memory, and for tables."""
     monkeypatch.setattr(translation_cache, "path_of", lambda *_: None)
     translated, original = [], simd_library._translated
 

@@ -32,7 +32,7 @@ def steps_between(one: Array, other: Array) -> Array:
     return distance
 
 
-def test_the_files_are_where_they_were() -> None:
+def test_validation_files_exist() -> None:
     assert len(FILES) == 20
     assert {"sin", "arctanh", "log1p", "exp2"} <= set(FILES)
     given, _, most = cases(FILES["sin"], "float32")

@@ -7,7 +7,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.attrs.schema.registry import implementation, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.errors import NotUsableError, RegistrationError
 
@@ -27,7 +27,7 @@ def said(error: "pytest.ExceptionInfo[RegistrationError]") -> str:
 
 
 @pytest.mark.parametrize("answer", [None, 1, 0, [], object(), b"no"])
-def test_can_be_used_answers_nonsense(toy: Any, answer: object) -> None:
+def test_can_be_used_returns_an_invalid_value(toy: Any, answer: object) -> None:
     implements(toy.ToyAttr, name="mine", can_be_used=lambda attr: answer)(toy.right)  # type: ignore[arg-type, return-value]
     with pytest.raises(RegistrationError) as error:
         implementation(toy.ToyAttr, "mine").reason_against(toy.ToyAttr(n=3))
@@ -37,7 +37,7 @@ def test_can_be_used_answers_nonsense(toy: Any, answer: object) -> None:
 
 
 def test_can_be_used_raises(toy: Any) -> None:
-    """Such as a library that is not there: a reason like any other, and no harm to others."""
+    """Such as a missing library: the reason is recorded, and other implementations are unaffected."""
 
     def usable(attr: Any) -> bool:
         import no_such_module_anywhere  # type: ignore[import-not-found]
@@ -61,7 +61,7 @@ def test_can_be_used_raises(toy: Any) -> None:
         ([{"width": 8}], "parameters of the function, which are none"),
     ],
 )
-def test_variants_are_nonsense(toy: Any, variants: Any, expected: str) -> None:
+def test_invalid_variants(toy: Any, variants: Any, expected: str) -> None:
     implements(toy.ToyAttr, name="mine", variants=lambda attr: variants)(toy.right)
     with pytest.raises(RegistrationError) as error:
         built(toy.ToyAttr(n=3))
@@ -69,7 +69,7 @@ def test_variants_are_nonsense(toy: Any, variants: Any, expected: str) -> None:
     assert expected in said(error)
 
 
-def test_variants_cannot_be_kept(toy: Any) -> None:
+def test_variants_of_other_types_are_rejected(toy: Any) -> None:
     def mine(attr: Any, tile: Any) -> Any:
         return toy.right(attr)
 
@@ -80,17 +80,17 @@ def test_variants_cannot_be_kept(toy: Any) -> None:
 
 
 @pytest.mark.parametrize("made", [None, "x = 1", lambda x: None, 3])
-def test_no_source_comes_back(toy: Any, made: object) -> None:
+def test_functions_without_a_source_are_rejected(toy: Any, made: object) -> None:
     implements(toy.ToyAttr, name="mine")(lambda attr: made)
     with pytest.raises(RegistrationError) as error:
         built(toy.ToyAttr(n=3))
     assert "the function for ToyAttr(n=3" in said(error)
-    assert "a source such as a LoopNest or a CSource" in said(error)
+    assert "a source such as a RangeKernel or a CSource" in said(error)
 
 
 def test_arguments_of_another_function(toy: Any) -> None:
     def mine(attr: Any) -> Any:
-        return LoopNest("mine", ("float*", "int64"), too_few, extent=1)
+        return RangeKernel("mine", ("float*", "int64"), too_few, extent=1)
 
     implements(toy.ToyAttr, name="mine")(mine)
     with pytest.raises(RegistrationError) as error:
@@ -109,7 +109,7 @@ def test_body_of_wrong_arity(toy: Any, body: Callable[..., None]) -> None:
     implements(toy.ToyAttr, name="mine")(lambda attr: toy.nest(attr, body))
     with pytest.raises(RegistrationError) as error:
         built(toy.ToyAttr(n=3))
-    assert "the body of the loop nest for ToyAttr(n=3" in said(error)
+    assert "the body of the range kernel for ToyAttr(n=3" in said(error)
     assert "the 8 parameters (x, table, ids, y, n, m, begin, end)" in said(error)
 
 
@@ -143,10 +143,10 @@ def test_options_of_the_decorator(toy: Any, options: dict[str, Any], message: st
 
 @pytest.mark.parametrize("wrong", [None, "vmul", 3, object(), int])
 def test_no_row_at_all(wrong: Any) -> None:
-    with pytest.raises(RegistrationError, match=r"@implements\(.*expected the class of a row"):
+    with pytest.raises(RegistrationError, match=r"@implements\(.*expected the class of a schema"):
         implements(wrong, name="mine")(lambda attr: None)
 
 
-def test_a_name_twice_says_where_the_other_is(toy: Any) -> None:
+def test_duplicate_names_report_the_other_module(toy: Any) -> None:
     with pytest.raises(RegistrationError, match="already has an implementation 'refer', from toy: give the one of"):
         implements(toy.ToyAttr, name="refer")(lambda attr, *arrays: None)

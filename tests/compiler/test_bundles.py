@@ -37,7 +37,7 @@ def attention(q: Any, k: Any, v: Any) -> Any:
 
 
 def far(x: Any) -> Any:
-    """Sines of huge numbers are code of its own, which seldom runs."""
+    """Sines of huge numbers are outlined cold code."""
     return np.sin(x * 1e30) + np.log1p(abs(x)), (x > 0).sum(), x.astype("f2")
 
 
@@ -131,7 +131,7 @@ def test_examples(name: str, tmp_path: Path) -> None:
     assert [bytes.fromhex(line) for line in lines] == bits(expected)
 
 
-def test_objects_show_one_function_and_need_the_c_library_alone(tmp_path: Path) -> None:
+def test_objects_export_one_symbol_and_need_only_the_c_library(tmp_path: Path) -> None:
     exported("attention", tmp_path)
     exported("mlp", tmp_path / "mlp")
     symbols = subprocess.run(["nm", "attention.o"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
@@ -213,7 +213,7 @@ def changing(x: Any) -> Any:
         (changing, (array(16, dtype="f4"),), "weights are changed|falls back to NumPy"),
     ],
 )
-def test_what_cannot_be_a_bundle(function: Any, given: Any, message: str, tmp_path: Path) -> None:
+def test_unsupported_functions_are_rejected(function: Any, given: Any, message: str, tmp_path: Path) -> None:
     before = B[0].copy()
     with pytest.raises(BundleError, match=message):
         jk.jit(function).export(tmp_path / "none", *given)
@@ -279,8 +279,8 @@ def changed(value: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("name", ["mlp", "steps"])
-def test_descriptions_that_were_edited(name: str, tmp_path: Path) -> None:
-    """Whatever is changed in a description is noticed: sizes and offsets would let the code read beyond arrays."""
+def test_edited_manifests_are_rejected(name: str, tmp_path: Path) -> None:
+    """Edited sizes and offsets would let the code read beyond arrays."""
     exported(name, tmp_path)
     path = next(tmp_path.glob("*.json"))
     about = json.loads(path.read_text())
@@ -294,7 +294,7 @@ def test_descriptions_that_were_edited(name: str, tmp_path: Path) -> None:
     assert Bundle(tmp_path)
 
 
-def test_bundles_of_the_last_version_run(
+def test_bundles_of_the_previous_version_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(atomic_files, "_said", set())

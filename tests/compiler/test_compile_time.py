@@ -90,13 +90,13 @@ def inside_of_a_branch(a: Any, n: Any) -> Any:
 )
 @pytest.mark.parametrize("backend", ["native", "interpreter"])
 def test_arrays_reach_their_home_buffers(function: Callable[..., Any], backend: str) -> None:
-    """What is written as a whole and then by elements lies where the array was."""
+    """Arrays that are assigned as a whole and then by elements stay in one buffer."""
     assert "loop" in str(jk.jit(function).explain(array(20), 25))
     agree(function, lambda: array(20), given(25), backend=backend)
 
 
 def test_endless_traces_fall_back_to_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function whose text is in no file is traced as it runs: not for all rounds that it may have."""
+    """A function without source text is traced as it runs: tracing stops before all iterations ran."""
     monkeypatch.setattr(trace_context, "MAX_TRACE_NODES", 500)
     names: dict[str, Any] = {"np": np}
     exec("def halved(x, n):\n    for _ in range(n):\n        x = x * 0.5\n    return x.sum()", names)

@@ -51,7 +51,7 @@ def apart(given: Keywords) -> tuple[Keywords, Keywords]:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_between_others_it_gives_what_it_gives_alone(row: Row) -> None:
+def test_kernels_between_other_operations(row: Row) -> None:
     dtype = in_turn(row)
     _, given = example(row, dtype)
     arrays, options = apart(given)
@@ -63,21 +63,21 @@ def test_between_others_it_gives_what_it_gives_alone(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_by_itself_its_kernel_is_called(row: Row) -> None:
+def test_single_calls_use_their_kernel(row: Row) -> None:
     dtype = in_turn(row)
     _, given = example(row, dtype)
     arrays, options = apart(given)
     called = function_with(row, options)
     compiled = jk.jit(lambda given: called(**given))
-    told = str(compiled.explain(arrays))
-    assert "falls back to NumPy" not in told
+    explanation = str(compiled.explain(arrays))
+    assert "falls back to NumPy" not in explanation
     if not has_own_code(row) and min_results(row) == 1:
-        assert f"jk.{row.kernel_type.name.lower()}" in told or "gather" in told
+        assert f"jk.{row.kernel_type.name.lower()}" in explanation or "gather" in explanation
     assert_right(row, compiled(arrays), given, dtype)
 
 
 def test_options_of_every_value() -> None:
-    """What is named by a word or a bool: each value, in one function for all of a row."""
+    """Each value of the string and bool options, in one compiled function for each row."""
     wrong = []
     for param in ROWS:
         (row,) = param.values
@@ -86,8 +86,8 @@ def test_options_of_every_value() -> None:
         _, given = example(row, "float32")
         arrays, options = apart(given)
         for name, values in choices.items():
-            asked = [{**options, name: value} for value in values]
-            functions = [function_with(row, one) for one in asked]
+            choices_of_one = [{**options, name: value} for value in values]
+            functions = [function_with(row, one) for one in choices_of_one]
             compiled = jk.jit(lambda given, functions=tuple(functions): [one(**given) for one in functions])
             try:
                 expected = [one(**arrays) for one in functions]
@@ -129,20 +129,20 @@ def test_dtypes_axes_and_outputs_are_those_of_everyday_calls() -> None:
         assert "falls back to NumPy" not in str(compiled.explain(x)), name
 
 
-def test_results_go_where_out_says() -> None:
+def test_results_are_written_to_out() -> None:
     @jk.jit
-    def ordered(x: AnyArray, values: AnyArray, indices: AnyArray, all_rows: AnyArray) -> Any:
+    def ordered(x: AnyArray, values: AnyArray, indices: AnyArray, all_schemas: AnyArray) -> Any:
         given = jk.topk(x, 2, out=(values, indices))
-        jk.softmax(x, out=all_rows[::2])
+        jk.softmax(x, out=all_schemas[::2])
         return given[0] is values, jk.vadd(x, 1.0, out=x) is x
 
     x = RANDOM.normal(size=(3, 5))
-    values, indices, all_rows = np.zeros((3, 2)), np.zeros((3, 2), np.int64), np.zeros((6, 5))
+    values, indices, all_schemas = np.zeros((3, 2)), np.zeros((3, 2), np.int64), np.zeros((6, 5))
     before = x.copy()
-    assert ordered(x, values, indices, all_rows) == (True, True)
+    assert ordered(x, values, indices, all_schemas) == (True, True)
     assert np.array_equal(values, jk.topk(before, 2)[0])
     assert np.array_equal(indices, jk.topk(before, 2)[1])
-    assert np.allclose(all_rows[::2], jk.softmax(before))
+    assert np.allclose(all_schemas[::2], jk.softmax(before))
     assert np.array_equal(x, before + 1)
 
 
@@ -171,7 +171,7 @@ def test_errors_are_those_of_everyday_calls(call: Any) -> None:
     assert str(found.value) == str(expected.value)
 
 
-def test_code_for_some_sizes_and_numbers_refuses_others() -> None:
+def test_options_are_checked_in_each_call() -> None:
     top = jk.jit(lambda x: jk.topk(x, 3)[0] + 0.0)
     assert top(np.arange(8.0)[np.newaxis]).tolist() == [[7, 6, 5]]
     with pytest.raises(jk.AttrError, match="at most 2, the length of a row, got 3"):
@@ -188,7 +188,7 @@ def test_code_for_some_sizes_and_numbers_refuses_others() -> None:
             picked(x, np.array([1, beside]))
 
 
-def test_one_code_serves_all_sizes_of_a_class() -> None:
+def test_one_specialization_serves_all_sizes_of_a_class() -> None:
     ordered = jk.jit(lambda x: jk.sort(x) * 2)
     for n in (9, 12, 15, 16):
         x = RANDOM.normal(size=(5, n))
@@ -235,7 +235,7 @@ def test_kernels_of_slices_that_grow_by_iteration() -> None:
         assert "loop: jk.sort" in str(compiled.explain(x))
 
 
-def test_levels_and_the_interpreter_give_the_same() -> None:
+def test_levels_and_the_interpreter_agree() -> None:
     x = RANDOM.normal(size=(6, 9))
 
     def function(x: AnyArray) -> Any:
@@ -248,7 +248,7 @@ def test_levels_and_the_interpreter_give_the_same() -> None:
             assert np.allclose(one, other)
 
 
-def test_pins_reach_them() -> None:
+def test_pins_apply_in_compiled_functions() -> None:
     x = RANDOM.normal(size=(4, 6))
     with jk.use(implementation="refer"):
         found = jk.jit(lambda x: jk.sort(x))(x)

@@ -26,7 +26,7 @@ def pairs(*arrays: Any) -> Any:
     return tuple(one * other for one, other in zip(arrays[::2], arrays[1::2], strict=True))
 
 
-def turned(*arrays: Any) -> Any:
+def transposed(*arrays: Any) -> Any:
     return sum((one + other).T * one for one, other in zip(arrays[::2], arrays[1::2], strict=True))
 
 
@@ -34,9 +34,9 @@ def rows(*arrays: Any) -> Any:
     return np.stack([one.sum(axis=1) + sum(arrays[:3]).max(axis=1) for one in arrays]) / total(*arrays)[0, 0]
 
 
-@pytest.mark.parametrize("function", [total, pairs, turned, rows])
+@pytest.mark.parametrize("function", [total, pairs, transposed, rows])
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 7, 40])
-def test_nests_read_so_many_arrays(function: Any, most: int) -> None:
+def test_max_inputs_limits_the_arrays_of_a_nest(function: Any, most: int) -> None:
     """Or as many as one operation has operands, which is two here."""
     arrays = [array(6, 6, seed=seed) for seed in range(20)]
     compiled = jk.jit(function, max_inputs=most, profile=True)
@@ -47,7 +47,7 @@ def test_nests_read_so_many_arrays(function: Any, most: int) -> None:
     groups = explained.groups
     read = [sum(bool(node.shape) for node in group.reads) for group in groups]
     assert max(read) <= max(most, 2)
-    assert max(read) == min(most, 20) or most in (1, 40) or function in (pairs, turned, rows)
+    assert max(read) == min(most, 20) or most in (1, 40) or function in (pairs, transposed, rows)
     whole = jk.jit(function, max_inputs=100).explain(*arrays).kernels
     assert len(groups) > whole if most < 20 else len(groups) == whole
     assert len(groups) <= whole + 80 // max(most - 1, 1)
@@ -61,8 +61,8 @@ def test_nests_read_few_arrays_by_default() -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_whether_the_disk_is_used(kept: bool, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both of the code itself and of what takes calls without Python."""
+def test_cache_option(kept: bool, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the code itself and for the compiled entry."""
     looked: list[str] = []
     fetch = object_cache.fetch
 
@@ -96,8 +96,8 @@ def test_calls_are_counted(profile: bool) -> None:
 
 
 @pytest.mark.parametrize("backend", ["native", "interpreter"])
-def test_who_computes(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The interpreter has every call, as small as it may be, and never a kernel."""
+def test_backend_option(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter computes every call, however small, and never a kernel."""
     ran: list[int] = []
     run = backends.Interpreted.run
 
@@ -126,8 +126,8 @@ def arguments() -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("level", [-1, -2, -3])
-def test_each_call_is_checked(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small or large, and nothing that is right is refused."""
+def test_checked_calls_accept_right_results(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call, small or large, is compared with NumPy, and right results pass."""
     checked: list[int] = []
 
     compare = Check.compare
@@ -168,7 +168,7 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.parametrize("level", [-1, -2, -3])
 def test_differences_are_errors(level: int, mistake: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """They say what differs, by how much and where, and arguments stay what they were."""
+    """They report what differs, by how much and where; arguments stay unchanged."""
     lower = lower_graph.compile_graph
     monkeypatch.setattr(lower_graph, "compile_graph", lambda graph, *others: lower(changed(graph, *mistake), *others))
     compiled = jk.jit(mixed, opt_level=level)
@@ -182,7 +182,7 @@ def test_differences_are_errors(level: int, mistake: tuple[str, str], monkeypatc
 
 
 def test_small_differences_are_errors() -> None:
-    """Of a few units in the last place of a float32; and what rounding leaves of nearly nothing is none."""
+    """Of a few units in the last place of float32; but not rounding errors of results near zero."""
     from jitkernels.compiler.diagnostics import error_analysis
     from jitkernels.compiler.diagnostics.differential_check import difference
     from jitkernels.compiler.ir.builder import elementwise, reduce

@@ -48,7 +48,7 @@ def test_fallbacks_are_reported() -> None:
         jk.jit(np.unique).graph(array(4))
 
 
-def test_nothing_is_run_to_be_explained() -> None:
+def test_explain_does_not_run_the_function() -> None:
     def writing(x: Any) -> None:
         x += 1
 
@@ -57,6 +57,56 @@ def test_nothing_is_run_to_be_explained() -> None:
     assert compiled.explain(x).kernels == 1
     compiled.graph(x)
     assert not x.any()
+
+
+def test_without_arguments_all_that_is_compiled_is_explained() -> None:
+    """A call without arguments that the function would refuse is no call to explain."""
+    compiled = jk.jit(softmax)
+    nothing = compiled.explain()
+    assert str(nothing).startswith(
+        "softmax: no specializations compiled so far\n  explain(x, scale) with the arguments"
+    )
+    assert "falls back" not in str(nothing)
+    assert (nothing.specializations, nothing.kernels, compiled.stats().compiles) == ((), 0, 0)
+    for dtype in ("f8", "f4"):
+        compiled(array(3, 4).astype(dtype))
+    explained = compiled.explain()
+    assert explained.specializations is not None
+    assert [str(part) for part in explained.specializations] == [
+        str(compiled.explain(array(3, 4).astype(dtype))) for dtype in ("f8", "f4")
+    ]
+    assert explained.kernels == sum(part.kernels for part in explained.specializations) == 2
+    assert explained.bytes_after == sum(part.bytes_after for part in explained.specializations)
+    assert str(explained).startswith("softmax: 2 specializations compiled so far\n  softmax for n0=4, n1=3: 1 kernel")
+    assert "x: float32[n1, n0]" in str(explained)
+    assert compiled.stats().compiles == 2
+    compiled.release()
+    assert compiled.explain().specializations == ()
+
+
+def test_fallbacks_are_explained_without_arguments() -> None:
+    unique = jk.jit(np.unique)
+    for _ in range(2):
+        unique(array(4))
+    text = str(unique.explain())
+    assert "1 specialization compiled so far" in text
+    assert "unique for n0=4: falls back to NumPy: numpy.unique" in text
+
+
+def test_a_call_without_arguments_is_explained_where_there_is_one() -> None:
+    for function in (lambda: np.ones(3) + 1, lambda n=3: np.ones(n) + 1):
+        explained = jk.jit(function).explain()
+        assert explained.specializations is None
+        assert "0 calls of NumPy" in str(explained)
+    wrong = str(jk.jit(mixed).explain(array(4, 4)))  # type: ignore[call-overload]
+    assert "the arguments do not fit the parameters: missing a required argument: 'layers'" in wrong
+
+
+def test_derivatives_are_explained_without_arguments() -> None:
+    gradient = jk.grad(lambda x: (x * x).sum())
+    assert gradient.explain().specializations == ()
+    gradient(array(4))
+    assert "1 specialization compiled so far" in str(gradient.explain())
 
 
 @pytest.mark.parametrize("backend", ["native", "interpreter"])

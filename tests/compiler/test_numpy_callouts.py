@@ -89,10 +89,10 @@ def test_calls_in_loops(case: tuple[Any, tuple[Any, ...]]) -> None:
         for one, other in pairs:
             assert type(one) is type(other)
             np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-14)  # of elements that cancel
-    told = compiled.explain(*arguments)
-    assert not told.reason
-    assert "loop" in str(told)
-    assert "0 calls of NumPy" not in str(told)
+    explanation = compiled.explain(*arguments)
+    assert not explanation.reason
+    assert "loop" in str(explanation)
+    assert "0 calls of NumPy" not in str(explanation)
 
 
 def raised_by(function: Any, *arguments: Any) -> str:
@@ -103,7 +103,7 @@ def raised_by(function: Any, *arguments: Any) -> str:
     return ""
 
 
-def test_errors_are_numpys() -> None:
+def test_errors_match_numpy() -> None:
     def inverses(matrices: Any, out: Any) -> None:
         for i in range(len(matrices)):
             out[i] = np.linalg.inv(matrices[i]) * 2
@@ -119,7 +119,7 @@ def test_errors_are_numpys() -> None:
         np.testing.assert_allclose(after, before)
 
 
-def test_a_call_that_is_interrupted_ends_the_loop() -> None:
+def test_an_interrupted_callout_ends_the_loop() -> None:
     def settled(x: Any, rounds: int) -> Any:
         for _ in range(rounds):
             x = x - 0.5 * np.median(x)
@@ -143,11 +143,11 @@ def test_a_call_that_is_interrupted_ends_the_loop() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_warnings_are_given_once_and_where_numpy_gives_them() -> None:
+def test_warnings_match_numpy() -> None:
     def reduced(x: Any) -> Any:
         return np.logaddexp2.reduce(x * 1e300 * 1e10) + np.spacing(x).sum()
 
-    def told(function: Any, x: Any) -> list[tuple[str, int]]:
+    def warned(function: Any, x: Any) -> list[tuple[str, int]]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             function(x)
@@ -155,23 +155,23 @@ def test_warnings_are_given_once_and_where_numpy_gives_them() -> None:
 
     compiled = jk.jit(reduced)
     x = np.array([1.0, 2.0])
-    assert told(compiled, x) == told(reduced, x)
-    assert told(compiled, x * 0) == told(reduced, x * 0)
-    assert told(compiled, x) == told(reduced, x)
+    assert warned(compiled, x) == warned(reduced, x)
+    assert warned(compiled, x * 0) == warned(reduced, x * 0)
+    assert warned(compiled, x) == warned(reduced, x)
 
 
 def test_each_thread_gets_its_own_errors() -> None:
-    """One that NumPy told of nothing hears of nothing, whatever it tells others of meanwhile."""
-    heard: list[int] = []
+    """A thread without errors of its own takes no flags of the errors of others."""
+    flags: list[int] = []
 
     def other() -> None:
         python_callback._record("overflow", 2)
-        heard.extend((python_callback._take_flags(), python_callback._take_flags()))
+        flags.extend((python_callback._take_flags(), python_callback._take_flags()))
 
     thread = threading.Thread(target=other)
     thread.start()
     thread.join()
-    assert heard[0] > 0 == heard[1]
+    assert flags[0] > 0 == flags[1]
     assert python_callback._take_flags() == 0
 
 
@@ -194,7 +194,7 @@ def test_threads() -> None:
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u1"])
 @pytest.mark.parametrize("kind", [None, "stable"])
-def test_sorted_as_numpy_does(dtype: str, kind: Any) -> None:
+def test_sort_matches_numpy(dtype: str, kind: Any) -> None:
     x = (array(6, 7) * 50).astype(dtype)
     if dtype[0] == "f":
         x[0, :3] = np.nan, np.inf, -np.inf
@@ -204,7 +204,7 @@ def test_sorted_as_numpy_does(dtype: str, kind: Any) -> None:
         np.testing.assert_array_equal(compiled(x[::2, ::-1]), np.sort(x[::2, ::-1], axis=axis))
 
 
-def test_pythons_numbers_among_results() -> None:
+def test_results_contain_python_numbers() -> None:
     def mixed(x: Any, k: int) -> Any:
         large = 0
         for one in x:

@@ -116,7 +116,7 @@ def test_every_expression_in_machine_code() -> None:
 
 
 @pytest.mark.parametrize("expression", BY_NUMPY)
-def test_what_only_numpy_can(expression: str) -> None:
+def test_expressions_that_fall_back(expression: str) -> None:
     agree(written(expression), lambda: array(3, 4), plain=True)
 
 
@@ -136,7 +136,7 @@ def test_shapes(shape: tuple[int, ...]) -> None:
     agree(function, lambda: array(*shape))
 
 
-def test_what_numpy_computes_is_said() -> None:
+def test_callouts_are_explained() -> None:
     assert any("numpy.argsort" in note for note in notes(agree(lambda x: np.argsort(x) + 1, lambda: array(5))))
     assert any("numpy.inv" in note for note in notes(agree(lambda x: np.linalg.inv(x), lambda: array(3, 3))))
 
@@ -170,8 +170,8 @@ def _stepped(f: Any, y: Any, n: Any) -> Any:
     return y
 
 
-def test_functions_made_anew_for_each_call_are_reached_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By their code: with what is in their cells now, whose functions may be others too."""
+def test_functions_recreated_for_each_call_need_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards compare their code, and read their cells, which may hold other functions."""
     compiled = jk.jit(_stepped)
     for k in (1.0, 2.0):
         for _ in range(3):
@@ -187,8 +187,8 @@ def test_functions_made_anew_for_each_call_are_reached_without_python(monkeypatc
         compiled(np.sin, 1.0, 20)
 
 
-def test_dicts_with_numbers_for_keys_are_reached_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And with names that are equal, not the same."""
+def test_dicts_with_number_keys_need_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with string keys that are equal but not identical."""
     compiled = jk.jit(lambda table: sum(table.values()))
     for _ in range(3):
         assert compiled({10**12: 2.0, "name": 3.0}) == 5

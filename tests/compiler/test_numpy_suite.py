@@ -66,10 +66,10 @@ def test_indexing_and_halves(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("file", ALL)
-def test_file(file: str, tmp_path: Path) -> None:
+def test_numpys_test_file(file: str, tmp_path: Path) -> None:
     check({file: ALL[file]}, ran([file], tmp_path / "report.json"))
 
 
-def test_every_reason_is_for_a_file_that_is_run() -> None:
+def test_every_reason_belongs_to_a_tested_file() -> None:
     names = {Path(name).name for name in (*SOME, *ALL)}
     assert {name.partition("::")[0] for name in DIFFERENCES} <= names

@@ -10,17 +10,17 @@ from jitted import agree, array, given, reasons
 import jitkernels as jk
 
 
-def test_a_number_that_numpy_computes_is_read_by_compiled_code() -> None:
-    """It is no array, and compiled code reads memory."""
+def test_compiled_code_reads_scalars_of_callouts() -> None:
+    """They are no arrays, and compiled code reads memory."""
     agree(lambda a: np.logical_xor.reduce(a) + a, lambda: array(3, dtype="i4"))
 
 
-def test_degrees_of_freedom_that_are_no_int() -> None:
+def test_float_degrees_of_freedom() -> None:
     agree(lambda a, ddof: a.var(ddof=ddof), lambda: array(5), given(0.5), plain=True)
     agree(lambda a, ddof: a.var(ddof=ddof), lambda: array(5), given(1))
 
 
-def test_indices_of_numpys_ints_need_no_code_of_their_own() -> None:
+def test_numpy_int_indices_share_specializations() -> None:
     compiled = jk.jit(lambda a, i: a[i])
     a = array(50)
     for i in np.arange(-50, 50):
@@ -28,7 +28,7 @@ def test_indices_of_numpys_ints_need_no_code_of_their_own() -> None:
     assert sum(map(len, compiled._specializations.values())) <= 5
 
 
-def test_views_are_of_the_argument() -> None:
+def test_returned_views_are_views_of_the_argument() -> None:
     for function in (lambda a: a[()], lambda a: a[...], lambda a: a[1:, ::2].T):
         compiled: Any = jk.jit(function)
         a = array(3, 4)
@@ -50,7 +50,7 @@ def test_views_are_of_the_argument() -> None:
         lambda a: np.add(3.0, 4.0, dtype="float32", casting="equiv"),
     ],
 )
-def test_refusals_and_forms(function: Any) -> None:
+def test_errors_and_forms(function: Any) -> None:
     agree(function, lambda: array(3, 4))
 
 
@@ -64,7 +64,7 @@ def test_outputs_of_reductions_have_the_shape_of_the_result(shape: tuple[int, ..
     )
 
 
-def test_sums_that_begin_with_a_zero_of_a_sign() -> None:
+def test_sums_with_a_signed_zero_initial_value() -> None:
     agree(lambda a: np.signbit(np.sum(a, initial=-0.0)), lambda: np.full(3, -0.0))
     agree(lambda a, first: np.sum(a, initial=first), lambda: array(3), given(2.5))
 
@@ -73,7 +73,7 @@ def test_vectors_of_different_sizes() -> None:
     agree(np.vecdot, lambda: array(3, 4), lambda: array(1))
 
 
-def test_an_element_takes_no_list() -> None:
+def test_elements_reject_lists() -> None:
     def assigned(a: Any, value: Any) -> Any:
         a[0] = value
         return a
@@ -84,8 +84,8 @@ def test_an_element_takes_no_list() -> None:
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i1", "u1", "i8", "?"])
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
-def test_numbers_of_extremes(name: str, dtype: str) -> None:
-    """The first of equals, the first NaN before all, and the first where nothing is beyond the least there is."""
+def test_argmax_and_argmin(name: str, dtype: str) -> None:
+    """Ties resolve to the first, the first NaN comes before all, and an array of the least value has index 0."""
     function: Any = getattr(np, name)
     random = np.random.default_rng(0)
     for axis in (0, 1, None):
@@ -103,8 +103,8 @@ def test_numbers_of_extremes(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("axis", [0, None])
-def test_more_elements_than_half_precision_counts(axis: int | None) -> None:
-    """Sums are divided by how many there are, which is more than the largest number of their type."""
+def test_means_of_more_elements_than_float16_counts(axis: int | None) -> None:
+    """Sums are divided by a count above the largest number of their type."""
     x = np.zeros((70_000, 2), "f2")
     x[:100], x[100:200] = 0.25, -0.25
     functions: tuple[Any, ...] = (
@@ -120,7 +120,7 @@ def test_more_elements_than_half_precision_counts(axis: int | None) -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
-def test_narrow_numbers_are_found_beyond_what_they_count(name: str, dtype: str) -> None:
+def test_argmax_of_narrow_ints_beyond_their_range(name: str, dtype: str) -> None:
     plain = getattr(np, name)
     function, least = jk.jit(lambda x: plain(x)), np.iinfo(dtype).min
     for size in (255 * 256 - 1, 255 * 256, 255 * 256 + 1, 2 * 255 * 256 + 300, 1_000_003):
@@ -149,7 +149,7 @@ INTO: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", INTO)
-def test_outputs_of_other_shapes_are_refused_where_numpy_refuses_them(name: str) -> None:
+def test_out_shapes_are_checked_as_in_numpy(name: str) -> None:
     x = np.arange(12.0).reshape(3, 4)
     function: Any = jk.jit(INTO[name])
     for shape in ((), (1,), (3,), (4,), (1, 4), (3, 1), (3, 3), (3, 4), (1, 3, 4), (2, 3, 3)):

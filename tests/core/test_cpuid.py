@@ -10,7 +10,7 @@ NEW_AVX = 1 << 27 | 1 << 28
 """Bits of leaf 1: the system keeps registers, and AVX is there."""
 
 
-def test_what_is_read_is_what_llvm_says() -> None:
+def test_detected_cpu_and_features_equal_llvms() -> None:
     found = cpuid.host()
     assert found is not None or cpu_target.target().architecture not in ("x86_64", "aarch64")
     if found is not None:
@@ -31,8 +31,8 @@ def leaves(vendor: bytes, family: int, model: int, **words: int) -> x86.Leaf:
     return leaf
 
 
-def test_each_feature_has_a_bit_that_says_so() -> None:
-    """With all bits set everything is there that LLVM has a name for; with none nothing is."""
+def test_each_feature_has_a_cpuid_bit() -> None:
+    """With all bits set, every feature that LLVM names exists; with none, no feature does."""
     every = {f"{register}{number:x}_{part}": 0xFFFFFFFF for number, part in x86.BITS for register in "abcd"}
     every |= {"a7_0": 1, "b24_0": 2, "a0_0": 0x29}
     found = x86.features(leaves(b"GenuineIntel", 6, 0x8F, **every), lambda: 0xFFFFFFFF)
@@ -45,7 +45,7 @@ def test_each_feature_has_a_bit_that_says_so() -> None:
 @pytest.mark.parametrize(
     ("kept", "there", "absent"), [(0, "sse3", "avx"), (6, "avx2", "avx512f"), (0xE6, "avx512f", "amx-tile")]
 )
-def test_registers_that_the_system_does_not_keep_are_not_used(kept: int, there: str, absent: str) -> None:
+def test_registers_that_the_system_does_not_save_are_not_used(kept: int, there: str, absent: str) -> None:
     every = {f"{register}{number:x}_{part}": 0xFFFFFFFF for number, part in x86.BITS for register in "abcd"}
     every |= {"a0_0": 0x1F}
     found = x86.features(leaves(b"GenuineIntel", 6, 0x8F, **every), lambda: kept)
@@ -111,6 +111,6 @@ Features\t: fp
     ],
 )  # fmt: skip
 def test_arm(implementer: str, part: str, features: str, name: str, found: dict[str, bool]) -> None:
-    """What LLVM 22 said of such a /proc/cpuinfo."""
+    """Compare with LLVM 22 on such a /proc/cpuinfo."""
     text = LINUX.format(implementer=implementer, part=part, features=features)
     assert arm.described(text) == (name, found)

@@ -60,7 +60,7 @@ def test_objects_in_a_shared_folder_are_not_loaded(private_cache: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["many", "0", "-1", "\u00b2", "9" * 30])
-def test_nonsense_number_of_threads_is_said(text: str) -> None:
+def test_invalid_number_of_threads_is_reported(text: str) -> None:
     code = f"import sys\nsys.stderr = sys.stdout\n{CALL}print(jk.get_num_threads())"
     said, _, number = python(code, JITKERNELS_NUM_THREADS=text).strip().rpartition("\n")
     assert "JITKERNELS_NUM_THREADS" in said
@@ -100,7 +100,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @posix
 @pytest.mark.parametrize("look", ["at", "jk.tune"])
 def test_fork_while_another_thread_looks_a_kernel_up(look: str) -> None:
-    """Looked up, or measured: the child takes over no lock that nobody will release."""
+    """Looked up or measured: the child inherits no lock that nobody releases."""
     code = f"""
 import os, signal, threading, time, warnings
 warnings.simplefilter("ignore")
@@ -134,7 +134,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_targets() -> None:
-    """Vectors and registers as the manuals have them; no word of x86 reaches another architecture's LLVM."""
+    """Vectors and registers match the manuals; no x86 feature reaches the LLVM of another architecture."""
     wide, narrow, plain, arm = (
         cpu_target.target_of(architecture, "any", frozenset(features))
         for architecture, features in (
@@ -157,10 +157,10 @@ def test_targets() -> None:
     ("architecture", "features", "converts"),
     [("aarch64", (), True), ("arm64", ("neon",), True), ("x86_64", ("avx2",), False), ("x86_64", ("f16c",), True)],
 )
-def test_who_converts_half_precision(
+def test_which_targets_convert_float16(
     architecture: str, features: tuple[str, ...], converts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every 64-bit Arm does, also where LLVM cannot tell its features, as under emulation and on some systems."""
+    """Every 64-bit Arm does, also where LLVM cannot detect features, as under emulation and on some systems."""
     target = cpu_target.target_of(architecture, "any", frozenset(features))
     monkeypatch.setattr(cpu_target, "target", lambda: target)
     assert cast_copy.has_float16() is converts

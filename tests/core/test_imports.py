@@ -13,7 +13,7 @@ from cases import Failures
 
 import jitkernels as jk
 from jitkernels.attrs.schema import registry
-from jitkernels.attrs.schema.base import rows
+from jitkernels.attrs.schema.base import schemas
 
 PACKAGE = Path(jk.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -21,7 +21,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 @pytest.fixture(autouse=True, scope="module")
 def trees() -> Iterator[None]:
-    """Trees of all files: a million objects, which nobody looks through for garbage, and which go afterwards."""
+    """Syntax trees of all files: a million objects, excluded from garbage collection and freed afterwards."""
     gc.disable()
     yield
     nodes_of.cache_clear()
@@ -78,9 +78,9 @@ def _is_function(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
 
 
-def test_folders_are_the_table_of_coverage() -> None:
-    """Every family of rows has its references, every row its generated kernel, and nothing else lies beside them."""
-    own = [row.__module__ for row in rows.values() if row.__module__.startswith("jitkernels.attrs.")]
+def test_every_row_has_reference_and_generated_kernel() -> None:
+    """Every family of rows has its modules in refer and gen, and these folders hold nothing else."""
+    own = [row.__module__ for row in schemas.values() if row.__module__.startswith("jitkernels.attrs.")]
     families = {f"{module.rpartition('.')[2]}.py" for module in own} | {"__init__.py", "fused.py"}
     for folder in ("refer", "gen"):
         assert {path.name for path in (PACKAGE / folder).glob("*.py")} <= families
@@ -89,13 +89,13 @@ def test_folders_are_the_table_of_coverage() -> None:
             [PACKAGE / folder / "__pycache__"],
         )
     assert {path.name for path in (PACKAGE / "refer").glob("*.py")} == families
-    assert all("gen" in registry.implementations(row) for row in [*rows.values()] if row.__module__ in own)
+    assert all("gen" in registry.implementations(row) for row in [*schemas.values()] if row.__module__ in own)
     assert {path.name for path in (PACKAGE / "more").glob("*.py")} == {"__init__.py"}
 
 
 @each_of([path for path in FILES if "refer" in path.parts])
 def test_references_are_plain_numpy(path: Path) -> None:
-    """They define what kernels mean, so they lean on nothing but NumPy, what it lacks in its terms, and the rows."""
+    """References define what kernels compute: they import only NumPy, substitutes for what it lacks, and rows."""
     imported = {name for name, _ in imported_by(path)}
     assert {name.split(".")[0] for name in imported} - {"jitkernels"} <= {"numpy", *sys.stdlib_module_names}
     own = {name for name in imported if name.startswith("jitkernels.") and not name.startswith("jitkernels.attrs.")}
@@ -107,15 +107,15 @@ TREE = Path(__file__).parents[2]
 
 @each_of([*FILES, *sorted(TREE.glob("tests/**/*.py")), *sorted(TREE.glob("bench/*.py"))])
 def test_size_and_docstring(path: Path) -> None:
-    """Files of one idea: at most 400 lines, and a docstring that says why they exist."""
+    """Files have at most 400 lines, and a docstring."""
     text = path.read_text()
     assert len(text.splitlines()) <= 400
     assert ast.get_docstring(parsed(path)), "no docstring"
 
 
 @each_of(FILES)
-def test_nothing_dangerous(path: Path) -> None:
-    """No pickle; texts run only to make records of the names of fields, and functions for other compilers and numba."""
+def test_no_pickle_exec_or_eval(path: Path) -> None:
+    """But where `exec` builds records from field names, or functions for other compilers and numba."""
     forbidden = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "joblib"}
     assert not forbidden & {name.split(".")[0] for name, _ in imported_by(path)}
     calls = [node.func for node, _ in nodes_of(path) if isinstance(node, ast.Call)]
@@ -133,7 +133,7 @@ def test_nothing_dangerous(path: Path) -> None:
 
 
 def test_readme_lists_every_part() -> None:
-    """Every folder and module of the package has its place in the layout, and nothing else has."""
+    """The layout lists every folder and module of the package, and nothing else."""
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     table = readme.partition("## Layout")[2].partition("The same family")[0]
     named = {
@@ -143,10 +143,10 @@ def test_readme_lists_every_part() -> None:
     assert {name.partition("/")[0] for name in named} - {"tests", "bench", "__init__.pyi"} == there
 
 
-def test_promised_names() -> None:
-    """``__all__`` is sorted, holds whatever is public, and nothing that is not there."""
+def test_all_lists_the_public_names() -> None:
+    """``__all__`` is sorted, and holds exactly the public names."""
     promised = list(jk.__all__)
-    own = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
+    own = [row for row in schemas.values() if row.__module__.startswith("jitkernels.")]
     functions = {row.kernel_type.name.lower() for row in own}
     classes = {row.__name__ for row in own}
     fixed = [name for name in promised if name not in classes | functions]
@@ -155,7 +155,9 @@ def test_promised_names() -> None:
     assert [name for name in promised if name in functions] == sorted(functions)
     assert all(hasattr(jk, name) for name in promised)
     modules = {name for name in vars(jk) if isinstance(vars(jk)[name], type(sys))}
-    theirs = {name for row in rows.values() if row not in own for name in (row.__name__, row.kernel_type.name.lower())}
+    theirs = {
+        name for row in schemas.values() if row not in own for name in (row.__name__, row.kernel_type.name.lower())
+    }
     public = {name for name in vars(jk) if not name.startswith("_")} - modules - theirs - {"Any"}
     assert public <= set(promised), f"not in __all__: {public - set(promised)}"
     assert functions | set(promised) <= set(dir(jk))
@@ -164,7 +166,7 @@ def test_promised_names() -> None:
 
 
 def test_every_error_has_one_base() -> None:
-    """A caller can catch them all, or each as the built-in exception that NumPy would raise."""
+    """Users can catch all errors by one base, or each as the built-in exception that NumPy would raise."""
     errors = [value for value in vars(jk.errors).values() if isinstance(value, type)]
     assert len(errors) > 5
     for error in errors:

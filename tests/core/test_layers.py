@@ -27,18 +27,18 @@ def test_imports_go_downwards() -> None:
 
 
 def test_layers_all_exist() -> None:
-    """No layer for what no longer exists."""
+    """Every listed layer is a folder."""
     assert {layer_of(module) for module in imports_of_package()} == set(LAYERS)
 
 
-def test_no_import_goes_in_a_circle() -> None:
-    """Neither when modules are imported nor later, inside functions."""
+def test_no_import_cycles() -> None:
+    """Neither between modules nor by imports inside functions."""
     assert len(imports_of_package()) == len(FILES)
     assert sum(map(len, imports_of_package().values())) > 2 * len(FILES)
     assert circle_in(imports_of_package()) == []
 
 
-def test_upward_imports_and_circles_are_noticed(tmp_path: Path) -> None:
+def test_upward_imports_and_cycles_are_caught(tmp_path: Path) -> None:
     assert LAYERS.index(layer_of("jitkernels.dispatch.kernel")) > LAYERS.index(layer_of("jitkernels.runtime.errstate"))
     package = tmp_path / "package"
     package.mkdir()

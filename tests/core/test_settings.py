@@ -42,13 +42,13 @@ except jk.errors.JitKernelsError as error:
 """
 
 
-def test_every_setting_has_wrong_values() -> None:
+def test_every_setting_has_invalid_values() -> None:
     assert set(REFUSED) == set(settings.SETTINGS)
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in REFUSED.items() for value in values])
-def test_a_wrong_value_is_said(name: str, value: str, private_cache: Path) -> None:
-    """Either an error or one line on stderr names the variable or what it holds; never a traceback."""
+def test_invalid_values_are_reported(name: str, value: str, private_cache: Path) -> None:
+    """An error or one line on stderr names the variable or its value; there is never a traceback."""
     others = {"JITKERNELS_TUNE": "replay"}  # which asks for the threads
     if name in READ_BY_BUILDS:
         others |= {"JITKERNELS_KEEP_INTERM": "1", "JITKERNELS_WORKDIR": str(private_cache / "work")}
@@ -66,8 +66,8 @@ def test_a_wrong_value_is_said(name: str, value: str, private_cache: Path) -> No
     assert len(said.splitlines()) == 1
 
 
-def test_a_folder_that_may_not_be_looked_into(private_cache: Path) -> None:
-    """What was once made by another user below the cache costs a line, and no error."""
+def test_unreadable_folders_are_reported(private_cache: Path) -> None:
+    """A folder of another user below the cache costs one line, and no error."""
     forbidden = """
 import os
 looked = os.stat
@@ -95,8 +95,8 @@ def test_empty_is_unset(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.read(name) == settings.SETTINGS[name].fallback
 
 
-def test_a_misspelt_name_is_said_once(private_cache: Path) -> None:
-    """With what was meant, at the first kernel and not at import; names of test suites are their own."""
+def test_misspelt_names_are_reported_once(private_cache: Path) -> None:
+    """With the likely name, at the first kernel and not at import; names of test suites are exempt."""
     code = f"import sys, jitkernels\nprint('imported', file=sys.stderr)\n{RUN}{RUN}"
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -120,8 +120,8 @@ def test_a_misspelt_name_is_said_once(private_cache: Path) -> None:
     assert any(line.endswith("did you mean JITKERNELS_POLICY?") for line in said)
 
 
-def test_looking_for_misspelt_names_is_quick() -> None:
-    """Microseconds in an ordinary environment, so that the first call does not feel it."""
+def test_search_for_misspelt_names_is_fast() -> None:
+    """Microseconds in an ordinary environment, which the first call does not feel."""
     code = """
 import time
 from jitkernels.core import settings
@@ -137,14 +137,14 @@ print(min(took))
     assert float(python(code)) < 0.002
 
 
-def test_errors_name_what_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_name_the_accepted_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "never")
     with pytest.raises(UnknownNameError, match="JITKERNELS_TUNE: expected auto, replay or off, got 'never'"):
         settings.read("JITKERNELS_TUNE")
 
 
-def test_what_is_accepted_is_what_is_said() -> None:
-    """The bounds of a number are in the message that refuses one beyond them."""
+def test_errors_name_the_accepted_range() -> None:
+    """The error that rejects a number states its bounds."""
     setting = settings.SETTINGS["JITKERNELS_NUM_THREADS"]
     least, most = (int(number) for number in re.findall(r"\d+", setting.expected))
     for right in (least, most, 12):
@@ -154,8 +154,8 @@ def test_what_is_accepted_is_what_is_said() -> None:
             setting.check(f"{decimal.Decimal(wrong):f}")
 
 
-def test_a_cpu_name_never_leaves_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It becomes part of a file's name."""
+def test_cpu_names_are_no_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CPU name becomes part of a file's name."""
     monkeypatch.setenv("JITKERNELS_CPU_NAME", f"..{os.sep}x")
     with pytest.raises(UnknownNameError):
         cpu_target.cpu_name.__wrapped__()
@@ -170,10 +170,10 @@ WRONG_WHATEVER_IS_BUILT = (
 )
 
 
-def test_wrong_values_are_reported_whatever_is_built_already(private_cache: Path) -> None:
-    """Neither a crash nor LLVM's own words, and the same with a warm cache as with a cold one."""
+def test_invalid_values_are_reported_with_cold_and_warm_caches(private_cache: Path) -> None:
+    """Neither a crash nor LLVM's own message."""
 
-    def told(name: str, value: str) -> str:
+    def report(name: str, value: str) -> str:
         code = f"""
 import os
 os.environ[{name!r}] = {value!r}
@@ -187,13 +187,13 @@ except UnknownNameError as error:
         return python(code, private_cache)
 
     said = ["True\n"] * len(WRONG_WHATEVER_IS_BUILT)
-    assert [told(*one) for one in WRONG_WHATEVER_IS_BUILT] == said
+    assert [report(*one) for one in WRONG_WHATEVER_IS_BUILT] == said
     assert python("import jitkernels as jk\njk.vexp([1.0])", private_cache) == ""
-    assert [told(*one) for one in WRONG_WHATEVER_IS_BUILT] == said
+    assert [report(*one) for one in WRONG_WHATEVER_IS_BUILT] == said
 
 
 def test_numbers_of_every_type_without_instructions_for_float16(private_cache: Path) -> None:
-    """Those of float16 go to Python then."""
+    """Calls of float16 go through Python then."""
     code = """
 import math
 import numpy as np, jitkernels as jk
@@ -208,8 +208,8 @@ for code in "?bBhHiIlLqQefd":
 
 
 @pytest.mark.skipif(not cpu_target.target().is_x86, reason="the feature is one of x86-64")
-def test_what_is_left_out_does_not_come_back(private_cache: Path, tmp_path: Path) -> None:
-    """LLVM takes a feature for there that another one needs."""
+def test_disabled_features_stay_disabled(private_cache: Path, tmp_path: Path) -> None:
+    """LLVM enables a feature that another one implies."""
     code = """
 import numpy as np, jitkernels as jk
 x = np.ones((70, 40), np.float32)
@@ -225,8 +225,8 @@ jk.matmul(x, x.T)
 
 
 @pytest.mark.full
-def test_every_feature_can_be_left_out_or_is_refused(private_cache: Path) -> None:
-    """No combination of one crashes LLVM or the process, whatever the CPU has."""
+def test_every_feature_can_be_disabled_or_is_rejected(private_cache: Path) -> None:
+    """Disabling a single feature crashes neither LLVM nor the process, whatever the CPU has."""
     code = """
 import os, sys
 os.environ["JITKERNELS_CPU_FEATURES"] = "-" + {name!r}

@@ -14,7 +14,7 @@ from jitkernels.core import cache_dirs, source_hash
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Some modules, in a place of their own, with an empty cache."""
+    """A package of some modules in a folder of its own, with an empty cache."""
     place, cache = tmp_path / "package", tmp_path / "cache"
     (place / "inner" / "deeper").mkdir(parents=True)
     cache.mkdir(mode=0o700)
@@ -30,7 +30,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def aged(file: Path, more: int = 0) -> None:
     """Let a file be as one that was installed a while ago."""
-    now = time.time_ns() - 10 * source_hash.RECENT + more
+    now = time.time_ns() - 10 * source_hash.RECENT_NANOSECONDS + more
     os.utime(file, ns=(now, now))
 
 
@@ -42,7 +42,7 @@ def state() -> str:
 
 
 def test_an_edit_changes_the_hash(package: Path) -> None:
-    """Whatever its size, and also of a file in a folder in a folder; what is no module counts for nothing."""
+    """Of any size, also of a file in a nested folder; files that are no modules do not count."""
     before = state()
     assert state() == before
     (package / "inner" / "text.txt").write_text("changed")
@@ -58,8 +58,8 @@ def test_an_edit_changes_the_hash(package: Path) -> None:
         assert state() == before, name
 
 
-def test_uninformative_timestamps_are_not_read(package: Path) -> None:
-    """Those of packages whose files all have one time."""
+def test_equal_timestamps_of_a_package_are_ignored(package: Path) -> None:
+    """All files of such a package have one time."""
     for file in package.rglob("*.py"):
         os.utime(file, (0, 0))
     before = state()
@@ -70,7 +70,7 @@ def test_uninformative_timestamps_are_not_read(package: Path) -> None:
 
 
 def test_equal_timestamps_of_all_files_are_ignored(package: Path) -> None:
-    """Images and packages that are made to be the same each time give every file the time of a commit."""
+    """Reproducible images and packages give every file the time of a commit."""
     for content in ("one", "two"):
         (package / "one.py").write_text(content)
         for file in package.rglob("*.py"):
@@ -81,7 +81,7 @@ def test_equal_timestamps_of_all_files_are_ignored(package: Path) -> None:
 
 
 def test_recently_changed_files_are_not_cached(package: Path) -> None:
-    """It may change once more, to as many bytes, and have the same time where a disk counts in seconds."""
+    """They may change again, keeping size and time where the file system counts in seconds."""
     file = package / "one.py"
     for content in ("one", "two"):
         file.write_text(content)
@@ -107,7 +107,7 @@ def test_cached_hashes_save_reading(package: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'{"a": {}}', b"[" * 100_000])
 def test_invalid_cache_entries(package: Path, content: bytes) -> None:
-    """Whatever lies there, states are found and noted anew."""
+    """Whatever the file holds, states are computed and stored again."""
     before = state()
     place = (cache_dirs.cache_root() or package) / source_hash.FILE
     place.write_bytes(content)
@@ -126,7 +126,7 @@ def test_cache_entries_are_few(package: Path) -> None:
 
 
 def test_both_hash_implementations_agree() -> None:
-    """OpenSSL's, where it is there already, and Python's own."""
+    """OpenSSL's, where it is loaded already, and Python's own."""
     code = "import {}; from jitkernels.core.hashing import sha256; print(sha256(b'some').hexdigest())"
     assert python(code.format("hashlib")) == python(code.format("sys"))
     assert kernel_archive.compiler_version() == source_hash.state_of(*kernel_archive.COMPILER)

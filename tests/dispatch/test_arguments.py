@@ -27,8 +27,8 @@ def _assert_refused(function: Callable[..., Any], arrays: Sequence[object], name
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-def test_wrong_argument(row: cases.Row, name: str) -> None:
-    """Each argument in turn is wrong; the message has the kernel, the argument and what was expected."""
+def test_invalid_arguments_are_rejected(row: cases.Row, name: str) -> None:
+    """Each argument in turn is invalid; the message names kernel, argument and expectation."""
     attr = cases.middle(row, name)
     signature = attr.signature()
     kernel = cases.kernels_of(attr, name)[0]
@@ -47,7 +47,7 @@ def test_wrong_argument(row: cases.Row, name: str) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-def test_wrong_count(row: cases.Row, name: str) -> None:
+def test_wrong_number_of_arguments(row: cases.Row, name: str) -> None:
     attr = cases.middle(row, name)
     kernel = cases.kernels_of(attr, name)[0]
     arrays = attr.signature().sample()
@@ -74,7 +74,7 @@ def testread_only(row: cases.Row, name: str) -> None:
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
 def test_overlap(row: cases.Row, name: str) -> None:
-    """An output may share memory with another argument only where both say ``in_place``, and then wholly."""
+    """An output may share memory with another argument only where both declare ``in_place``, and then wholly."""
     attr = cases.middle(row, name)
     kernel = cases.kernels_of(attr, name)[0]
     signature = attr.signature()
@@ -123,8 +123,8 @@ def test_bad_indices(row: cases.Row, name: str) -> None:
 
 
 @pytest.mark.parametrize("row", [p for p in cases.every_row() if takes_integers(p.values[0])])
-def test_indices_into_nothing(row: Any) -> None:
-    """Where there are no rows no index is right, and the message speaks of no range."""
+def test_indices_into_empty_tables(row: Any) -> None:
+    """No index is valid, and the message names no range."""
     _, given = example(row)
     for argument in row.arrays:
         if argument.picks is None:
@@ -141,8 +141,8 @@ class _Own(np.ndarray[Any, Any]):
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-def test_unusual_but_right(row: cases.Row, name: str) -> None:
-    """What the compiled checks do not know but Python does: subclasses, and dtypes with metadata."""
+def test_subclasses_and_dtypes_with_metadata(row: cases.Row, name: str) -> None:
+    """The compiled checks do not know them, but Python accepts them."""
     attr = cases.middle(row, name)
     for kernel in cases.kernels_of(attr, name)[:1]:
         expected = attr.signature().sample()
@@ -162,21 +162,21 @@ def _with_metadata(array: AnyArray) -> AnyArray:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_best_refuses_too(row: type[KernelAttr]) -> None:
-    """What users call goes through the same checks."""
+def test_get_default_best_checks_arguments(row: type[KernelAttr]) -> None:
+    """The callables of users make the same checks."""
     attr = cases.middles(row)[0]
     function = jk.KernelFuncs.cache().at(attr)
     _assert_refused(function, [None] * len(attr.signature().arrays), attr.name)
 
 
 @pytest.mark.parametrize("attr", ["text", None, 5, KernelAttr])
-def test_attr_of_wrong_type(attr: Any) -> None:
+def test_objects_that_are_no_attr_are_rejected(attr: Any) -> None:
     with pytest.raises(ArgumentTypeError):
         jk.KernelFuncs.cache().at(attr)
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_wrong_fields(row: type[KernelAttr]) -> None:
+def test_invalid_fields_are_rejected(row: type[KernelAttr]) -> None:
     """Each field of an attr refuses what it cannot be."""
     fields = cases.middles(row)[0].fields()
     for key, value in fields.items():

@@ -9,13 +9,15 @@ from test_everyday import Giving
 
 import jitkernels as jk
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.attrs.schema.schema_queries import inputs_of, spread_of
 from jitkernels.benchmarks.peers import array_layouts
 from jitkernels.errors import JitKernelsError
 from jitkernels.tools import testing
 
-ROWS = [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows() if inputs_of(row) and spread_of(row)]
+ROWS = [
+    pytest.param(row, id=row.kernel_type.name.lower()) for row in all_schemas() if inputs_of(row) and spread_of(row)
+]
 MOST = 1 << 21
 FORMS: dict[str, Callable[[Any], Any]] = {
     "strided": testing.rejected_arguments.strided,

@@ -9,7 +9,7 @@ import pytest
 from test_everyday_forms import bits, compiled, numbers
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.attrs.schema.schema_queries import outputs_of
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import array_layouts
@@ -30,13 +30,13 @@ LAYOUTS: dict[str, Callable[[AnyArray], AnyArray]] = {
 }
 
 
-def test_all_such_rows_are_tried() -> None:
-    assert {row.kernel_type.name for row in all_rows() if outputs_of(row)[0].moves} == {*RIGHT}
+def test_all_rows_that_move_data_are_tested() -> None:
+    assert {row.kernel_type.name for row in all_schemas() if outputs_of(row)[0].moves} == {*RIGHT}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int64", "float16"])
 @pytest.mark.parametrize("name", RIGHT)
-def test_from_anywhere_to_anywhere(name: str, dtype: str) -> None:
+def test_copies_between_any_layouts(name: str, dtype: str) -> None:
     function = getattr(jk, name.lower())
     more = {"h": 3} if name == "VBROADCAST" else {}
     for shape, (start, end) in itertools.product(SHAPES, itertools.product(LAYOUTS, repeat=2)):
@@ -58,7 +58,7 @@ def test_from_anywhere_to_anywhere(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_onto_itself(name: str) -> None:
+def test_copies_onto_overlapping_memory(name: str) -> None:
     if name == "VBROADCAST":
         return
     function, start = getattr(jk, name.lower()), np.arange(81.0).reshape(9, 9)
@@ -96,19 +96,19 @@ def test_gaps_between_elements_are_not_touched(gap: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("shape", [(9, 33), (312, 320), (700, 8), (8, 700), (3, 2000), (2, 40, 24)])
 def test_squares_of_transposed_arrays(shape: tuple[int, ...]) -> None:
-    """Blocks of elementwise functions are so many rows that matrices can be turned in squares."""
+    """Blocks of elementwise functions have enough rows to transpose matrices in square tiles."""
     x, y = np.random.default_rng(0).normal(size=(2, *shape))
     for dtype in ("float32", "float64"):
         one, other = x.astype(dtype), y.astype(dtype)
-        expected, turned = one - other, np.asfortranarray(other)
-        assert np.array_equal(compiled(jk.vsub, one, turned), expected)
+        expected, transposed = one - other, np.asfortranarray(other)
+        assert np.array_equal(compiled(jk.vsub, one, transposed), expected)
         assert np.array_equal(compiled(jk.vsub, np.asfortranarray(one), other), expected)
         for beside in (other[:1], other[..., :1], np.asfortranarray(other[..., :1])):
             assert np.array_equal(compiled(jk.vsub, np.asfortranarray(one), beside), one - beside)
-        out = np.full_like(turned, 7)
+        out = np.full_like(transposed, 7)
         compiled(jk.vsub, one, other, out=out)
         assert np.array_equal(out, expected)
-        compiled(jk.vsub, one, turned, out=out[..., ::-1])
+        compiled(jk.vsub, one, transposed, out=out[..., ::-1])
         assert np.array_equal(out[..., ::-1], expected)
 
 
@@ -127,19 +127,19 @@ def test_axes_in_any_order(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int16"])
 @pytest.mark.parametrize("h", [1, 7, 8, 9, 15, 16, 17, 40, 600])
 def test_rows_of_several_dimensions_in_any_order(h: int, dtype: str) -> None:
-    """Blocks are so many rows that what lies across them is turned in squares."""
+    """Blocks have enough rows to transpose operands of another order in square tiles."""
     scales = numbers(16, "float32", 1)
     for w in (1, 9, 300):
         x = numbers(h * w * 16, dtype).reshape(h, w, 16)
         expected = x * scales
         for order in itertools.permutations(range(3)):
-            turned = np.ascontiguousarray(x.transpose(order)).transpose(np.argsort(order))
-            assert np.array_equal(compiled(jk.nchw16c_mul_nc, turned, scales), expected)
+            transposed = np.ascontiguousarray(x.transpose(order)).transpose(np.argsort(order))
+            assert np.array_equal(compiled(jk.nchw16c_mul_nc, transposed, scales), expected)
             out = np.full_like(expected.transpose(order), 7).transpose(np.argsort(order))
             assert np.array_equal(compiled(jk.nchw16c_mul_nc, x, scales, out=out), expected)
 
 
-def test_optimisers_take_arrays_all_in_fortran_order() -> None:
+def test_optimizers_accept_fortran_order() -> None:
     arrays = [np.random.default_rng(i).uniform(0.5, 1.5, (31, 17)) for i in range(5)]
     for count in (4, 5):
         functions: list[Any] = [jk.adam, jk.adamw]
@@ -155,15 +155,15 @@ def test_optimisers_take_arrays_all_in_fortran_order() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_short_rows_are_repeated(dtype: str) -> None:
-    """More of them than are written down at once, and a part of these at the end."""
+    """More rows than fit in the buffer at once, with a remainder at the end."""
     for w, h in itertools.product((0, 1, 2, 3, 7, 15, 16, 17), (0, 1, 2, 63, 1024, 2050)):
         x = np.arange(1, w + 1).astype(dtype)
         assert np.array_equal(jk.vbroadcast(x, h), np.broadcast_to(x, (h, w))), (w, h)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_floats_in_the_other_order_at_any_byte(dtype: str) -> None:
-    """Compiled code reads them where they are, alone and beside others, which take what dtype they say."""
+def test_byte_swapped_and_unaligned_floats(dtype: str) -> None:
+    """Compiled code reads them in place, alone and beside others, which keep their dtype."""
     for n in (1, 15, 16, 33, 700):
         x, y = numbers(n, dtype), numbers(n, "float32", 1)
         for change in (array_layouts.byte_swapped, array_layouts.unaligned):

@@ -30,7 +30,7 @@ def example(row: Row, dtype: str = "float32", seed: int = 0) -> tuple[KernelAttr
         given = testing.named(attr, seed)
         if _asks_for(row, given, attr):
             return attr, given
-    raise AssertionError(f"no ci case of {row.__name__} can be asked for by an everyday call")
+    raise AssertionError(f"no ci case of {row.__name__} can be requested by an everyday call")
 
 
 def _asks_for(row: Row, given: Keywords, attr: KernelAttr) -> bool:
@@ -123,7 +123,7 @@ def read_only(value: AnyArray) -> AnyArray:
 
 
 class Giving:
-    """What gives an array when it is asked for one; only Python asks."""
+    """Provides an array through `__array__`, which only Python calls."""
 
     def __init__(self, array: AnyArray) -> None:
         self.array = array
@@ -151,13 +151,13 @@ SAME_VALUES: dict[str, Callable[[AnyArray], Any]] = {
 
 @pytest.mark.parametrize("row", cases.every_row())
 def test_plain_calls(row: Row) -> None:
-    """Of every row; what follows is asked of one row of each form."""
+    """Of every row; later tests take one row of each form."""
     _check_calls(row, ["plain"])
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-def test_same_values_in_other_memory(row: Row) -> None:
-    """Whatever the memory looks like, the values decide; the second call is as right as the first."""
+def test_memory_layouts_do_not_change_results(row: Row) -> None:
+    """Neither in the first call nor in the second."""
     _check_calls(row, [form for form in SAME_VALUES if form != "plain"])
 
 
@@ -176,7 +176,7 @@ def _check_calls(row: Row, memory: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-def test_lists_and_integers_count_as_double(row: Row) -> None:
+def test_lists_and_integers_convert_to_float64(row: Row) -> None:
     _, given = example(row, "float64")
     assert_right(row, function_of(row)(**arrays_only(given, lambda value: value.tolist())), given, "float64")
     integers = arrays_only(given, lambda value: np.rint(value).astype(np.int32) if value.dtype.kind == "f" else value)
@@ -189,7 +189,7 @@ def _as_double(value: AnyArray) -> AnyArray:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-def test_half_precision_counts_as_single(row: Row) -> None:
+def test_float16_converts_to_float32(row: Row) -> None:
     _, given = example(row)
     half = arrays_only(given, lambda value: value.astype(np.float16) if value.dtype.kind == "f" else value)
     single = arrays_only(half, lambda value: value.astype(np.float32) if value.dtype.kind == "f" else value)
@@ -197,7 +197,7 @@ def test_half_precision_counts_as_single(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-def test_not_numbers(row: Row) -> None:
+def test_arguments_that_are_no_numbers(row: Row) -> None:
     _, given = example(row)
     for key in (key for key, value in given.items() if isinstance(value, np.ndarray)):
         for wrong in ("text", b"bytes", object(), {}, given[key].astype(complex), given[key].astype(object)):
@@ -223,8 +223,8 @@ def test_wrong_names_and_counts(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-def test_no_dimensions_and_no_elements(row: Row) -> None:
-    """Either a clear error or a result; never a crash, never another exception."""
+def test_scalars_and_empty_arrays(row: Row) -> None:
+    """A result or an error of this package; never a crash or another exception."""
     _, given = example(row)
     for shape in ((), (0,), (0, 3), (3, 0), (0, 0), (2, 0, 3)):
         used = arrays_only(given, lambda value: np.zeros(shape, value.dtype))  # noqa: B023  # used at once
@@ -237,7 +237,7 @@ def test_no_dimensions_and_no_elements(row: Row) -> None:
 
 @pytest.mark.parametrize("row", cases.every_form())
 def test_axis(row: Row) -> None:
-    """Where there is an axis, any of them gives what moving it to the end and back gives."""
+    """Any axis gives the result of moving it to the end and back."""
     parameters = row.parameters().parameters
     if "axis" not in parameters:
         return
@@ -262,7 +262,7 @@ def test_axis(row: Row) -> None:
 
 @pytest.mark.parametrize("row", cases.every_form())
 def test_elementwise_shapes_and_broadcasts(row: Row) -> None:
-    """Kernels of arrays of one and the same shape take any shape, and several inputs are broadcast."""
+    """Elementwise functions take any shape, and broadcast several inputs."""
     attr, given = example(row)
     if (
         len({array.shape for array in attr.signature().arrays}) > 1
@@ -274,8 +274,8 @@ def test_elementwise_shapes_and_broadcasts(row: Row) -> None:
     cube = arrays_only(given, lambda value: value[:24].reshape(2, 3, 4))
     for _ in range(2):
         assert as_tuple(function_of(row)(**cube))[0].tobytes() == base.tobytes()
-    turned = arrays_only(cube, lambda value: value.transpose(2, 0, 1))
-    result = as_tuple(function_of(row)(**turned))[0]
+    transposed = arrays_only(cube, lambda value: value.transpose(2, 0, 1))
+    result = as_tuple(function_of(row)(**transposed))[0]
     assert np.array_equal(result, base.reshape(2, 3, 4).transpose(2, 0, 1))
     if len(attr.signature().inputs) == 2:
         first, second = (value[:6] for value in given.values())
@@ -286,8 +286,8 @@ def test_elementwise_shapes_and_broadcasts(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-def test_floats_beyond_their_bounds(row: Row) -> None:
-    """An option that is a float is refused beyond its bounds, and taken at them, as the attr does."""
+def test_float_options_are_checked(row: Row) -> None:
+    """Bounds are inclusive, as in the attr."""
     _, given = example(row)
     fields = row.known_fields()
     for name in (name for name in row.options if name in fields and fields[name].kind == "float"):

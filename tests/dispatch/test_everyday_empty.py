@@ -35,7 +35,7 @@ def without_elements(row: Row) -> Iterator[tuple[KernelAttr, dict[str, Any]]]:
 
 @pytest.mark.parametrize("row", cases.every_row())
 def test_calls_without_elements(row: Row) -> None:
-    """What Python refuses is refused again and again; what it serves comes to it no more and gives the same."""
+    """Errors repeat; valid calls go through Python once, and give the same result without it."""
     function = function_of(row)
     for attr, given in without_elements(row):
         try:

@@ -50,15 +50,15 @@ def numbers(count: int, dtype: str, seed: int = 0) -> AnyArray:
     return values > 50 if dtype == "bool" else values.astype(dtype)
 
 
-def test_a_call_that_comes_to_python_is_seen() -> None:
+def test_calls_through_python_are_caught() -> None:
     with pytest.raises(AssertionError, match="came to Python"):
         compiled(jk.vmul, Giving(np.ones(3, np.float32)), np.ones(3, np.float32))
 
 
 @pytest.mark.parametrize("form", ["unaligned", "byte_swapped", "subclass"])
 @pytest.mark.parametrize("row", cases.every_form())
-def test_memory_that_cannot_be_read_at_once(row: Row, form: str) -> None:
-    """Compiled code lets NumPy copy an input; a result is computed beside its place. Subclasses are arrays."""
+def test_forms_of_memory_that_are_copied(row: Row, form: str) -> None:
+    """NumPy copies such an input; a result is computed in a buffer. Subclasses are arrays."""
     for dtype in FLOATS:
         _, given = example(row, dtype)
         right = as_tuple(compiled(function_of(row), **given))
@@ -72,7 +72,7 @@ def test_memory_that_cannot_be_read_at_once(row: Row, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["unaligned", "byte_swapped"])
-def test_a_wrong_result_that_cannot_be_written_at_once(form: str) -> None:
+def test_invalid_outs_that_need_a_buffer_are_rejected(form: str) -> None:
     x = numbers(6, "float32")
     for wrong in (np.zeros(5, np.float32), np.zeros((2, 3), np.float32), np.zeros(6, np.int32)):
         out = SAME_VALUES[form](wrong)
@@ -90,7 +90,7 @@ def test_a_wrong_result_that_cannot_be_written_at_once(form: str) -> None:
 
 @pytest.mark.parametrize("one", DTYPES)
 def test_arrays_of_two_dtypes(one: str) -> None:
-    """These products are exact, so that the bits are those of converting first."""
+    """These products are exact: the bits equal those of converting first."""
     for other, n in itertools.product(DTYPES, LENGTHS):
         x, y = numbers(n, one), numbers(n, other, 1)
         wide = "float32" if np.result_type(x, y) in (np.float16, np.float32) else "float64"
@@ -104,7 +104,7 @@ def test_arrays_of_two_dtypes(one: str) -> None:
 
 
 @pytest.mark.parametrize("narrow", ["uint8", "float32"])
-def test_a_result_over_an_input_that_is_converted(narrow: str) -> None:
+def test_out_over_a_converted_input(narrow: str) -> None:
     """As if the input had been read before anything was written."""
     for n, shift in itertools.product((5, 600), (0, 1, 3, 8)):
         room = np.zeros(8 * n + 64, np.uint8)
@@ -142,7 +142,7 @@ SHAPES = (
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_axis_of_every_layout(shape: tuple[int, ...]) -> None:
-    """Rows are the same whichever way they lie; results go where a given array has them."""
+    """Rows are the same in any layout; results are stored in the layout of ``out``."""
     for axis, dtype, seed in itertools.product(range(len(shape)), ("float32", "float64", "int16"), range(3)):
         values = (np.random.default_rng(seed).uniform(-9, 9, shape)).astype(dtype)
         computed = "float64" if dtype == "int16" else dtype
@@ -168,8 +168,8 @@ TABLES: dict[str, Callable[[AnyArray], AnyArray]] = {
 
 @pytest.mark.parametrize("pool", ["sum", "mean", "max"])
 @pytest.mark.parametrize("form", TABLES)
-def test_tables_that_lie_otherwise(form: str, pool: Literal["sum", "mean", "max"]) -> None:
-    """Few ids and many, of any dtype and layout, of tables in any memory."""
+def test_tables_of_any_layout(form: str, pool: Literal["sum", "mean", "max"]) -> None:
+    """Few ids and many, of any dtype and layout."""
     generator = np.random.default_rng(0)
     for dtype, width, (height, columns) in itertools.product(FLOATS, (1, 7, 40), ((1, 1), (2, 5), (9, 3), (60, 2))):
         table = TABLES[form](generator.uniform(-1, 1, (50, width)).astype(dtype))
@@ -183,7 +183,7 @@ def test_tables_that_lie_otherwise(form: str, pool: Literal["sum", "mean", "max"
 
 @pytest.mark.parametrize("wrong", [-1, 50, 1 << 40, -(1 << 63), 1 << 63, (1 << 64) - 1])
 @pytest.mark.parametrize("form", TABLES)
-def test_no_row_of_such_a_table_is_made_up(form: str, wrong: int) -> None:
+def test_indices_beyond_tables_of_any_layout(form: str, wrong: int) -> None:
     table, ids = TABLES[form](numbers(350, "float32").reshape(50, 7)), np.arange(6).reshape(3, 2)
     out = np.full(14, 7, "float64" if form == "int32" else "float32")
     jk.emb_seq_pool(table, ids)
@@ -224,16 +224,16 @@ def apart(table: AnyArray, side: Literal["start", "end"], gap: int) -> tuple[tes
     return guard, np.lib.stride_tricks.as_strided(guard.array, table.shape, strides)
 
 
-def turned(table: AnyArray, side: Literal["start", "end"], gap: int) -> tuple[testing.Guarded, AnyArray]:
+def transposed(table: AnyArray, side: Literal["start", "end"], gap: int) -> tuple[testing.Guarded, AnyArray]:
     """The same, its columns so many elements apart."""
     guard, view = apart(table.T, side, gap)
     return guard, view.T
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, "float16"])
-@pytest.mark.parametrize("lay", [apart, turned])
-def test_matrices_of_every_shape_by_rows_and_squares(lay: Any, dtype: str) -> None:
-    """As inputs and as results, at either end of a page: nothing beside a row is read or written."""
+@pytest.mark.parametrize("lay", [apart, transposed])
+def test_matrices_of_every_shape_and_layout(lay: Any, dtype: str) -> None:
+    """As inputs and as results, at either end of a page: nothing outside a row is read or written."""
     for rows, columns in itertools.product((1, 2, 4, 7, 8, 9, 16, 17, 24, 33), repeat=2):
         table = numbers(rows * columns, dtype, rows).reshape(rows, columns)
         other = numbers(columns * 5, dtype, columns).reshape(columns, 5)

@@ -14,7 +14,7 @@ from jitkernels.errors import JitKernelsError
 
 
 @pytest.mark.parametrize("dtype", DTYPES[1:9])
-def test_an_axis_is_any_integer(dtype: str) -> None:
+def test_axis_may_be_any_integer(dtype: str) -> None:
     x = numbers(60, "float32").reshape(3, 4, 5)
     kind = np.dtype(dtype).type
     for axis in (0, 1, 2, -1, -3) if dtype.startswith("i") else (0, 1, 2):
@@ -31,7 +31,7 @@ class First:
 
 
 @pytest.mark.parametrize("axis", [First(), np.array(0)], ids=lambda axis: type(axis).__name__)
-def test_an_axis_is_what_python_takes_for_an_int(axis: Any) -> None:
+def test_axis_may_be_an_index_object(axis: Any) -> None:
     x = numbers(60, "float32").reshape(3, 4, 5)
     assert bits(jk.softmax(x, axis=axis)) == bits(jk.softmax(x, axis=0))
 
@@ -47,7 +47,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("axis", [np.bool_(True), np.float64(1), True, 1.0, np.array([1]), Failing()], ids=repr)
-def test_an_axis_is_no_other_number(axis: Any) -> None:
+def test_axis_rejects_other_numbers(axis: Any) -> None:
     x = numbers(6, "float32").reshape(2, 3)
     jk.softmax(x, axis=1)
     with pytest.raises(JitKernelsError, match="axis: expected an int"):
@@ -77,8 +77,8 @@ def test_errors_of_options_are_short(row: Row) -> None:
 
 
 @pytest.mark.parametrize("kind", [str, float])
-def test_an_option_of_a_derived_type_is_what_it_is(kind: type) -> None:
-    """Whatever it answers when it is asked."""
+def test_options_of_derived_types(kind: type) -> None:
+    """No method that the derived type overrides is called."""
     strange = type("Strange", (Unspeakable, kind), {"__hash__": kind.__hash__})
     x = numbers(6, "float32").reshape(2, 3)
     if kind is str:
@@ -100,7 +100,7 @@ class Empty(tuple[Any, ...]):
         return 0
 
 
-def test_results_in_a_derived_tuple() -> None:
+def test_out_in_a_derived_tuple() -> None:
     x, out = numbers(6, "float32"), np.zeros(6, np.float32)
     assert jk.vmul(x, x, out=Empty((out,))) is out
     assert np.array_equal(out, x * x)
@@ -108,8 +108,8 @@ def test_results_in_a_derived_tuple() -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("row", [param for param in cases.every_row() if param.values[0].floats])
-def test_a_default_counts_as_what_is_given(row: Row, dtype: str) -> None:
-    """Left out, by name and by position: one rounding for all."""
+def test_defaults_equal_explicit_options(row: Row, dtype: str) -> None:
+    """Omitted, by name and by position: all are rounded alike."""
     _, given = example(row, dtype)
     options = {name: row.parameters().parameters[name].default for name in row.floats if name in row.options}
     plain = {key: value for key, value in given.items() if key not in options}
@@ -131,11 +131,11 @@ def test_lists_are_arrays(value: Any) -> None:
 @pytest.mark.parametrize(
     "value", [[1.0, 2], [1, 2], [[1.0], [2]], [np.float32(1), 2.0], [True, 1.0], [[1.0, 2.0], (3, 4.0)]], ids=str
 )
-def test_lists_of_other_numbers(value: Any) -> None:
+def test_lists_of_mixed_numbers(value: Any) -> None:
     assert bits(jk.vmul(value, value)) == bits((np.asarray(value) * np.asarray(value)).astype(np.float64))
 
 
 @pytest.mark.parametrize("value", [[[1.0], [2.0, 3.0]], [1.0, [2.0]], [[1.0], 2.0], [[1.0], None], [None]], ids=str)
-def test_lists_that_are_no_arrays(value: Any) -> None:
+def test_invalid_lists_are_rejected(value: Any) -> None:
     with pytest.raises(JitKernelsError, match="x: expected real numbers"):
         jk.vmul(value, 2.0)

@@ -30,7 +30,7 @@ def passed(outs: tuple[AnyArray, ...]) -> Any:
 
 @pytest.mark.parametrize("row", cases.every_form())
 def test_out(row: Row) -> None:
-    """``out`` of any layout, and of a type that holds the result, is filled and given back."""
+    """``out`` of any layout, and of a dtype that holds the result, is filled and returned."""
     _, given = example(row)
     failures = cases.Failures()
     for form in ("plain", "strided", "backwards", "fortran", "unaligned", "double"):
@@ -46,8 +46,8 @@ def test_out(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-def test_one_out_in_a_tuple(row: Row) -> None:
-    """As NumPy takes it: what is in the tuple is given back, and None is none."""
+def test_out_in_a_tuple(row: Row) -> None:
+    """As in NumPy: the element is returned, and None allocates."""
     _, given = example(row)
     outs = outs_of(row, given)
     if len(outs) > 1:
@@ -72,8 +72,8 @@ def test_out_by_position(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-def test_wrong_out(row: Row) -> None:
-    """A wrong ``out`` is an error that names it, and neither it nor an input is written."""
+def test_invalid_out_is_rejected(row: Row) -> None:
+    """The error names ``out``, and neither it nor an input is written."""
     _, given = example(row)
     function = function_of(row)
     out = np.zeros_like(outs_of(row, given)[0])
@@ -112,7 +112,7 @@ FOLDED: dict[str, Callable[[AnyArray], AnyArray]] = {
 
 @pytest.mark.parametrize("row", cases.every_row())
 def test_out_that_overlaps_itself(row: Row) -> None:
-    """Which of two results would be kept nobody says: refused, by Python and by the dispatcher, and nothing written."""
+    """Python and the dispatcher reject it, and write nothing: the order of stores is undefined."""
     _, given = example(row)
     failures = cases.Failures()
     for number, out in enumerate(outs_of(row, given)):
@@ -135,8 +135,8 @@ def test_out_that_overlaps_itself(row: Row) -> None:
     failures.tell()
 
 
-def test_what_overlaps_itself() -> None:
-    """Memory of any strides: what is taken has no element twice, and what slices and turns is taken."""
+def test_detection_of_self_overlap() -> None:
+    """Accepted strides reach no element twice; all slices and transposes are accepted."""
     generator = np.random.default_rng(0)
     x = np.ones((3, 2, 4), np.float32)
     taken = 0
@@ -190,8 +190,8 @@ def _check_out_over_inputs(row: Row, place: str) -> None:
                 assert_right(row, passed(tuple(outs)), given, slack=2)
 
 
-def test_a_first_call_with_out_is_remembered_too(fresh: Path) -> None:
-    """Whoever only ever passes ``out`` gets the compiled dispatcher as well."""
+def test_first_calls_with_out_fill_the_dispatcher(fresh: Path) -> None:
+    """Users who always pass ``out`` get the compiled dispatcher as well."""
     holder = operators._holder("vmul")
     x, z = np.ones(9, np.float32), np.empty(9, np.float32)
     for arguments, named in (((x, x), {"out": z}), ((x, x, z), {})):
@@ -201,8 +201,8 @@ def test_a_first_call_with_out_is_remembered_too(fresh: Path) -> None:
         assert len(holder._table._listed) == 1
 
 
-def test_results_that_are_not_there_leave_nothing_behind() -> None:
-    """A call with fewer results than the one before is served by machine code, whatever lay where they were."""
+def test_absent_results_leave_no_stale_arrays() -> None:
+    """Machine code serves a call with fewer results than the one before, whatever the slots held."""
     p, g, m, v, most = np.random.default_rng(0).random((5, 100), np.float32)
     served: list[Any] = []
 

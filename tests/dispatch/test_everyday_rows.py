@@ -40,8 +40,8 @@ def elementwise() -> list[Any]:
 
 
 @pytest.mark.parametrize("row", elementwise())
-def test_rows_give_the_bits_of_whole_arrays(row: Row) -> None:
-    """Whatever the other operands are; what lies beside the rows of a result stays as it was."""
+def test_rows_have_the_bits_of_whole_arrays(row: Row) -> None:
+    """For any form of the other operands; memory beside the rows of a result stays unchanged."""
     function, inputs = function_of(row), inputs_of(row)
     generator = np.random.default_rng(3)
     needed = {"stride": 3} if "stride" in row.options else {}

@@ -22,8 +22,8 @@ Row = Any
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-def test_kernels_of_exactly_these_sizes_are_called_whole(row: Row, fresh: Path) -> None:
-    """Once there is one, operands that pass through a buffer still reach it with all of their rows."""
+def test_exact_size_kernels_are_called_with_all_rows(row: Row, fresh: Path) -> None:
+    """Also for operands that pass through a buffer."""
     attr, given = example(row)
     holder = operators._holder(attr.name)
     forms = {name: make for name, make in SAME_VALUES.items() if name not in ("subclass", "byte_swapped")}
@@ -51,8 +51,8 @@ def function_results(row: Row, given: dict[str, Any]) -> tuple[AnyArray, ...]:
     return tuple(np.zeros_like(result) for result in as_tuple(function_of(row)(**given)))
 
 
-def test_a_kernel_of_one_size_may_become_the_reference(fresh: Path) -> None:
-    """It has no machine code then for the dispatcher to call: the kernel of the class serves, and not Python."""
+def test_exact_size_kernels_may_be_the_reference(fresh: Path) -> None:
+    """It has no machine code for the dispatcher: the kernel of the class serves, and not Python."""
     attr = jk.MatMulAttr(m=7, n=9, k=5)
     a, b, _ = attr.signature().sample()
     right = a.astype(np.float64) @ b

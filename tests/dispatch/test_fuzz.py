@@ -21,7 +21,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.attrs.schema.schema_queries import inputs_of
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import equivalent_of, ordinary_calls_of
@@ -59,7 +59,7 @@ class Attempt:
 def attempt(number: int) -> Attempt:
     """The call of that number."""
     random = np.random.default_rng(number)
-    rows = [row for row in all_rows() if equivalent_of(row) is not None]
+    rows = [row for row in all_schemas() if equivalent_of(row) is not None]
     row = rows[int(random.integers(len(rows)))]
     made = _kernel_call(row, random) if random.random() < SHARE_OF_KERNELS else _everyday_call(row, random)
     for _ in range(int(random.choice([0, 1, 1, 1, 2]))):
@@ -349,10 +349,10 @@ def test_many_hostile_calls() -> None:
     assert not found, in_words(found)
 
 
-def test_the_fuzzer_notices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong value, a foreign error, a written input and an ``out`` written before an error are all found."""
+def test_the_fuzzer_catches_planted_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong value, a foreign error, a written input and an ``out`` written before an error are all caught."""
     x = np.ones(8, np.float32)
-    row = next(row for row in all_rows() if row.kernel_type.name == "VEXP")
+    row = next(row for row in all_schemas() if row.kernel_type.name == "VEXP")
 
     def attempt_with(function: Any, *arguments: Any) -> str | None:
         return wrong_with(Attempt("jk.vexp", function, list(arguments), {}, [], row))

@@ -10,10 +10,10 @@ from rows_of_tests import put_back, take_out
 from test_everyday_forms import bits, compiled
 
 from jitkernels.attrs.schema.base import Case, KernelAttr, Tolerance, cases, whole
-from jitkernels.attrs.schema.registry import all_rows, implements
+from jitkernels.attrs.schema.registry import all_schemas, implements
 from jitkernels.attrs.schema.schema_queries import integer_options_of
 from jitkernels.attrs.schema.signature import AnyArray, Argument
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.dispatch.operators import Everyday
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, JitKernelsError, RegistrationError
 
@@ -74,7 +74,7 @@ def counted(attr: ToyCountAttr, y: AnyArray) -> None:
     y[...] = attr.start + np.arange(attr.n)
 
 
-def repeated_nest(attr: ToyRepeatAttr) -> LoopNest:
+def repeated_nest(attr: ToyRepeatAttr) -> RangeKernel:
     number = np.dtype(attr.dtype).type
 
     def body(x: Any, y: Any, rows: int, n: int, k: int, seed: int, begin: int, end: int) -> None:
@@ -82,17 +82,17 @@ def repeated_nest(attr: ToyRepeatAttr) -> LoopNest:
             for j in range(k):
                 y[i * k + j] = x[i * n + j % n] + number(seed)
 
-    return LoopNest(f"toy_repeat_{attr.dtype}", attr.signature().c_arguments, body, extent=2)
+    return RangeKernel(f"toy_repeat_{attr.dtype}", attr.signature().c_arguments, body, extent=2)
 
 
-def counted_nest(attr: ToyCountAttr) -> LoopNest:
+def counted_nest(attr: ToyCountAttr) -> RangeKernel:
     number = np.dtype(attr.dtype).type
 
     def body(y: Any, n: int, start: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             y[i] = number(start + i)
 
-    return LoopNest(f"toy_count_{attr.dtype}", attr.signature().c_arguments, body, extent=1)
+    return RangeKernel(f"toy_count_{attr.dtype}", attr.signature().c_arguments, body, extent=1)
 
 
 ROWS: Sequence[tuple[Any, Any, Any]] = ((ToyRepeatAttr, repeated, repeated_nest), (ToyCountAttr, counted, counted_nest))
@@ -104,9 +104,9 @@ for _row, _reference, _nest in ROWS:
 
 @pytest.fixture(params=["compiled", "Python"])
 def functions(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Any, Any]]:
-    """The everyday functions of both rows, through the dispatcher, which must serve every second call, or not.
+    """Everyday functions of both rows: by the dispatcher, which has to serve each second call, or by Python.
 
-    And that of the second in whatever way it serves a call.
+    Beside them the function of the second row, whichever way it serves a call.
     """
     with put_back(ToyRepeatAttr), put_back(ToyCountAttr):
         made = [Everyday(ToyRepeatAttr), Everyday(ToyCountAttr)]
@@ -119,7 +119,7 @@ def functions(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Any, Any]]:
             yield repeat, count, made[1].callable
 
 
-def test_results_are_as_long_as_an_option_says(functions: Any) -> None:
+def test_options_set_the_length_of_results(functions: Any) -> None:
     repeat, _, _ = functions
     x = np.arange(12, dtype=np.float32).reshape(2, 6)
     for k in (1, 2, 5, 6, 7, 100, 0):
@@ -136,7 +136,7 @@ def test_results_are_as_long_as_an_option_says(functions: Any) -> None:
     assert bits(repeat(x.T, 4, axis=0)) == bits(np.ascontiguousarray((x[:, :4] + np.float32(3)).T))
 
 
-def test_numbers_outside_their_limits_are_refused(functions: Any) -> None:
+def test_numbers_outside_their_limits_are_rejected(functions: Any) -> None:
     repeat, count, _ = functions
     x = np.ones((2, 6), np.float32)
     for named, kind in (
@@ -180,7 +180,7 @@ def test_shapes_and_dtypes_are_named(functions: Any) -> None:
     assert np.array_equal(count(3, out=other), np.arange(3))
 
 
-def test_wrong_shapes_and_dtypes_are_refused(functions: Any) -> None:
+def test_invalid_shapes_and_dtypes_are_rejected(functions: Any) -> None:
     _, _, count = functions
     for arguments, named in (
         ((), {}),
@@ -203,14 +203,14 @@ def test_wrong_shapes_and_dtypes_are_refused(functions: Any) -> None:
         assert isinstance(caught.value, ArgumentError | ArgumentTypeError | AttrError | MemoryError)
 
 
-def test_a_seed_needs_no_kernel_of_its_own() -> None:
+def test_seeds_share_a_kernel() -> None:
     attr = ToyRepeatAttr(rows=3, n=5, k=9, seed=77)
-    assert attr.tuning_class() == ToyRepeatAttr(rows=4, n=8, k=16)
+    assert attr.size_class() == ToyRepeatAttr(rows=4, n=8, k=16)
     assert attr.extents() == {"rows": 3, "n": 5, "k": 9}
     assert ToyRepeatAttr.from_json(attr.to_json()) == attr
 
 
-def test_declarations_that_cannot_be() -> None:
+def test_invalid_declarations_are_rejected() -> None:
     with pytest.raises(RegistrationError, match="'shape' and 'dtype' where there are no inputs"):
 
         class WrongAttr(KernelAttr, kernel_type="TOY_WRONG"):
@@ -220,9 +220,9 @@ def test_declarations_that_cannot_be() -> None:
             options = ("shape",)
 
 
-def test_numbers_of_rows_are_tried_and_kept() -> None:
-    """Every row with such an option says what tests shall try, and each number is its own again from JSON."""
-    for row in all_rows():
+def test_samples_of_integer_options() -> None:
+    """Every row with such an option declares samples, and each survives JSON."""
+    for row in all_schemas():
         for name in integer_options_of(row):
             field = row.known_fields()[name]
             samples = row.__dataclass_fields__[name].metadata["samples"]  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from processes import python
 from test_everyday import SAME_VALUES, by_position, example, function_of
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows, implementation
+from jitkernels.attrs.schema.registry import all_schemas, implementation
 from jitkernels.dispatch import operators
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.dispatch.native import launcher
@@ -47,14 +47,14 @@ def python_only(fresh: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     launcher._pattern_address.cache_clear()
 
 
-def test_there_is_a_compiled_launcher() -> None:
-    """On CPython with the lock; were it silently absent, every call would be ten times slower."""
+def test_the_compiled_launcher_exists() -> None:
+    """On CPython with the GIL; without it, every call would take ten times longer."""
     assert launcher.reason_for_slow_path() is None
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
 def test_callable_is_built_in(row: cases.Row, name: str) -> None:
-    """A C function bound to its kernel, with the name and the formula for ``help``."""
+    """A C function bound to its kernel, with its name, and the formula for ``help``."""
     attr = cases.middle(row, name)
     for kernel in cases.kernels_of(attr, name):
         function: Any = kernel.callable
@@ -69,25 +69,25 @@ def test_callable_is_built_in(row: cases.Row, name: str) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-def test_right_arguments_never_go_through_python(no_slow_path: None, row: cases.Row, name: str) -> None:
-    """Neither at the middle size nor at sizes that leave nothing to do."""
+def test_valid_arguments_never_go_through_python(no_slow_path: None, row: cases.Row, name: str) -> None:
+    """Neither at the middle size nor at empty sizes."""
     attr = cases.middle(row, name)
     for kernel in cases.kernels_of(attr, name):
         testing.check_values(attr, kernel.callable, oracles.expected, label=repr(kernel))
         testing.check_aliased_arguments(attr, kernel.callable, oracles.expected, label=repr(kernel))
 
 
-def test_slow_path_would_be_noticed(no_slow_path: None) -> None:
-    """The fixture above does see what goes through Python."""
-    attr = cases.middles(all_rows()[0])[0]
+def test_the_fixture_catches_the_slow_path(no_slow_path: None) -> None:
+    """Calls that go through Python fail."""
+    attr = cases.middles(all_schemas()[0])[0]
     kernel = cases.kernels_of(attr, "refer")[0]
     with pytest.raises(AssertionError, match="did not take the call"):
         kernel.callable(*attr.signature().sample()[:-1])
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-def test_python_serves_everything_where_it_must(python_only: None, row: cases.Row, name: str) -> None:
-    """Without the compiled launcher: the same results and the same errors."""
+def test_kernels_without_compiled_launcher(python_only: None, row: cases.Row, name: str) -> None:
+    """Results and errors are the same."""
     attr = cases.middle(row, name)
     for kernel in cases.kernels_of(attr, name):
         assert type(kernel.callable) is types.MethodType
@@ -98,7 +98,7 @@ def test_python_serves_everything_where_it_must(python_only: None, row: cases.Ro
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-def test_everyday_in_python_where_it_must(python_only: None, row: Row) -> None:
+def test_everyday_functions_without_compiled_launcher(python_only: None, row: Row) -> None:
     expected = functions_result(row)
     function: Any = operators.everyday(row.kernel_type.name)
     assert type(function) is types.MethodType
@@ -133,7 +133,7 @@ def test_more_dimensions_than_the_launcher_knows(toy: Any) -> None:
 
 @pytest.mark.parametrize("row", cases.every_form())
 def test_calls_leak_nothing(row: Row) -> None:
-    """Reference counts of all arguments and the number of objects are the same after 10**5 calls."""
+    """Reference counts of all arguments and the number of objects are unchanged after 10**5 calls."""
     attr = min((case.attr for case in testing.ci_cases(row)), key=lambda a: a.operations())
     arrays = attr.signature().sample()
     function: Any = jk.KernelFuncs.cache().at(attr)
@@ -149,7 +149,7 @@ def test_calls_leak_nothing(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-def test_refusals_leak_nothing(row: Row) -> None:
+def test_rejected_calls_leak_nothing(row: Row) -> None:
     attr = cases.middles(row)[0]
     arrays = attr.signature().sample()
     function: Any = jk.KernelFuncs.cache().at(attr)
@@ -276,7 +276,7 @@ def test_dispatcher_takes_the_second_call(row: Row, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("row", cases.every_form())
 def test_alternating_shapes(row: Row) -> None:
-    """More shapes and types than the table has places, in turn: each call gets its own kernel's answer."""
+    """Call more shapes and dtypes than the table has slots, in turn: each gets its own kernel's result."""
     function = function_of(row)
     calls, attrs = [], [*testing.attrs_around(row, range(1, 40))]
     for attr in attrs[:: max(1, len(attrs) // 180)]:
@@ -300,7 +300,7 @@ def _called(function: Any, call: Any) -> list[bytes]:
 
 def test_new_results_every_time() -> None:
     """The dispatcher never gives out an array twice."""
-    for row in all_rows():
+    for row in all_schemas():
         _, given = example(row)
         results = [as_tuple(function_of(row)(**given))[0] for _ in range(5)]
         addresses = {result.ctypes.data for result in results}
@@ -308,7 +308,7 @@ def test_new_results_every_time() -> None:
         assert all(result.flags.owndata or result.base is not None for result in results)
 
 
-def test_long_work_releases_the_interpreter() -> None:
+def test_long_kernels_release_the_gil() -> None:
     """Another Python thread makes progress during a single long call."""
     code = """
 import threading, sys
@@ -337,20 +337,20 @@ print(seen > 20)
 
 
 @pytest.mark.parametrize("name", ["run", "callable"])
-def test_keywords_are_refused(name: str) -> None:
-    attr = cases.middles(all_rows()[0])[0]
+def test_keywords_are_rejected(name: str) -> None:
+    attr = cases.middles(all_schemas()[0])[0]
     kernel = Kernel(attr, implementation(type(attr), "refer"), {})
     with pytest.raises(TypeError):
         getattr(kernel, name)(*attr.signature().sample(), out=None)
 
 
-def test_launchers_that_outlive_the_package_end_well() -> None:
-    """What describes them to Python is still there when the interpreter collects its last garbage."""
+def test_launchers_may_outlive_the_package() -> None:
+    """Their Python type still exists when the interpreter collects its last garbage."""
     code = """
 import codecs
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows
-kept = [jk.get_refer(next(iter(row.sweep())).attr) for row in all_rows()]
+from jitkernels.attrs.schema.registry import all_schemas
+kept = [jk.get_refer(next(iter(row.sweep())).attr) for row in all_schemas()]
 codecs.register(lambda name, kept=kept: None)  # the interpreter drops these after all modules
 """
     assert python(code, PYTHONMALLOC="malloc", MALLOC_PERTURB_="255") == ""

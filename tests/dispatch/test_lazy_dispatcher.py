@@ -3,8 +3,8 @@
 from processes import python
 
 
-def test_parts_come_when_calls_need_them() -> None:
-    """Plain calls build the launcher alone; nobody's first call waits for what others need."""
+def test_parts_are_loaded_on_first_use() -> None:
+    """Plain calls build the launcher alone."""
     code = """
 import numpy as np
 import jitkernels as jk
@@ -25,8 +25,8 @@ for call in (lambda: jk.vexp(x), lambda: jk.matmul(m, m), lambda: jk.matmul(m, m
     ]
 
 
-def test_threads_that_miss_parts_at_once() -> None:
-    """Whichever thread brings a part, all are served, and right."""
+def test_concurrent_first_uses_of_parts() -> None:
+    """Whichever thread loads a part, all calls are right."""
     code = """
 import threading
 import numpy as np
@@ -53,8 +53,8 @@ print(len(right), all(right))
         assert python(code) == "200 True\n"
 
 
-def test_a_part_that_cannot_be_loaded_raises_our_error() -> None:
-    """And no call is served wrongly; once it can be had the call goes through."""
+def test_parts_that_cannot_be_loaded_raise() -> None:
+    """No call gets a wrong result; once the part can be loaded, the call succeeds."""
     code = """
 import numpy as np
 import jitkernels as jk

@@ -82,7 +82,7 @@ def check(row: Row, kinds: Sequence[str], sizes: Sequence[int] = SIZES) -> None:
                 assert bits(compiled(function, *seconds)) == expected, label
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 @pytest.mark.parametrize("row", rows())
 def test_every_pair_of_dtypes(row: Row) -> None:
     for kinds in all_kinds(row):
@@ -100,23 +100,23 @@ def kernel_of(row: Row) -> Kernel:
     return KernelFuncs.cache().of_class(row(n=960, dtype="float64"))
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 @pytest.mark.parametrize("row", [p for p in rows() if p.values[0].__module__.startswith("jitkernels.")])
 def test_generated_kernels_convert(row: Row) -> None:
     assert fused_casts.nest_of(kernel_of(row), ["int8"] * inputs_of(row)) is not None
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 @pytest.mark.parametrize("kinds", [("int8", "uint8"), ("float32", "int16"), ("bool", "float64")], ids=str)
-def test_a_mistake_in_the_order_of_dtypes_is_seen(kinds: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_swapped_dtypes_are_caught(kinds: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     right = fused_casts.nest_of
     monkeypatch.setattr(fused_casts, "nest_of", lambda kernel, names: right(kernel, names[::-1]))
     with pytest.raises(AssertionError, match=kinds[0]):
         check(jk.VMulAttr, kinds, [33])
 
 
-def test_calls_pay_for_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first call waits for nothing; what is there already, after everything was forgotten, is taken at once."""
+def test_casting_nests_are_built_after_enough_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first call waits for none; one that is loaded already is used at once."""
     KernelFuncs.cache().clear()
     monkeypatch.setattr(operators, "CAST_NEST_SECONDS", 2e-6)
     monkeypatch.setattr(Code, "is_loaded", False)
@@ -137,12 +137,12 @@ def test_calls_pay_for_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     KernelFuncs.cache().clear()
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 @pytest.mark.parametrize(
     ("row", "name"), [p for p in cases.every_implementation() if p.values[0] in [r.values[0] for r in rows()]]
 )
-def test_a_pin_is_a_pin(row: Row, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the environment: only an implementation's own nest may stand in for it."""
+def test_pins_restrict_casting_nests(row: Row, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the pinned implementation's own nest may replace it."""
     attr = row(n=960, dtype="float64")
     if implementation(row, name).reason_against(attr) is not None:
         pytest.skip(f"{name} cannot be used here")
@@ -155,9 +155,9 @@ def test_a_pin_is_a_pin(row: Row, name: str, monkeypatch: pytest.MonkeyPatch) ->
     assert [*map(bool, nests(row))] == ([] if name == "refer" else [name in ("gen", "numba")])
 
 
-@pytest.mark.usefixtures("eager")
-def test_another_selection_has_another_nest() -> None:
-    """What was measured to be better serves other dtypes from then on as well."""
+@pytest.mark.usefixtures("eager_casting_nests")
+def test_new_selections_replace_casting_nests() -> None:
+    """A better measured implementation serves other dtypes from then on."""
     attr = jk.VSigmoidAttr(n=1024, dtype="float64")
     given = numbers(960, "int16", 0)
     jk.vsigmoid(given)
@@ -175,8 +175,8 @@ def test_another_selection_has_another_nest() -> None:
     assert sorted(map(bool, nests(jk.VSigmoidAttr))) == [False, True]
 
 
-@pytest.mark.usefixtures("eager")
-def test_where_all_give_the_same_bits_any_nest_will_do() -> None:
+@pytest.mark.usefixtures("eager_casting_nests")
+def test_exact_rows_may_use_any_casting_nest() -> None:
     attr = jk.VMulAttr(n=1024, dtype="float64")
     for name in implementations(jk.VMulAttr):
         found = implementation(jk.VMulAttr, name)
@@ -187,11 +187,11 @@ def test_where_all_give_the_same_bits_any_nest_will_do() -> None:
             assert (fused_casts.nest_of(kernel, ["int8", "bool"]) is None) == (name not in ("gen", "numba"))
 
 
-@pytest.mark.parametrize("patience", [0.0, 1e9])
+@pytest.mark.parametrize("threshold", [0.0, 1e9])
 @pytest.mark.parametrize("other", ["bool", "float32", "float64"])
-def test_any_byte_but_0_is_true(other: str, patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nonzero_bytes_of_bools_are_true(other: str, threshold: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays of bool that were never written as such hold other bytes than 0 and 1."""
-    monkeypatch.setattr(operators, "CAST_NEST_SECONDS", patience)
+    monkeypatch.setattr(operators, "CAST_NEST_SECONDS", threshold)
     KernelFuncs.cache().clear()
     for n in (5, 200):
         x = np.arange(n, dtype=np.uint8).view(bool)
@@ -203,8 +203,8 @@ def test_any_byte_but_0_is_true(other: str, patience: float, monkeypatch: pytest
     KernelFuncs.cache().clear()
 
 
-def test_nests_are_made_under_the_lock_for_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another thread that makes a kernel holds it first, and then waits for the same nest's code."""
+def test_casting_nests_are_built_under_the_build_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread that builds a kernel takes it first, and then waits for the same nest's code."""
     monkeypatch.setattr(operators, "CAST_NEST_SECONDS", 0.0)
     KernelFuncs.cache().clear()
     seen = []
@@ -219,7 +219,7 @@ def test_nests_are_made_under_the_lock_for_that(monkeypatch: pytest.MonkeyPatch)
     assert seen == [True]
 
 
-def test_a_nest_that_cannot_be_built(fresh: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+def test_casting_nests_that_cannot_be_built(fresh: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
     monkeypatch.setattr(operators, "CAST_NEST_SECONDS", 0.0)
     given = numbers(600, "int8", 0), numbers(600, "uint8", 1)
     monkeypatch.setattr(loader, "_loaded", {})
@@ -230,7 +230,7 @@ def test_a_nest_that_cannot_be_built(fresh: Path, monkeypatch: pytest.MonkeyPatc
     def refused(self: Any, symbol: str) -> bytes:
         raise BuildError("no compiler")
 
-    monkeypatch.setattr("jitkernels.codegen.range_kernel.LoopNest.object_code", refused)
+    monkeypatch.setattr("jitkernels.codegen.range_kernel.RangeKernel.object_code", refused)
     for _ in range(3):
         assert bits(jk.vmul(*given)) == bits(np.multiply(*given, dtype=np.float64))
     assert nests(jk.VMulAttr) == [0]

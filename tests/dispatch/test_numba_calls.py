@@ -47,7 +47,7 @@ def compiled(row: Any, given: dict[str, Any]) -> tuple[Callable[..., Any], list[
 
 @pytest.fixture
 def through_python(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The calls that went through Python."""
+    """Record the calls that go through Python."""
     found: list[str] = []
     slow = sites.CallSite.slow
 
@@ -68,12 +68,12 @@ def assert_same(found: Any, expected: Any) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-EVERYDAY = [row for row in registry.all_rows() if is_everyday(row)]
+EVERYDAY = [row for row in registry.all_schemas() if is_everyday(row)]
 
 
 @pytest.mark.parametrize("row", EVERYDAY, ids=lambda row: row.kernel_type.name.lower())
 def test_every_everyday_function(row: Any, through_python: list[str]) -> None:
-    """With new results and with `out`: the plain call's bits, and no Python once a kernel is known."""
+    """With new results and with `out`: the plain call's bits, without Python once a kernel is known."""
     given, expected = everyday_call(row)
     function, values = compiled(row, given)
     for is_first in (True, False):
@@ -86,12 +86,12 @@ def test_every_everyday_function(row: Any, through_python: list[str]) -> None:
     assert bool(through_python) == (row.kernel_type.name.lower() in NATIVE_NEVER)
 
 
-def test_every_row_without_an_everyday_function_takes_arrays_that_tell_too_little() -> None:
-    assert [row.__name__ for row in registry.all_rows() if not is_everyday(row)] == []
+def test_every_row_has_an_everyday_function() -> None:
+    assert [row.__name__ for row in registry.all_schemas() if not is_everyday(row)] == []
 
 
 def test_all_sizes_and_size_classes(through_python: list[str]) -> None:
-    """Each size class comes to Python once; other sizes of it do not."""
+    """Only the first call of each size class goes through Python."""
 
     @njit
     def call(x: Any) -> Any:
@@ -142,7 +142,7 @@ def test_matrices_of_every_layout(left: str, right: str) -> None:
             call(a, vector[1:])
 
 
-def test_what_is_broadcast_or_converted_goes_through_python(through_python: list[str]) -> None:
+def test_broadcast_and_converted_arguments_go_through_python(through_python: list[str]) -> None:
     @njit
     def call(x: Any, y: Any) -> Any:
         return jk.vadd(x, y)
@@ -155,7 +155,7 @@ def test_what_is_broadcast_or_converted_goes_through_python(through_python: list
     assert_same(call(x, 2.5), jk.vadd(x, 2.5))
 
 
-def test_scalars_are_numbers_of_python(through_python: list[str]) -> None:
+def test_python_scalars(through_python: list[str]) -> None:
     @njit
     def call(a: Any, x: Any) -> Any:
         return jk.vscal(a, x), jk.vscal(2, x)
@@ -188,7 +188,7 @@ def test_wrong_shapes_raise() -> None:
 
 
 def test_results_over_inputs() -> None:
-    """In place where the plain call computes in place; overlapping, as the plain call does it."""
+    """Computed in place where the plain call does so; overlapping as in the plain call."""
 
     @njit
     def call(x: Any, out: Any) -> Any:
@@ -210,7 +210,7 @@ def test_results_over_inputs() -> None:
         assert_same(product(a, a, a), jk.matmul(square, square))
 
 
-def test_indices_beyond_a_table_raise_and_nothing_is_written() -> None:
+def test_index_errors_write_nothing() -> None:
     @njit
     def call(table: Any, ids: Any, out: Any) -> Any:
         return jk.gather(table, ids, out=out)
@@ -224,8 +224,8 @@ def test_indices_beyond_a_table_raise_and_nothing_is_written() -> None:
     assert (out == 7).all()
 
 
-def test_options_when_it_runs() -> None:
-    """Floats and ints within their limits; those beyond raise as in the plain call."""
+def test_options_at_run_time() -> None:
+    """Floats and ints within their limits; others raise as in the plain call."""
 
     @njit
     def norm(x: Any, eps: Any) -> Any:
@@ -262,7 +262,7 @@ def test_options_when_it_runs() -> None:
         ("x + 1j", "x: expected an array of real numbers"),
     ],
 )
-def test_what_no_call_takes_is_an_error_of_types(call: str, message: str) -> None:
+def test_invalid_calls_are_typing_errors(call: str, message: str) -> None:
     function = caller(jk.softmax, ["x", "k"], call)
     with pytest.raises(numba.TypingError, match=message):
         function(np.ones(3), 0)
@@ -283,8 +283,8 @@ def test_pins_hold_in_compiled_code(through_python: list[str]) -> None:
     assert through_python == ["vexp"]
 
 
-def test_methods_of_a_process_that_knows_numba_alone() -> None:
-    """The entry point is all that is needed, and other built-in functions stay numba's."""
+def test_entry_point_in_a_process_that_imports_numba_first() -> None:
+    """No other import is needed, and built-in functions stay numba's."""
     code = """
 import math, numba, numpy as np, jitkernels as jk
 from jitkernels import softmax
@@ -297,7 +297,7 @@ print(np.allclose(call(x), np.exp(np.ones(3) / 3) * math.sin(0.5)))
     assert python(code) == "True\n"
 
 
-def test_numba_alone_imports_nothing_of_ours_but_the_hook() -> None:
+def test_numba_alone_imports_only_the_hook() -> None:
     code = """
 import sys, numba
 numba.njit(lambda x: x + 1)(2)

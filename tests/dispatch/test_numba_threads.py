@@ -41,8 +41,8 @@ def test_in_prange(through_python: list[str]) -> None:
     assert len(through_python) < 250
 
 
-def test_without_the_interpreter_lock() -> None:
-    """Threads compute at once, the first calls too, while tables are emptied."""
+def test_calls_without_the_gil() -> None:
+    """Threads compute concurrently, first calls too, while tables are cleared."""
 
     def softmaxes(x: Any, y: Any, times: int) -> None:
         for _ in range(times):
@@ -73,8 +73,8 @@ def refuse() -> None:
     raise jk.DataIndexError("raised for numba")
 
 
-def test_results_that_nobody_holds_are_freed() -> None:
-    """Also where calls go through Python. Where one raises, no more stays than numba leaves behind an error itself."""
+def test_unreferenced_results_are_freed() -> None:
+    """Also where calls go through Python. Calls that raise leak no more than numba itself does."""
     from numba.core.runtime import _nrt_python, rtsys
 
     _nrt_python.memsys_enable_stats()

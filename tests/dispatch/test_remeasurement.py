@@ -10,7 +10,7 @@ from jitkernels.attrs.schema.registry import implementations
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import records
 from jitkernels.selection.records import Measured, Record
-from jitkernels.selection.size_classes import LEAST_FOR_THREADS
+from jitkernels.selection.size_classes import MIN_SECONDS_FOR_THREADS
 from jitkernels.tuning import tune, tuner
 from jitkernels.tuning.tuner import Candidate, contest
 
@@ -19,9 +19,9 @@ def entrants(**candidates: dict[str, Any]) -> list[Candidate]:
     return [Candidate(name.rstrip("_"), variant, lambda: jk.get_refer) for name, variant in candidates.items()]
 
 
-@pytest.mark.parametrize(("seconds", "timed"), [(0.9 * LEAST_FOR_THREADS, False), (1e-3, True)])
+@pytest.mark.parametrize(("seconds", "timed"), [(0.9 * MIN_SECONDS_FOR_THREADS, False), (1e-3, True)])
 def test_slow_candidates_are_not_measured_again(seconds: float, timed: bool) -> None:
-    """Nor are its threads, what gave a wrong result, and any threads that would come too late."""
+    """Nor their threaded variants, wrong candidates, and threads that could not win."""
     serial, parallel = {"parallel": False}, {"parallel": True}
     offered = entrants(best=serial, best_=parallel, far=serial, far_=parallel, wrong={}, new={})
     seen = [Measured("best", serial, seconds), Measured("far", serial, 1.1 * tuner.HOPELESS_RATIO * seconds)]
@@ -31,19 +31,19 @@ def test_slow_candidates_are_not_measured_again(seconds: float, timed: bool) -> 
 
 
 def test_correct_candidates_are_not_checked_again() -> None:
-    """Nor does anyone ask the reference then; who was not there before is checked."""
+    """The reference does not run for them; new candidates are checked."""
     attr = jk.VMulAttr(n=8)
     known = Candidate("known", {}, lambda: jk.get_refer(attr))
     wrong = Candidate("wrong", {}, lambda: lambda x, y, z: np.add(x, y, out=z))
-    asked: list[None] = []
+    references: list[None] = []
     earlier = Record((Measured("known", {}, 2e-3),))
     for field in ([known], [known, wrong]):
-        found = contest(attr, field, lambda *arrays: asked.append(jk.get_refer(attr)(*arrays)), earlier=earlier)
-        assert (found.pick.implementation, len(asked)) == ("known", len(field) - 1)
+        found = contest(attr, field, lambda *arrays: references.append(jk.get_refer(attr)(*arrays)), earlier=earlier)
+        assert (found.pick.implementation, len(references)) == ("known", len(field) - 1)
     assert "the reference gives" in (found.candidates[1].error or "")
 
 
-def test_a_record_comes_before_an_earlier_one() -> None:
+def test_records_merge_with_earlier_ones() -> None:
     now = Record((Measured("a", {}, 2.0), Measured("b", error="wrong")), complete=False)
     before = Record((Measured("c", {}, 1.0), Measured("a", {}, 1.0), Measured("d", error="wrong")))
     assert [found.label for found in now.before(before).candidates] == ["a", "c", "b", "d"]
@@ -51,11 +51,11 @@ def test_a_record_comes_before_an_earlier_one() -> None:
     assert not now.before(before).complete
 
 
-def test_one_thread_s_record_holds_for_more_where_these_would_come_too_late(fresh: object) -> None:
+def test_serial_records_serve_more_threads_for_short_calls(fresh: object) -> None:
     attr = jk.VMulAttr(n=8)
     for seconds in (1e-3, 1e-7):
         alone = Record(tuple(Measured(name, {}, seconds) for name in implementations(type(attr))))
-        late = seconds < LEAST_FOR_THREADS
+        late = seconds < MIN_SECONDS_FOR_THREADS
         assert tune.reuse_serial_record(attr, alone) == late
-        assert (records.load(attr.tuning_class(), get_num_threads()) == alone) == late
+        assert (records.load(attr.size_class(), get_num_threads()) == alone) == late
         assert not tune.reuse_serial_record(attr, Record(alone.candidates[-1:]))

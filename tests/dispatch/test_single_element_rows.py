@@ -31,8 +31,8 @@ def test_reductions(rows: int, name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 31, 1000])
-def test_rows_of_one_stay_what_they_are(rows: int) -> None:
-    """Where they are normalised, added up or taken to an exponent."""
+def test_normalizations_of_single_element_rows(rows: int) -> None:
+    """And cumulative sums, log-sum-exps and variances."""
     x = np.linspace(-5, 5, rows)[:, np.newaxis]
     for _ in range(3):
         assert np.array_equal(jk.softmax(x), np.ones_like(x))

@@ -9,7 +9,7 @@ import pytest
 import jitkernels as jk
 from jitkernels.compiler.codegen.core import module_text
 
-MOST_BYTES = 16_000
+MAX_BYTES = 16_000
 """Of machine code, which each lane that is written by itself makes longer; it has had five times as many."""
 
 
@@ -21,11 +21,11 @@ def computed(p: Any, q: Any) -> None:
     p[3::19] = q[3::19] * q[3::19] + q[:-3:19] * 3
 
 
-def turned(p: Any, q: Any) -> None:
+def transposed(p: Any, q: Any) -> None:
     p.reshape(-1, 20)[:, 3:9] = (q * q + q).reshape(20, -1).T[:, 3:9]
 
 
-@pytest.mark.parametrize("function", [filled, computed, turned])
+@pytest.mark.parametrize("function", [filled, computed, transposed])
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float16", "int32"])
 def test_strided_bytes(function: Callable[[Any, Any], None], dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
@@ -45,4 +45,4 @@ def test_strided_bytes(function: Callable[[Any, Any], None], dtype: str, monkeyp
         compiled(p, q)
         function(expected, q)
         np.testing.assert_array_equal(p, expected)
-    assert max(sizes, default=0) < MOST_BYTES
+    assert max(sizes, default=0) < MAX_BYTES

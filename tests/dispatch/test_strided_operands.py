@@ -16,8 +16,8 @@ from jitkernels.tools.testing.guard_pages import Guarded
 
 @pytest.mark.parametrize("row", rows())
 @pytest.mark.parametrize("kinds", [("float32", "float32"), ("float64", "float64"), ("int16", "float32")], ids=str)
-def test_gaps_of_any_size(row: Row, kinds: tuple[str, str]) -> None:
-    """One array or both, to and fro, one element again and again, over the ends of blocks."""
+def test_strides_of_any_size(row: Row, kinds: tuple[str, str]) -> None:
+    """Of one array or both, of either sign, zero strides, and across the ends of blocks."""
     function = function_of(row)
     for n in (2, 16, 17, 511, 513, 1030):
         for step in (-3, -2, -1, 0, 2, 3, 16):
@@ -42,8 +42,8 @@ def gaps(array: AnyArray, step: int) -> AnyArray:
 
 @pytest.mark.parametrize("row", rows())
 @pytest.mark.parametrize("step", [-3, -2, -1, 2, 3])
-def test_a_result_in_the_gaps_of_an_operand(row: Row, step: int) -> None:
-    """Where a result lies over an input or between its elements, before it or behind it, all was read before."""
+def test_out_between_the_elements_of_an_operand(row: Row, step: int) -> None:
+    """Wherever a result overlaps an input, before it or behind it, all inputs are read first."""
     n = 530
     function = function_of(row)
     end = n * abs(step)
@@ -64,11 +64,11 @@ NUMBERS = (
 )  # fmt: skip
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 @pytest.mark.parametrize("row", [p for p in rows() if inputs_of(p.values[0]) == 2])
 @pytest.mark.parametrize("nests", [True, False])
-def test_numbers_beside_arrays(row: Row, nests: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nests read them where calls blockwise have them written down as often as there are elements."""
+def test_scalars_beside_arrays(row: Row, nests: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nests read them in place, where blockwise calls fill a buffer with them."""
     for owner, name, value in () if nests else ((operators, "CAST_NEST_SECONDS", 1e9), (Code, "is_loaded", False)):
         monkeypatch.setattr(owner, name, value)
     function = function_of(row)
@@ -92,10 +92,10 @@ def test_numbers_beside_arrays(row: Row, nests: bool, monkeypatch: pytest.Monkey
                 assert bits(again) == expected, label
 
 
-@pytest.mark.usefixtures("eager")
+@pytest.mark.usefixtures("eager_casting_nests")
 @pytest.mark.parametrize("row", rows())
 def test_nests_of_strided_elements(row: Row) -> None:
-    """As those of whole arrays, and nothing beyond them is read."""
+    """They equal those of contiguous arrays, and read nothing beyond them."""
     function = function_of(row)
     for dtype, n in itertools.product(("float32", "float64"), (1, 7, 16, 33, 48, 960)):
         given = arguments(row, [dtype] * inputs_of(row), n)

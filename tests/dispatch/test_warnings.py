@@ -71,8 +71,8 @@ def warned(function: Callable[..., Any], *args: Any) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("form", ["plain", "assigned", "out"])
 @pytest.mark.parametrize("name", UFUNCS)
-def test_every_function_warns_as_numpys(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fp_warnings, "FUTILE_RERUNS", 10**6)  # or else many alarms in vain hide a later one
+def test_warnings_match_numpy(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fp_warnings, "FUTILE_RERUNS", 10**6)  # or else many spurious flags hide a later warning
     ufunc, failures = UFUNCS[name], Failures()
     function, overwrites = forms(ufunc)[form]
     for dtype in ("float32", "float64"):
@@ -101,7 +101,7 @@ def of_all_sizes(dtype: str, step: int) -> list[float]:
 
 
 @pytest.mark.parametrize("name", sorted(UFUNCS))
-def test_numbers_of_all_sizes_are_warned_of_as_numpys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_of_numbers_of_all_sizes_match_numpy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fp_warnings, "FUTILE_RERUNS", 10**6)
     ufunc, failures = UFUNCS[name], Failures()
     function, _ = forms(ufunc)["assigned"]
@@ -125,7 +125,7 @@ CHOSEN: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_elements_that_no_mask_chooses_are_not_warned_of(name: str) -> None:
+def test_masked_out_elements_do_not_warn(name: str) -> None:
     compiled = jk.jit(CHOSEN[name])
     for number in (0.0, -1.0, 2.0):
         for _ in range(2):
@@ -137,7 +137,7 @@ def test_elements_that_no_mask_chooses_are_not_warned_of(name: str) -> None:
             np.testing.assert_allclose(array, expected)
 
 
-def test_code_without_a_module_is_warned_of() -> None:
+def test_warnings_of_code_without_a_module() -> None:
     names: dict[str, Any] = {"np": np}
     exec("def function(x):\n    x[...] = np.log1p(x)", names)  # as in a console or a notebook
     compiled = jk.jit(names["function"])
@@ -155,7 +155,7 @@ def raised(function: Callable[..., Any], *args: Any) -> str:
 
 @pytest.mark.parametrize("form", ["plain", "assigned", "out"])
 @pytest.mark.parametrize("name", UFUNCS)
-def test_every_function_raises_as_numpys(name: str, form: str) -> None:
+def test_floating_point_errors_match_numpy(name: str, form: str) -> None:
     ufunc, failures = UFUNCS[name], Failures()
     function, _ = forms(ufunc)[form]
     compiled = jk.jit(function)

@@ -51,7 +51,7 @@ def test_masks_broadcast_as_in_numpy(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("shape", [(2,), (QUERIES, 2), (2, QUERIES, KEYS, 1), (5, 1, QUERIES, KEYS)], ids=str)
-def test_masks_that_do_not_broadcast_are_refused(shape: tuple[int, ...]) -> None:
+def test_masks_that_do_not_broadcast_are_rejected(shape: tuple[int, ...]) -> None:
     q, k, v = arrays(BATCH)
     with pytest.raises(jk.errors.ArgumentError, match="mask"):
         jk.attention(q, k, v, np.zeros(shape))
@@ -60,8 +60,8 @@ def test_masks_that_do_not_broadcast_are_refused(shape: tuple[int, ...]) -> None
 @pytest.mark.parametrize("queries", [1, 5, 9, 40])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scale", [-0.5, 2.0, 1e-30, -1e-30])
-def test_factors_of_any_sign_and_size(scale: float, causal: bool, queries: int) -> None:
-    """What is hidden stays hidden."""
+def test_scales_of_any_sign_and_size(scale: float, causal: bool, queries: int) -> None:
+    """Masked keys stay masked."""
     generator = np.random.default_rng(2)
     for dtype, off in (("float32", 1e-5), ("float64", 1e-12)):
         q, k, v = (generator.standard_normal((2, rows, D)).astype(dtype) for rows in (queries, 50, 50))
@@ -71,8 +71,8 @@ def test_factors_of_any_sign_and_size(scale: float, causal: bool, queries: int) 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("flags", [{}, {"causal": True}, {"masked": True, "masks": 2}], ids=str)
-def test_keys_that_threads_share(flags: dict[str, Any], threads: int, restored: int) -> None:
-    """Whatever is hidden, in however many parts: to the last bit the same for any number of threads."""
+def test_keys_shared_among_threads(flags: dict[str, Any], threads: int, restored_threads: int) -> None:
+    """For any mask and number of parts, any number of threads gives the same bits."""
     jk.set_num_threads(threads)
     attr = jk.AttentionAttr(batch=1, heads=4, kv_heads=2, queries=2, keys=5000, d=16, dv=9, dtype="float64", **flags)
     found = implementation(jk.AttentionAttr, "gen")
@@ -99,7 +99,7 @@ def test_keys_that_threads_share(flags: dict[str, Any], threads: int, restored: 
 @pytest.mark.parametrize("form", [testing.rejected_arguments.strided, np.asfortranarray], ids=["strided", "Fortran"])
 @pytest.mark.parametrize("heads", [1, HEADS])
 def test_masks_of_batches_that_pass_through_buffers(heads: int, form: Any) -> None:
-    """Each batch entry has its own mask, however many entries are brought together at a time."""
+    """Each batch entry has its own mask, however many entries are gathered at a time."""
     generator = np.random.default_rng(4)
     q, k, v = (generator.standard_normal((1, 7, heads, rows, 64)) for rows in (QUERIES, KEYS, KEYS))
     mask = generator.standard_normal((1, 7, heads, QUERIES, KEYS))
@@ -121,7 +121,7 @@ OF_FEW = ((3, 1, 1, 6), (1, 1, 1, 6), (6,), (5, 6), (1, 6), (3, 1, 5, 6), (4, 1,
 @pytest.mark.parametrize("kind", ["float32", "int8", ">f4"])
 @pytest.mark.parametrize("shape", OF_FEW, ids=str)
 def test_masks_broadcast_in_compiled_code(shape: tuple[int, ...], kind: str) -> None:
-    """Over batches, heads and queries, as they do in NumPy."""
+    """Over batches, heads and queries, as in NumPy."""
     generator = np.random.default_rng(0)
     q, k, v = (generator.random(s, np.float32) for s in ((3, 4, 5, 8), (3, 2, 6, 8), (3, 2, 6, 7)))
     mask = generator.integers(-3, 3, shape).astype(kind)

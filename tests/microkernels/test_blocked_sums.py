@@ -19,7 +19,7 @@ from jitkernels.attrs.normalization import RmsNormAttr
 from jitkernels.attrs.reduction import HLogSumExpAttr
 from jitkernels.attrs.row_similarity import CosineAttr, DotAttr, SqEuclideanAttr
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import all_rows, implementation, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementation, implementations
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.softmax import CrossEntropyAttr, LogSoftmaxAttr, SoftmaxAttr
 from jitkernels.tools.testing import sizes
@@ -34,7 +34,7 @@ MOST_WORK = 2e6
 FRACTIONS = (0.49, 0.74, 0.26, 0.465)
 """Small elements as fractions of the spacing at the large one: each rounds away by almost half a unit."""
 OFFSET = 1000.0
-EVERY_ROW: Sequence[Any] = all_rows()
+EVERY_ROW: Sequence[Any] = all_schemas()
 LIBRARIES = frozenset({"mkl", "onednn", "openblas"})
 """Implementations whose order of additions is not ours."""
 EXPONENTIALS = (SoftmaxAttr, LogSoftmaxAttr, CrossEntropyAttr, HLogSumExpAttr)
@@ -121,7 +121,7 @@ def test_every_row_that_sums(row: Any, name: str) -> None:
                 truth.assert_right(used, f"{kernel!r} of {kind}")
 
 
-def test_rows_that_sum_are_found() -> None:
+def test_detection_of_rows_that_sum() -> None:
     found = {row.__name__ for row in EVERY_ROW if summed(row)}
     assert found >= {"HSumAttr", "SoftmaxAttr", "LayerNormAttr", "SeqPoolAttr", "StrideASumAttr", "DotAttr"}
 

@@ -41,14 +41,14 @@ def test_columns_row_by_row(row: Any, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_sums_of_many_rows_lose_nothing(dtype: str) -> None:
+def test_sums_of_many_rows_are_accurate(dtype: str) -> None:
     x = np.full((1, 40 * ADDS + 1, 16), 0.1, dtype)
     assert reduced(jk.HSumAttr, x, dtype) == pytest.approx(float(x[0, 0, 0]) * x.shape[1], rel=4e-6)
     assert not reduced(jk.HSumAttr, x[:, :0], dtype).any()
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_what_no_cache_has_is_reduced_so(row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_beyond_the_caches_are_reduced_row_by_row(row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "off")
     rows = MIN_ROW_BY_ROW_BYTES // (4 * 64 * 100) + 1
     for attr, is_so in (

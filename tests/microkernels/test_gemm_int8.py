@@ -22,7 +22,7 @@ def _store(address: int, value: int) -> None:
     ctypes.c_int32.from_address(address).value = value
 
 
-def test_sums_of_pairs_in_16_bits_are_found_out() -> None:
+def test_saturating_16_bit_sums_are_detected() -> None:
     def exact(a: int, b: int, c: int, k: int) -> None:
         _store(c, int(_bytes(a, k, ctypes.c_uint8) @ _bytes(b, k, ctypes.c_int8)))
 
@@ -39,7 +39,7 @@ def test_sums_of_pairs_in_16_bits_are_found_out() -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_what_is_refused_is_said(library: str) -> None:
+def test_unsupported_products_have_a_reason(library: str) -> None:
     found = implementation(jk.MatMulInt8Attr, library)
     assert "with scales" in str(found.reason_against(jk.MatMulInt8Attr(m=3, n=4, k=5, scaled=True)))
     assert "32 bits" in str(found.reason_against(jk.MatMulInt8Attr(m=3, n=4, k=MAX_INT32_STEPS + 1)))
@@ -51,7 +51,7 @@ def test_what_is_refused_is_said(library: str) -> None:
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 70, 50), (64, 64, 4099), (200, 200, 64), (3, 5, 0), (2, 0, 7)])
 def test_extremes_of_all_sizes(library: str, trans_b: bool, kind: str, parallel: bool, m: int, n: int, k: int) -> None:
-    """Results are larger than 24 bits, and are read by nobody before they are whole."""
+    """Results exceed 24 bits, and accumulators are not read before they are complete."""
     attr = jk.MatMulInt8Attr(m=m, n=n, k=k, a_dtype=kind, trans_b=trans_b)
     found = implementation(jk.MatMulInt8Attr, library)
     if found.reason_against(attr):

@@ -27,7 +27,7 @@ SIZES = [
     [("float32", False), ("float64", False), ("float32", True), ("float64", True), ("bfloat16", True)],
 )
 @pytest.mark.parametrize(("beta", "parallel"), [(0.0, False), (-1.5, True)])
-def test_four_rows_at_a_time_of_any_size(dtype: str, trans: bool, beta: float, parallel: bool) -> None:
+def test_blocks_of_four_rows_of_any_size(dtype: str, trans: bool, beta: float, parallel: bool) -> None:
     made = implementation(jk.GEMVAttr, "gen")
     for number, (m, n) in enumerate(SIZES):
         attr = jk.GEMVAttr(m=m, n=n, trans=trans, beta=beta, dtype=dtype)
@@ -56,23 +56,23 @@ def test_four_rows_at_a_time_of_any_size(dtype: str, trans: bool, beta: float, p
         ("thin", {"m": 100, "n": 4096}),
     ],
 )
-def test_what_is_taken_without_a_measurement(wanted: str, fields: dict[str, Any]) -> None:
+def test_static_choice_of_the_algorithm(wanted: str, fields: dict[str, Any]) -> None:
     assert variants(jk.GEMVAttr(**fields))[0]["algorithm"] == wanted
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_everyday_calls_of_matrices_from_memory(turned: bool) -> None:
-    """As they lie, turned, and with gaps between rows and elements, against another order of sums."""
+@pytest.mark.parametrize("transposed", [False, True])
+def test_everyday_calls_of_matrices_from_memory(transposed: bool) -> None:
+    """In both orders, and with gaps between rows and elements, against another order of sums."""
     generator = np.random.default_rng(0)
     rows, columns = 517, 4099
     assert 4 * rows * columns >= STREAMED
     matrix = generator.random((rows, columns), np.float32)
-    a = matrix.T if turned else matrix
+    a = matrix.T if transposed else matrix
     x = generator.random(a.shape[1], np.float32)
     right = a.astype(np.float64) @ x
     wide = np.zeros((rows, columns + 5), np.float32)
     wide[:, :columns] = matrix
-    gaps = wide[:, :columns].T if turned else wide[:, :columns]
+    gaps = wide[:, :columns].T if transposed else wide[:, :columns]
     spread = np.repeat(x, 2)[::2]
     for one, other in ((a, x), (gaps, x), (a, spread), (a[::-1], x)):
         wanted = right[::-1] if one.strides != a.strides and one.strides[0] < 0 else right

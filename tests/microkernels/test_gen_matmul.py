@@ -53,15 +53,15 @@ def product(attr: MatMulAttr, a: Any, b: Any, c: Any) -> Any:
 @pytest.mark.parametrize("trans_a", [False, True])
 @pytest.mark.parametrize("trans_b", [False, True])
 def test_static_choice_and_choice_of_the_class(m: int, n: int, k: int, trans_a: bool, trans_b: bool) -> None:
-    """A variant measured for a size class must be right for each of its members, also where it fits badly.
+    """A variant measured for a size class has to be right for each member of the class, also where it fits badly.
 
-    Each pair of transposes meets both dtypes, in turn from shape to shape.
+    Each pair of transposes is tested with both dtypes, which alternate from shape to shape.
     """
     turn = (SHAPES.index((m, n, k)) + trans_a + trans_b) % 2
     beta, dtype = ((0.0, "float32"), (-0.5, "float64"))[turn]
     attr = MatMulAttr(m=m, n=n, k=k, trans_a=trans_a, trans_b=trans_b, beta=beta, dtype=dtype)
     a, b, start = operands(attr)
-    for variant in (variants(attr)[0], variants(attr.tuning_class())[-1]):
+    for variant in (variants(attr)[0], variants(attr.size_class())[-1]):
         c = np.full_like(start, np.nan) if beta == 0 else start.copy()
         kernel(attr, variant).callable(a, b, c)
         bound = 4 * (k + 4) * float(np.finfo(dtype).eps)
@@ -71,7 +71,7 @@ def test_static_choice_and_choice_of_the_class(m: int, n: int, k: int, trans_a: 
 @pytest.mark.parametrize("trans_a", [False, True])
 @pytest.mark.parametrize("trans_b", [False, True])
 def test_compact_products_of_any_depth(trans_a: bool, trans_b: bool) -> None:
-    """Those of more steps along k than a panel of a transposed B has, though others compute them."""
+    """Including depths above that of a panel of a transposed B, which other algorithms usually compute."""
     for m, n, k, beta, dtype in (
         (3, 70, 600, 0.0, "float32"),
         (20, 45, 257, 1.0, "float64"),
@@ -87,7 +87,7 @@ def test_compact_products_of_any_depth(trans_a: bool, trans_b: bool) -> None:
 
 @pytest.mark.parametrize("target", TARGETS[1:], ids=lambda target: target.name)
 def test_tiles_of_other_targets(target: cpu_target.Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their lanes and registers, in instructions of this machine, which has them if its vectors are as wide."""
+    """Use their lanes and registers in instructions of this machine, if its vectors are as wide."""
     own = cpu_target.target()
     if own.vector_bytes < target.vector_bytes:
         pytest.skip(f"vectors of {target.vector_bytes} bytes do not exist here")
@@ -102,8 +102,8 @@ def test_tiles_of_other_targets(target: cpu_target.Target, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("shape", [(200, 190, 180), (16, 300, 300), (300, 300, 600)])
-def test_every_algorithm_that_sums_in_order_gives_the_same_bits(shape: tuple[int, int, int]) -> None:
-    """Tiles of any shape add the products of an element of C in the order of k, so parts do not matter."""
+def test_direct_variants_give_the_same_bits(shape: tuple[int, int, int]) -> None:
+    """Tiles of any shape add the products of an element of C in the order of k."""
     m, n, k = shape
     attr = MatMulAttr(m=m, n=n, k=k)
     a, b, c = operands(attr)
@@ -144,13 +144,13 @@ def test_text_needs_no_compiler() -> None:
 
 
 def test_one_packed_object_serves_every_size() -> None:
-    """Sizes are arguments of the packed algorithm and no part of its text."""
+    """Sizes are run-time arguments of the packed algorithm, and not part of its text."""
     small, large = MatMulAttr(m=70, n=80, k=90), MatMulAttr(m=1000, n=1100, k=1200)
     assert matmul(small).text == matmul(large).text
 
 
 @pytest.mark.parametrize("n", [1024, 2000, 2048, 4096])
-def test_large_products_are_never_read_in_place(n: int) -> None:
-    """What was measured at other sizes may only choose from these: reading in place costs up to three times more."""
+def test_large_products_are_always_packed(n: int) -> None:
+    """Records of other sizes may only select these variants: reading in place takes up to three times longer."""
     found = candidates(Product(n, n, n, False, False, "float32"), cpu_target.target())
     assert {variant["algorithm"] for variant in found} == {"packed"}

@@ -27,8 +27,8 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("trans_a", "trans_b"), TURNS)
-def test_every_algorithm_gives_the_product(trans_a: bool, trans_b: bool) -> None:
-    """Each pair of transposes in one dtype, and one of them with what was in C."""
+def test_every_algorithm_is_right(trans_a: bool, trans_b: bool) -> None:
+    """Each pair of transposes in one dtype, and one of them accumulating into C."""
     generator, dtype = np.random.default_rng(1), "float32" if trans_a == trans_b else "float64"
     for (m, n, k), beta in itertools.product(SHAPES, (0.0, -0.5) if trans_a and trans_b else (0.0,)):
         attr = MatMulAttr(m=m, n=n, k=k, trans_a=trans_a, trans_b=trans_b, beta=beta, dtype=dtype)
@@ -40,10 +40,8 @@ def test_every_algorithm_gives_the_product(trans_a: bool, trans_b: bool) -> None
         assert np.all(np.abs(c - right) <= 8 * (k + 4) * np.finfo(dtype).eps), attr
 
 
-@pytest.mark.parametrize(("turned", "vectors"), [(False, 64), (True, 64), (False, 32)])
-def test_sums_of_few_columns_where_registers_are_few(
-    turned: bool, vectors: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("transposed", "vectors"), [(False, 64), (True, 64), (False, 32)])
+def test_few_columns_with_few_registers(transposed: bool, vectors: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of other machines, in instructions of this one."""
     own = cpu_target.target()
     if own.vector_bytes < vectors:
@@ -51,17 +49,17 @@ def test_sums_of_few_columns_where_registers_are_few(
     narrow = type(own)(**{**vars(own), "registers": 16, "vector_bytes": vectors})
     monkeypatch.setattr(cpu_target, "target", lambda: narrow)
     for m, n, k in SHAPES[:20]:
-        attr = MatMulAttr(m=m, n=n, k=k, trans_b=turned)
-        a, b = array(m, k).astype("f4"), array(*((n, k) if turned else (k, n)), seed=1).astype("f4")
+        attr = MatMulAttr(m=m, n=n, k=k, trans_b=transposed)
+        a, b = array(m, k).astype("f4"), array(*((n, k) if transposed else (k, n)), seed=1).astype("f4")
         c = np.empty((m, n), "f4")
         Kernel(attr, implementation(MatMulAttr, "gen"), {"algorithm": "any"}).callable(a, b, c)
-        np.testing.assert_allclose(c, a @ (b.T if turned else b), rtol=1e-3, atol=1e-3 * (k + 1) ** 0.5)
+        np.testing.assert_allclose(c, a @ (b.T if transposed else b), rtol=1e-3, atol=1e-3 * (k + 1) ** 0.5)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_matrix_times_its_own_transpose(dtype: str, threads: int, restored: int) -> None:
-    """It is symmetric to the last bit, and the bits are those of any product."""
+def test_symmetric_products(dtype: str, threads: int, restored_threads: int) -> None:
+    """They are symmetric to the last bit, with the bits of any product."""
     jk.set_num_threads(threads)
     rows, columns = jk.jit(lambda x: x @ x.T), jk.jit(lambda x: x.T @ x / 2)
     product = jk.jit(lambda x, y: x @ y.T)
@@ -77,8 +75,8 @@ def test_a_matrix_times_its_own_transpose(dtype: str, threads: int, restored: in
             np.testing.assert_array_equal(found, product(x, x.copy()))
 
 
-def test_one_code_serves_sizes_that_are_computed_in_other_ways() -> None:
-    """Whichever of them it was made for."""
+def test_one_specialization_serves_sizes_of_different_algorithms() -> None:
+    """Whichever size it was compiled for."""
     sizes = (4, 5, 6), (300, 2, 200), (200, 150, 180), (3, 400, 90)
     functions: list[Any] = [lambda x, w: x @ w, lambda x, w: np.maximum(x @ w, 0.5) * 2]
     for function in functions:
@@ -91,21 +89,21 @@ def test_one_code_serves_sizes_that_are_computed_in_other_ways() -> None:
 
 
 def test_matmul_selection_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+    selected: list[Any] = []
 
     def counted(attr: Any, **how: Any) -> Any:
-        asked.append(attr)
+        selected.append(attr)
         return choose(attr, **how)
 
     choose = select.choose_for_class
     monkeypatch.setattr(select, "choose_for_class", counted)
     compiled = jk.jit(lambda x, w, b: np.tanh(x @ w + b))
     compiled(array(30, 40), array(40, 20), array(20))
-    assert len(asked) == 1
+    assert len(selected) == 1
 
 
 def test_products_are_kernels_whatever_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NumPy, for which code would have to stop, is used by a pin alone; what is best for exact sizes is for any."""
+    """Only a pin selects NumPy, which would end a segment; the best algorithm for exact sizes serves any size."""
     attr = MatMulAttr(m=64, n=256, k=784)
     gen, refer = (implementation(MatMulAttr, name) for name in ("gen", "refer"))
     direct = next(one for one in gen.variants(attr) if one["algorithm"] == "direct")
@@ -119,24 +117,24 @@ def test_products_are_kernels_whatever_was_measured(monkeypatch: pytest.MonkeyPa
         assert "NumPy: matmul" in str(jk.jit(lambda x, w: x @ w).explain(x, w))
 
 
-def test_texts_of_kernels_are_written_down_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For all products of a process that lie alike."""
+def test_texts_of_kernels_are_generated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all products of a process in equal layouts."""
     jk.jit(lambda x, w: x @ w)(array(9, 8), array(8, 7))
-    monkeypatch.setattr(runtime_select, "runtime_select_nest", None)
+    monkeypatch.setattr(runtime_select, "runtime_select_kernel", None)
     jk.jit(lambda x, w: x @ w)(array(90, 80), array(80, 7))
 
 
-def test_rows_of_a_symmetric_product_are_not_handed_on() -> None:
+def test_symmetric_products_have_no_row_epilogue() -> None:
     x, y = array(200, 200), array(200, 200)
     assert jk.jit(lambda x: np.tanh(x.T @ x)).explain(x).kernels == 2
     assert jk.jit(lambda x, y: np.tanh(x.T @ y)).explain(x, y).kernels == 1
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_epilogue_rows_with_several_threads(turned: bool, restored: int) -> None:
-    layer = jk.jit(lambda x, w, b: np.maximum(x @ (w.T if turned else w) + b, 0) * 2)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_epilogue_rows_with_several_threads(transposed: bool, restored_threads: int) -> None:
+    layer = jk.jit(lambda x, w, b: np.maximum(x @ (w.T if transposed else w) + b, 0) * 2)
     for m, n, k in ((64, 100, 151), (129, 257, 66), (333, 40, 70)):
-        x, w, b = array(m, k), array(*((n, k) if turned else (k, n)), seed=1), array(n, seed=2)
+        x, w, b = array(m, k), array(*((n, k) if transposed else (k, n)), seed=1), array(n, seed=2)
         found = []
         for threads in (1, 2, 3):
             jk.set_num_threads(threads)
@@ -147,8 +145,8 @@ def test_epilogue_rows_with_several_threads(turned: bool, restored: int) -> None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_products_of_few_numbers_are_loop_nests(dtype: str) -> None:
-    """Which are code in a third of the time; the code is for products of few numbers alone."""
+def test_tiny_products_are_loop_nests(dtype: str) -> None:
+    """They compile in a third of the time, and serve tiny products alone."""
     compiled = jk.jit(lambda x, w: x @ w.swapaxes(-1, -2))
     for lead in ((), (3,)):
         for m, n, k in ((4, 4, 4), (2, 4, 6), (3, 2, 5), (16, 2, 2), (5, 4, 4)):

@@ -14,7 +14,7 @@ from jitkernels.more.onednn import library
 
 
 @pytest.fixture(autouse=True)
-def _found() -> None:
+def _require_onednn() -> None:
     found, reason = library.status()
     if not found:
         pytest.skip(reason)
@@ -36,13 +36,13 @@ def softmax(x: Any) -> Any:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def test_it_is_found_with_version_and_place() -> None:
+def test_status_has_version_and_path() -> None:
     found, text = library.status()
     assert found
     assert text.startswith("oneDNN 3.")
 
 
-def test_a_library_with_threads_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_with_its_own_threads_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "_version", lambda found: SimpleNamespace(major=3, minor=13, patch=0, cpu_runtime=4))
     library.library.cache_clear()
     try:
@@ -56,8 +56,8 @@ def test_a_library_with_threads_of_its_own_is_refused(monkeypatch: pytest.Monkey
     assert refused == reason
 
 
-def test_more_shapes_than_are_kept() -> None:
-    """All are right, the first ones too when they come again."""
+def test_more_shapes_than_the_cache_holds() -> None:
+    """All are right, also the first ones when they return."""
     for n in [*range(1, 101), *range(1, 101, 9)]:
         x = rows(3, n, n)
         y = np.empty_like(x)
@@ -66,7 +66,7 @@ def test_more_shapes_than_are_kept() -> None:
 
 
 def test_many_threads_with_few_shapes() -> None:
-    """More callers than slots for their shapes, with arrays of their own."""
+    """More callers than slots for their shapes, each with its own arrays."""
     wrong: list[str] = []
 
     def work(seed: int) -> None:
@@ -120,7 +120,7 @@ print(failed)
 """
 
 
-def test_forks_while_primitives_are_made() -> None:
+def test_forks_while_primitives_are_created() -> None:
     assert python(FORKS) == "0\n"
 
 
@@ -141,12 +141,12 @@ print(before == after, before[0])
 """
 
 
-def test_it_starts_no_threads_and_leaves_openmp_as_it_was() -> None:
+def test_no_threads_are_started_and_openmp_is_unchanged() -> None:
     assert python(ALONE, OMP_NUM_THREADS="4") == "True 4\n"
 
 
-def test_rows_that_primitives_get_wrong() -> None:
-    """A NaN, infinities, results too small for normal numbers, equal numbers: each amid rows that are ordinary."""
+def test_special_rows_that_primitives_compute_wrong() -> None:
+    """NaN, infinities, subnormal results and equal numbers, each amid ordinary rows."""
     x = rows(12, 100)
     x[2, 7], x[4, 99], x[6], x[8, 5], x[10, 3] = np.nan, np.inf, -np.inf, -np.inf, x[10].max() + 95
     y = x.copy()
@@ -163,8 +163,8 @@ def test_rows_that_primitives_get_wrong() -> None:
 
 
 @pytest.mark.parametrize("row", [jk.LSTMAttr, jk.GRUAttr])
-def test_recurrences_of_many_shapes_at_once(row: Any) -> None:
-    """More callers and shapes than are kept, each of which has weights in an order of oneDNN's own."""
+def test_concurrent_recurrences_of_many_shapes(row: Any) -> None:
+    """More callers and shapes than the cache holds, with weights reordered by oneDNN."""
     wrong: list[str] = []
 
     def work(seed: int) -> None:
@@ -188,8 +188,8 @@ def test_recurrences_of_many_shapes_at_once(row: Any) -> None:
 
 @pytest.mark.parametrize("row", [jk.LSTMAttr, jk.GRUAttr])
 @pytest.mark.parametrize(("steps", "inputs"), [(0, 3), (1, 3), (4, 3), (4, 0)])
-def test_recurrences_look_at_no_more_than_the_row_says(row: Any, steps: int, inputs: int) -> None:
-    """Weights of the state are not looked at before there is one, and no inputs are none."""
+def test_recurrences_ignore_unused_weights(row: Any, steps: int, inputs: int) -> None:
+    """Weights of the state are unused before there is a state, and empty inputs are no inputs."""
     attr = row(steps=steps, batch=2, input=inputs, hidden=5)
     arrays = [np.full(array.shape, 0.25, np.float32) for array in attr.signature().arrays]
     arrays[2][3, 1] = np.inf

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.reduction.embedding_bag_lanes import pool_lanes
 from jitkernels.microkernels.reduction.embedding_bag_rows import pool_rows
@@ -23,7 +23,7 @@ ROWS = (1, 2, 7, 8, 9, 17)
 
 @pytest.fixture(params=FEATURES)
 def masks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """This processor, and one that has less in the same vectors."""
+    """This processor's features, and fewer features with vectors of the same width."""
     target = cpu_target.target()
     less = replace(target, features=target.features.difference(FEATURES[request.param]))
     monkeypatch.setattr(cpu_target, "target", lambda: less)
@@ -32,7 +32,7 @@ def masks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
 
 def called(name: str, arguments: tuple[str, ...], body: Any) -> Callable[..., int]:
     """The function of a loop nest, for addresses and numbers."""
-    nest = LoopNest(name, arguments, body, extent=len(arguments) - 1)
+    nest = RangeKernel(name, arguments, body, extent=len(arguments) - 1)
     kinds = [ctypes.c_void_p if "*" in kind else ctypes.c_int64 for kind in arguments]
     found: Callable[..., int] = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(loader.address_of(nest))
     return found

@@ -22,7 +22,7 @@ COLUMNS = STREAMED // DEPTH + 3
         (jk.matmul_int4, "uint8", 64, "int8"),
     ],
 )
-def test_weights_from_memory_give_what_those_from_caches_do(function: Any, dtype: str, size: int, rounded: str) -> None:
+def test_streamed_weights_have_the_bits_of_cached_ones(function: Any, dtype: str, size: int, rounded: str) -> None:
     generator = np.random.default_rng(0)
     groups = DEPTH // size
     weights = generator.integers(0, 256, (COLUMNS, groups, size), np.uint8).view(dtype)

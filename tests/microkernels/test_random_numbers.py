@@ -10,7 +10,7 @@ from oracles.random_numbers import philox as oracle_philox
 import jitkernels as jk
 from jitkernels.attrs.schema.registry import implementation
 from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.microkernels.maths.philox import philox
 from jitkernels.refer.random_numbers import philox as reference_philox
@@ -45,7 +45,7 @@ def _compiled(given: AnyArray) -> AnyArray:
         words[2] = c
         words[3] = d
 
-    nest = LoopNest("philox", ("uint64*", "uint64*", "int64"), body, extent=2)
+    nest = RangeKernel("philox", ("uint64*", "uint64*", "int64"), body, extent=2)
     words = np.zeros(4, np.uint64)
     entry = loader.entry_of(nest, nest.arguments)
     import ctypes
@@ -57,7 +57,7 @@ def _compiled(given: AnyArray) -> AnyArray:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_one_stream_however_it_is_cut(function: Any, dtype: str) -> None:
+def test_parts_of_a_stream_equal_the_whole(function: Any, dtype: str) -> None:
     whole = function(3000, seed=5, dtype=dtype)
     for start, stop in ((0, 1), (1, 2), (2, 3), (3, 7), (1, 2999), (777, 1777), (4, 8), (2998, 3000)):
         assert np.array_equal(function(stop - start, seed=5, offset=start, dtype=dtype), whole[start:stop])
@@ -70,7 +70,7 @@ def test_one_stream_however_it_is_cut(function: Any, dtype: str) -> None:
 @pytest.mark.parametrize("row", [jk.UniformAttr, jk.NormalAttr])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_same_bits_in_every_variant(row: Any, dtype: str) -> None:
-    """Of any width of vectors, with any number of threads."""
+    """Of any vector width, with any number of threads."""
     attr = row(n=70_001, seed=3, offset=5, dtype=dtype)
     found, made = implementation(row, "gen"), set()
     before = jk.get_num_threads()

@@ -20,7 +20,7 @@ LENGTHS = (
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", LENGTHS)
-def test_the_first_place_of_the_maximum(n: int, dtype: str) -> None:
+def test_ties_resolve_to_the_first_maximum(n: int, dtype: str) -> None:
     generator = np.random.default_rng(n)
     x = generator.integers(-3, 3, (7, n)).astype(dtype)
     x[1] = -np.inf
@@ -33,7 +33,7 @@ def test_the_first_place_of_the_maximum(n: int, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_every_place_is_found(dtype: str) -> None:
+def test_maxima_at_every_position(dtype: str) -> None:
     n = MAXIMUM_ELEMENTS + 70
     x = np.zeros((n, n), dtype)
     np.fill_diagonal(x, 1)
@@ -44,7 +44,7 @@ def test_every_place_is_found(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_few_columns(dtype: str) -> None:
-    """As many as vectors hold, fewer and more; rows that are less than a step, and what steps leave over."""
+    """As many as a vector holds, fewer and more; rows shorter than a vector, and remainders."""
     generator = np.random.default_rng(0)
     for remain in (*range(2, 18), 31, 33, 64):
         for n in (1, 2, MIN_FEW_COLUMN_ELEMENTS - 1, MIN_FEW_COLUMN_ELEMENTS, MIN_FEW_COLUMN_ELEMENTS + 1, 50, 139):

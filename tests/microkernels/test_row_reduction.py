@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.reduction.simd_row_sum import row_squares, row_sum
 from jitkernels.runtime.loading import loader
@@ -27,7 +27,7 @@ def called(dtype: str, width: int) -> Callable[[Any, Any, int], int]:
         y[0] = sum_of(x, n)
         y[1] = squares_of(x, n, number(MEAN))
 
-    nest = LoopNest("both_sums", (f"{dtype}*", f"{dtype}*", "int64"), body, extent=2)
+    nest = RangeKernel("both_sums", (f"{dtype}*", f"{dtype}*", "int64"), body, extent=2)
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     found: Callable[[Any, Any, int], int] = kind(loader.address_of(nest))
     return found
@@ -53,7 +53,7 @@ def test_sums_of_every_length(monkeypatch: pytest.MonkeyPatch, dtype: str, width
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_special_values_reach_the_sum_from_everywhere(dtype: str) -> None:
+def test_special_values_at_every_position(dtype: str) -> None:
     both = called(dtype, 64)
     y = np.empty(2, dtype)
     for n in (1, 7, 16, 70, 139):

@@ -26,8 +26,8 @@ def rows(dtype: str) -> Any:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_rows_far_from_zero_and_from_their_beginning(dtype: str) -> None:
-    """Of its variance a row loses what rounding its mean does to it, wherever that lies and whatever comes first."""
+def test_variance_of_rows_far_from_zero(dtype: str) -> None:
+    """The error is that of rounding the mean, wherever it lies and whatever the first element is."""
     x = rows(dtype)
     attr, eps = HVarAttr(rows=len(x), n=N, dtype=dtype), float(np.finfo(dtype).eps)
     wide = x.astype(np.longdouble)
@@ -41,7 +41,7 @@ def test_rows_far_from_zero_and_from_their_beginning(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_infinities_and_no_numbers(dtype: str) -> None:
+def test_infinities_and_nan(dtype: str) -> None:
     x = rows(dtype)
     x[0, 5], x[1, N - 5], x[2, 70], x[3, N - 1] = np.inf, -np.inf, np.nan, np.nan
     found = jk.hvar(x)

@@ -12,7 +12,7 @@ LENGTHS = sorted({k * MAX_NETWORK_ELEMENTS + d for k in (1, 2, 3, 4, 5, 6, 9, 12
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [*LENGTHS, MAX_MERGED_ELEMENTS - MAX_NETWORK_ELEMENTS - 1, MAX_MERGED_ELEMENTS])
-def test_rows_are_in_order(n: int, dtype: str) -> None:
+def test_rows_are_sorted(n: int, dtype: str) -> None:
     generator = np.random.default_rng(n)
     x = np.stack([
         generator.standard_normal(n),
@@ -33,8 +33,8 @@ def test_rows_are_in_order(n: int, dtype: str) -> None:
 @pytest.mark.parametrize(
     "n", [MAX_INSERTION_K + 1, 100, ALL, ALL + 1, 1000, MAX_MERGED_ELEMENTS, MAX_MERGED_ELEMENTS + 1]
 )
-def test_many_largest_ones(n: int, dtype: str) -> None:
-    """Of equal ones the first; some differ in nothing but their last bits, which do not go into a word with a place."""
+def test_topk_of_many_elements(n: int, dtype: str) -> None:
+    """Ties resolve to the first; some differ only in their last bits, which do not fit into a word beside the index."""
     generator = np.random.default_rng(n)
     last_bits = generator.integers(0, 50, n) * np.finfo(dtype).eps
     x = np.stack([

@@ -37,7 +37,7 @@ def placed(array: AnyArray, elements: int) -> AnyArray:
 @pytest.mark.parametrize("amsgrad", [False, True])
 @pytest.mark.parametrize("places", ["alike", "apart", "first apart"])
 def test_several_results(amsgrad: bool, places: str) -> None:
-    """As ADAM has them: lines of all are filled only where all lie alike."""
+    """As of ADAM: cache lines of all results are filled only where all are aligned alike."""
     attr = jk.AdamAttr(n=N, amsgrad=amsgrad)
     given = attr.signature().sample()
     inputs = len(attr.signature().inputs)
@@ -56,7 +56,7 @@ def test_several_results(amsgrad: bool, places: str) -> None:
 
 @pytest.mark.parametrize("which", [(0,), (2, 3), (1,), (0, 2, 3)])
 def test_results_in_place(which: tuple[int, ...]) -> None:
-    """Some of the results, or all, are what is read: of ADAM by its parts param, grad, mom1 and mom2."""
+    """Some results, or all, overwrite inputs: of ADAM its parts param, grad, mom1 and mom2."""
     attr = jk.AdamAttr(n=N)
     given = attr.signature().sample()
     expected = [array.copy() for array in given]
@@ -110,7 +110,7 @@ ROWS: list[tuple[Any, dict[str, Any]]] = [
     ("row", "fields"), ROWS, ids=[f"{row.kernel_type.name} {[*fields.values()]}" for row, fields in ROWS]
 )
 def test_rows(row: Any, fields: dict[str, Any], dtype: str) -> None:
-    """What is kept for a result lies in the last row of its array meanwhile; the bits are those of other variants."""
+    """The last row of a result serves as a buffer meanwhile; the bits equal those of other variants."""
     attr = row(**fields, dtype=dtype)
     gen, given = implementation(row, "gen"), attr.signature().sample()
     streamed = [variant for variant in gen.variants(attr) if variant.get("stream")]
@@ -135,8 +135,8 @@ def test_rows(row: Any, fields: dict[str, Any], dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("row", [jk.HSumAttr, jk.DotAttr, jk.HLogSumExpAttr], ids=lambda row: row.name)
-def test_what_is_reduced_is_fetched_ahead(row: Any, dtype: str) -> None:
-    """Results are no longer than rows are many; asking for what lies behind an array's end is no access to it."""
+def test_reductions_prefetch_their_input(row: Any, dtype: str) -> None:
+    """Results have no more elements than rows; prefetching beyond an array's end is no access."""
     attr = row(rows=77, n=4099, dtype=dtype)
     gen, given = implementation(row, "gen"), attr.signature().sample()
     ahead = [variant for variant in gen.variants(attr) if variant["stream"]]
@@ -148,8 +148,8 @@ def test_what_is_reduced_is_fetched_ahead(row: Any, dtype: str) -> None:
         assert arrays[-1].tobytes() == expected[-1].tobytes(), variant
 
 
-def test_numbers_of_rows_take_no_lanes() -> None:
-    """HVAR divides by float64, once a row: its vectors are of float32 all the same."""
+def test_scalars_of_rows_do_not_narrow_vectors() -> None:
+    """HVAR divides by float64 once per row: its vectors are of float32 all the same."""
     attr = jk.HVarAttr(rows=9, n=1000)
     made: Any = implementation(jk.HVarAttr, "gen").function(attr, vector_bytes=32)
     assert "fsub <8 x float>" in made.body.make(())
@@ -158,7 +158,7 @@ def test_numbers_of_rows_take_no_lanes() -> None:
 @pytest.mark.parametrize("n", [256, 1003])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_gathered_rows(n: int, dtype: str) -> None:
-    """Bits are copied, those of NaN and of zeros as well, wherever rows begin."""
+    """Bits are copied, also those of NaN and zeros, at any alignment of rows."""
     attr = jk.GatherAttr(table_rows=50, n=n, count=1100, dtype=dtype)
     gen, (table, ids, y) = implementation(jk.GatherAttr, "gen"), attr.signature().sample()
     table.view("u1")[...] = np.random.default_rng(1).integers(0, 256, table.view("u1").shape)
@@ -173,8 +173,8 @@ def test_gathered_rows(n: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("shape", [(1, 1024, 1040), (1, 1040, 1003), (1, 1003, 1040), (5, 528, 272)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_turned_matrices(shape: tuple[int, int, int], dtype: str) -> None:
-    """Wherever they begin; where rows of the result are no whole lines, nothing streams."""
+def test_transposed_matrices(shape: tuple[int, int, int], dtype: str) -> None:
+    """At any alignment; where rows of the result are no whole cache lines, nothing streams."""
     attr = jk.TransposeAttr(batch=shape[0], rows=shape[1], n=shape[2], dtype=dtype)
     gen, (x, y) = implementation(jk.TransposeAttr, "gen"), attr.signature().sample()
     streamed = [variant for variant in gen.variants(attr) if variant.get("stream")]

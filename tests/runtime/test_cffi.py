@@ -1,7 +1,9 @@
 """cffi: declared prototypes of libraries, C functions as implementations, memory as arrays."""
 
+import importlib.util
 import re
 import subprocess
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +27,7 @@ from jitkernels.tools import c_prototypes as prototypes
 from jitkernels.tools import testing
 
 LIBRARIES = {"mkl": mkl, "openblas": openblas, "onednn": onednn}
-PREFIXES = {"mkl": "", "openblas": openblas.PREFIX, "onednn": ""}
+PREFIXES = {"mkl": "", "openblas": openblas.SCIPY_PREFIX, "onednn": ""}
 
 
 @pytest.mark.parametrize("header", prototypes.headers(), ids=lambda path: path.parent.name)
@@ -36,7 +38,7 @@ def test_generated_prototypes_are_those_of_the_header(header: Path) -> None:
 
 def called() -> Iterator[tuple[str, Any]]:
     """Every function of a library that generated code calls, with the types that it calls it with."""
-    for row in registry.all_rows():
+    for row in registry.all_schemas():
         for name in LIBRARIES.keys() & registry.implementations(row).keys():
             found = registry.implementation(row, name)
             for case in testing.ci_cases(row):
@@ -58,13 +60,13 @@ def mismatch(library: str, external: Any) -> str | None:
 
 
 def test_calls_have_the_declared_types() -> None:
-    """Of every implementation by a library, every function, arity and types."""
+    """For every library call of an implementation, compare function, arity and types."""
     seen = {(library, external.symbol): external for library, external in called()}
     assert {library for library, _ in seen} == {n for n, one in LIBRARIES.items() if one.library()[0]}
     assert [wrong for (name, _), one in seen.items() if (wrong := mismatch(name, one))] == []
 
 
-def test_a_wrong_type_would_be_noticed() -> None:
+def test_wrong_types_are_caught() -> None:
     if mkl.library()[0] is None:
         pytest.skip("MKL is not here")
     right = mkl.external("cblas_sgemm_64")
@@ -73,7 +75,7 @@ def test_a_wrong_type_would_be_noticed() -> None:
         assert mismatch("mkl", wrong)
 
 
-def test_openblas_is_declared_as_its_header_declares_it(tmp_path: Path) -> None:
+def test_declarations_of_openblas_match_its_header(tmp_path: Path) -> None:
     """The C compiler compares both."""
     include = pytest.importorskip("scipy_openblas32").get_include_dir()
     command, reason = compiler()
@@ -105,23 +107,38 @@ float wrong_result(const float *x, float *y, int64_t n) { return 0; }
 """
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture(scope="module", params=["opened", "compiled"])
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The functions, in a library that cffi opens (ABI mode) and in a module that it compiles (API mode)."""
     command, reason = compiler()
     if not command:
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("library")
-    (folder / "squares.c").write_text(SQUARES)
-    built = folder / "squares.so"
-    subprocess.run([*command, "-O2", "-shared", "-fPIC", str(folder / "squares.c"), "-o", str(built)], check=True)
+    declared = re.sub(r"#.*|\{.*?\}(?=\n)", lambda found: ";" if found[0][0] == "{" else "", SQUARES)
     ffi = cffi.FFI()
-    ffi.cdef(re.sub(r"#.*|\{.*?\}(?=\n)", lambda found: ";" if found[0][0] == "{" else "", SQUARES))
-    return ffi.dlopen(str(built))
+    ffi.cdef(declared)
+    built = folder / f"squares_{request.param}.so"
+    source = built.with_suffix(".c")
+    if request.param == "opened":
+        source.write_text(SQUARES)
+    else:
+        ffi.set_source(built.stem, SQUARES)
+        ffi.emit_c_code(str(source))
+    headers = sysconfig.get_path("include")
+    if request.param == "compiled" and not (Path(headers) / "Python.h").exists():
+        pytest.skip("no headers of Python")
+    subprocess.run([*command, "-O2", "-shared", "-fPIC", f"-I{headers}", str(source), "-o", str(built)], check=True)
+    if request.param == "opened":
+        return ffi.dlopen(str(built))
+    specification = importlib.util.spec_from_file_location(built.stem, built)
+    assert specification is not None
+    return importlib.util.module_from_spec(specification).lib
 
 
 @pytest.fixture
-def forgotten() -> Iterator[None]:
-    """The implementations that a test registers go with it."""
+def unregistered() -> Iterator[None]:
+    """Remove the implementations that a test registers."""
+    registry.implementations(jk.VSquareAttr)
     known = registry._implementations[jk.VSquareAttr]
     before = dict(known)
     yield
@@ -131,7 +148,7 @@ def forgotten() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", ["status", "number", "nothing"])
-def test_a_c_function_is_an_implementation(library: Any, forgotten: None, name: str) -> None:
+def test_a_c_function_is_an_implementation(library: Any, unregistered: None, name: str) -> None:
     registry.implementations(jk.VSquareAttr)
     function = getattr(library, name)
     assert jk.implements(jk.VSquareAttr, name="squares")(function) is function
@@ -147,7 +164,7 @@ def test_a_c_function_is_an_implementation(library: Any, forgotten: None, name: 
         assert "expected int64(*)(float64*, float64*, int64), got" in reason
 
 
-def test_a_function_that_gives_a_c_function_is_one(library: Any, forgotten: None) -> None:
+def test_functions_that_return_a_c_function_are_implementations(library: Any, unregistered: None) -> None:
     registry.implementations(jk.VSquareAttr)
 
     @jk.implements(jk.VSquareAttr, name="squares", can_be_used=lambda attr: attr.dtype == "float32" or "float32")
@@ -158,7 +175,7 @@ def test_a_function_that_gives_a_c_function_is_one(library: Any, forgotten: None
 
 
 @pytest.mark.parametrize("name", ["short_length", "fewer", "wrong_result", "doubles"])
-def test_a_c_function_of_another_signature_is_refused(library: Any, forgotten: None, name: str) -> None:
+def test_c_functions_of_another_signature_are_rejected(library: Any, unregistered: None, name: str) -> None:
     registry.implementations(jk.VSquareAttr)
     jk.implements(jk.VSquareAttr, name="squares")(getattr(library, name))
     with jk.use(vsquare="squares"), pytest.raises(jk.NotUsableError, match=r"expected int64\(\*\)\(float32\*"):
@@ -172,7 +189,7 @@ def test_a_c_function_of_another_signature_is_refused(library: Any, forgotten: N
         jk.vsquare(np.ones(3, np.float32))
 
 
-def test_two_c_functions_of_one_type_are_two_kernels(library: Any, forgotten: None) -> None:
+def test_c_functions_of_equal_types_are_different_kernels(library: Any, unregistered: None) -> None:
     registry.implementations(jk.VSquareAttr)
     jk.implements(jk.VSquareAttr, name="squares")(library.status)
     jk.implements(jk.VSquareAttr, name="failing")(library.fails)
@@ -214,7 +231,7 @@ def everyday_call(row: Any) -> tuple[dict[str, Any], Any]:
     raise AssertionError(f"no case of {row.__name__} is an everyday call")
 
 
-@pytest.mark.parametrize("row", registry.all_rows(), ids=lambda row: row.__name__)
+@pytest.mark.parametrize("row", registry.all_schemas(), ids=lambda row: row.__name__)
 def test_memory_of_cffi_is_an_array(row: Any) -> None:
     """In every everyday function, as inputs and as results."""
     if not is_everyday(row):
@@ -239,7 +256,7 @@ def test_kernels_take_memory_of_cffi() -> None:
     assert list(y) == [1.0, 4.0, 9.0]
 
 
-def test_memory_that_is_no_array() -> None:
+def test_cffi_objects_that_are_no_arrays() -> None:
     one = FFI.new("float *", 3.0)
     with pytest.raises(jk.ArgumentTypeError, match=r"vexp: argument 1: expected an array, such as ffi\.new"):
         jk.vexp(one)

@@ -12,6 +12,7 @@ from processes import python
 
 from jitkernels.codegen.ir_source import IRSource
 from jitkernels.codegen.source_protocol import External
+from jitkernels.core.c_symbols import symbol_address
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading import elf_loader, elf_relocations, loader
 
@@ -72,7 +73,7 @@ EXTERNALS = {"outside": ctypes.cast(outside, ctypes.c_void_p).value or 0, "data_
 
 
 def address(name: str) -> int:
-    return EXTERNALS.get(name) or loader._of_system(name)
+    return EXTERNALS.get(name) or symbol_address(name)
 
 
 def compiled(folder: Path, flags: list[str], code: str = CODE) -> bytes:
@@ -91,9 +92,9 @@ def results(entry: int) -> list[int]:
 @needs_loader
 @pytest.mark.parametrize("flags", FLAGS, ids=" ".join)
 def test_code_behaves_as_under_llvms_loader(flags: list[str], tmp_path: Path) -> None:
-    """All that a C compiler makes of a function that refers to everything there is, in each code model."""
+    """Load all relocations that a C compiler emits, in each code model."""
     content = compiled(tmp_path, flags)
-    ours = elf_loader.place(content, "entry", address)
+    ours = elf_loader.load_object(content, "entry", address)
     assert ours is not None
     library = tmp_path / "one.so"
     with_outside = f"int64_t (*outside_at)(int64_t); int64_t *data_at;\n{CODE}".replace(
@@ -113,7 +114,7 @@ def test_code_behaves_as_under_llvms_loader(flags: list[str], tmp_path: Path) ->
 
 @needs_loader
 def test_code_is_not_written_and_data_not_executed(tmp_path: Path) -> None:
-    ours = elf_loader.place(compiled(tmp_path, ["-O1", "-fPIC"]), "entry", address)
+    ours = elf_loader.load_object(compiled(tmp_path, ["-O1", "-fPIC"]), "entry", address)
     assert ours is not None
     rights: dict[str, str] = {}
     for line in Path("/proc/self/maps").read_text().splitlines():
@@ -124,8 +125,8 @@ def test_code_is_not_written_and_data_not_executed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(platform.machine() not in elf_loader.HERE, reason="LLVM loads everything here")
-def test_objects_of_ours_are_the_same_code_as_in_llvms_loader() -> None:
-    """Launchers, dispatcher, kernels, threads, expressions: LLVM loads whatever is loaded, too."""
+def test_own_objects_are_placed_as_by_llvms_loader() -> None:
+    """Launchers, dispatcher, kernels, threads and expressions."""
     objects, kinds = map(int, python("import both_loaders; print(*both_loaders.main())").split())
     assert objects > 10
     assert kinds > 8
@@ -134,7 +135,7 @@ def test_objects_of_ours_are_the_same_code_as_in_llvms_loader() -> None:
 LOW_BITS = (277, 278, 284, 285, 286, 299, 312)
 
 
-def test_out_of_range_relocations_are_refused() -> None:
+def test_out_of_range_relocations_are_rejected() -> None:
     for machine, kinds in elf_relocations.KINDS.items():
         for number, kind in kinds.items():
             code = bytearray(16)
@@ -151,7 +152,7 @@ def field_of(number: int, value: int, place: int, before: int = 0) -> int:
 
 
 def test_instructions_of_aarch64() -> None:
-    """As an assembler encodes them."""
+    """Encode relocated instructions as an assembler does."""
     assert field_of(275, 0x12345678, 0x12340000, 0x90000000) == 0xB0000020  # adrp x0, +5 pages
     assert field_of(275, 0x1000, 0x5000, 0x90000000) == 0x90FFFFE0  # adrp x0, -4 pages
     assert field_of(277, 0x12345678, 0, 0x91000000) == 0x9119E000  # add x0, x0, #0x678
@@ -164,25 +165,25 @@ def test_instructions_of_aarch64() -> None:
 
 
 @needs_loader
-def test_truncated_objects_are_refused(tmp_path: Path) -> None:
+def test_truncated_objects_are_rejected(tmp_path: Path) -> None:
     content = compiled(tmp_path, ["-O1", "-fPIC"])
-    assert elf_loader.place(b"no object", "entry", address) is None
+    assert elf_loader.load_object(b"no object", "entry", address) is None
     for size in range(64, len(content), 97):
         try:
-            elf_loader.place(content[:size], "entry", address)
+            elf_loader.load_object(content[:size], "entry", address)
         except LookupError:
             continue
     with pytest.raises(LookupError, match="does not define other"):
-        elf_loader.place(content, "other", address)
+        elf_loader.load_object(content, "other", address)
     with pytest.raises((AttributeError, LookupError)):
-        elf_loader.place(compiled(tmp_path, ["-fPIC"], CODE.replace("outside", "nowhere")), "entry", address)
+        elf_loader.load_object(compiled(tmp_path, ["-fPIC"], CODE.replace("outside", "nowhere")), "entry", address)
     own = compiled(tmp_path, ["-fPIC"], "__thread int x; int entry(void) { return x++; }")
     with pytest.raises(LookupError, match=r"thread-local variables|not supported"):
-        elf_loader.place(own, "entry", address)
+        elf_loader.load_object(own, "entry", address)
 
 
-def test_an_external_that_is_nowhere_is_a_build_error() -> None:
-    missing = External("jk_test_nowhere", "int64", (), lambda: loader._of_system("jk_test_nowhere"))
+def test_missing_externals_are_build_errors() -> None:
+    missing = External("jk_test_nowhere", "int64", (), lambda: symbol_address("jk_test_nowhere"))
     call = "define i64 @entry() {\n  %x = call i64 @jk_test_nowhere()\n  ret i64 %x\n}\n"
     text = f"declare i64 @jk_test_nowhere()\n{call}"
     with pytest.raises(BuildError, match="cannot load nowhere"):

@@ -65,7 +65,7 @@ except OSError:
 
 
 def test_child_holds_no_lock_of_its_parent(private_cache: Path) -> None:
-    """A fork inside a build, such as a signal handler's: when the builder gives up, others need not wait."""
+    """After a fork inside a build, such as a signal handler's, others do not wait once the builder gives up."""
     holder = start(BUILD_AND_FORK, private_cache)
     try:
         assert holder.stdout is not None
@@ -114,12 +114,12 @@ print(sorted(used))
 
 
 def test_order_of_locks(private_cache: Path) -> None:
-    """The order that a fork takes them in is the order that everybody takes them in."""
+    """A fork takes locks in the order in which all code takes them."""
     assert python(ORDER, private_cache) == "['build_lock', 'writing']\n"
 
 
-def test_every_lock_is_known_to_forks() -> None:
-    """A module that makes a lock says what becomes of it in a fork: else a child finds it taken for ever."""
+def test_every_lock_is_registered_for_forks() -> None:
+    """Else a child would find a lock taken for ever."""
     import jitkernels
 
     texts = {path.name: path.read_text() for path in Path(jitkernels.__file__).parent.rglob("*.py")}
@@ -132,8 +132,8 @@ def test_every_lock_is_known_to_forks() -> None:
     assert [name for name in makers if name not in by_process and "register_at_fork" not in texts[name]] == []
 
 
-def test_the_lock_of_the_compiler_is_found() -> None:
-    """A fork takes llvmlite's lock, by the name under which it looks for it."""
+def test_forks_take_the_lock_of_llvmlite() -> None:
+    """Its name is private to llvmlite."""
     from llvmlite.binding import ffi
 
     from jitkernels.core import fork_locks
@@ -160,8 +160,8 @@ importing.join()
 """
 
 
-def test_import_under_way(tmp_path: Path) -> None:
-    """What another thread is importing is whole in the child, which could not import it otherwise."""
+def test_fork_during_an_import(tmp_path: Path) -> None:
+    """The module that another thread imports is complete in the child, which could not import it otherwise."""
     (tmp_path / "imported_slowly.py").write_text("import time\ntime.sleep(1)\nend = 7\n")
     code = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{QUIET}{IMPORT_AND_FORK}"
     assert python(code) == "7\n"
@@ -198,5 +198,5 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 @pytest.mark.parametrize("before", [False, True])
 def test_a_thread_may_log_while_a_fork_waits_for_it(before: bool) -> None:
-    """Whether `logging` was there before the hook of our locks or came behind it, or comes meanwhile."""
+    """Whether `logging` was imported before the fork hooks, after them, or during the fork."""
     assert python(QUIET + LOG_AND_FORK.format(before=before), timeout=30) == "0\n"

@@ -61,10 +61,10 @@ def nested() -> None:
 
 
 @pytest.mark.parametrize("action", [interrupt, nested])
-def test_a_first_call_may_be_disturbed_at_any_line(
+def test_first_calls_may_be_interrupted_at_any_line(
     action: Callable[[], None], fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever was half done then: the next calls are right."""
+    """Later calls are right, whatever was half done."""
     x = np.arange(1, 10, dtype=np.float32)
     jk.vmul(x, x)  # which stays the function that everybody else calls
     number, reached = 1, True
@@ -89,14 +89,14 @@ def test_a_first_call_may_be_disturbed_at_any_line(
     assert number > 50, "there was nothing to disturb"
 
 
-def test_linker_is_made_once() -> None:
-    """A signal handler that wants it while it is made gets one; whose code is in use is never dropped."""
+def test_the_linker_is_created_once() -> None:
+    """A signal handler that needs it meanwhile gets one; a linker whose code is in use is never dropped."""
     code = """
 import gc, signal
 import numpy as np, jitkernels as jk
 import llvmlite.binding as llvm
 from jitkernels.runtime.loading import loader as load
-load.place = lambda *arguments: None  # as on processors of which the package knows no object files
+load.load_object = lambda *arguments: None  # as on processors of which the package knows no object files
 x = np.ones(5, "f4")
 signal.signal(signal.SIGUSR1, lambda *_: jk.vmul(x, x))
 real, once = llvm.initialize_native_asmprinter, []
@@ -113,8 +113,8 @@ print(jk.vmul(x, x).sum(), len(once))
     assert python(code) == "5.0 1\n"
 
 
-def test_implementations_are_found_again_after_an_interrupt() -> None:
-    """Also where a signal handler asked for them meanwhile."""
+def test_implementations_are_imported_again_after_an_interrupt() -> None:
+    """Also where a signal handler looked them up meanwhile."""
     code = """
 import builtins
 import jitkernels as jk
@@ -140,8 +140,8 @@ print(bool(seen), "gen" in implementations(jk.VExpAttr), round(float(jk.vexp([1.
     assert python(code) == "True True 2.718\n"
 
 
-def test_threads_that_make_kernels_never_wait_for_each_other() -> None:
-    """One asks for all candidates, one for the best: whatever either has taken, the other ends."""
+def test_threads_that_build_kernels_do_not_deadlock() -> None:
+    """One requests all candidates, the other the best one."""
     code = """
 import threading, time
 import jitkernels as jk
@@ -161,7 +161,7 @@ print("done")
     assert python(code, timeout=60) == "done\n"
 
 
-def test_no_lock_stands_outside_the_order() -> None:
+def test_cached_properties_take_no_lock() -> None:
     """Python 3.11 has one lock for all its cached properties."""
     used = [
         path.name for path in PACKAGE.rglob("*.py") if re.search(r"@(functools\.)?cached_property", path.read_text())

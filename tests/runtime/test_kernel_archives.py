@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from processes import python
 
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.attrs.schema.schema_queries import is_everyday
 from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.codegen import c_source, kernel_archive
@@ -60,7 +60,7 @@ for name, arguments, named in calls:
     found = found if isinstance(found, tuple) else (found,)
     assert all(np.array_equal(one, arrays[f"{name} {i}"], equal_nan=True) for i, one in enumerate(found)), name
 """
-"""Everyday calls, with the results that there were where the pack was made."""
+"""Everyday calls, with the results of the process that wrote the archive."""
 COMPILED = """
 from packed_function import between
 x = np.linspace(0.0, 3.0, 70_000)
@@ -71,8 +71,8 @@ print(between.stats().kernels)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pack of one kernel, and of one compiled function."""
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive of one kernel and of one compiled function."""
     folder = tmp_path_factory.mktemp("packs")
     (folder / "packed_function.py").write_text(FUNCTION)
     place = folder / "some.pack"
@@ -94,24 +94,24 @@ def private(tmp_path: Path) -> Path:
     return cache
 
 
-def test_an_archive_needs_no_compiler(made: Path, tmp_path: Path) -> None:
-    """First calls in many forms, and kernels by attr: compiled code, out of the pack alone."""
+def test_an_archive_needs_no_compiler(archive: Path, tmp_path: Path) -> None:
+    """First calls in many forms, and kernels by attr, run from the archive alone."""
     cache = private(tmp_path)
-    assert without(CALLS, made, cache) == "builtin_function_or_method True None\n"
+    assert without(CALLS, archive, cache) == "builtin_function_or_method True None\n"
     assert not [path for path in cache.rglob("*") if path.suffix in (".o", ".so")], "it is read where it lies"
 
 
-def test_compiled_functions(made: Path, tmp_path: Path) -> None:
-    assert without(COMPILED, made, private(tmp_path)) == "1\n"
+def test_compiled_functions(archive: Path, tmp_path: Path) -> None:
+    assert without(COMPILED, archive, private(tmp_path)) == "1\n"
 
 
-def test_the_object_cache_may_be_missing(made: Path) -> None:
-    assert without(CALLS, made, Path("/proc/nowhere")).endswith("builtin_function_or_method True None\n")
+def test_the_object_cache_may_be_missing(archive: Path) -> None:
+    assert without(CALLS, archive, Path("/proc/nowhere")).endswith("builtin_function_or_method True None\n")
 
 
-def test_forked_children_read_the_archive(made: Path, tmp_path: Path) -> None:
+def test_forked_children_read_the_archive(archive: Path, tmp_path: Path) -> None:
     fork = f"import os\nchild = os.fork()\n{CALLS}if child:\n    os.waitpid(child, 0)\n"
-    assert without(fork, made, private(tmp_path)).count("True None") == 2
+    assert without(fork, archive, private(tmp_path)).count("True None") == 2
 
 
 THREADS = """
@@ -120,13 +120,13 @@ warnings.simplefilter("ignore")
 from packed_function import between
 x = np.linspace(0.0, 3.0, 70_000)
 found = []
-def calls(turned):
+def calls(is_reversed):
     def product():
         return np.array_equal(jk.vmul(x, x), x * x)
     def function():
         return np.allclose(between(x, 2.0), between.__wrapped__(x, 2.0))
     works = [product, function]
-    found.extend(work() for work in (works[::-1] if turned else works))
+    found.extend(work() for work in (works[::-1] if is_reversed else works))
 threads = [threading.Thread(target=calls, args=(number % 2,)) for number in range(4)]
 for thread in threads:
     thread.start()
@@ -146,19 +146,19 @@ print(found == [True] * 8, [os.waitpid(child, 0)[1] for child in children])
 """First calls of several threads at once, and of children of forks in the midst of them."""
 
 
-def test_threads_and_forks_at_first_calls(made: Path, tmp_path: Path) -> None:
-    assert without(THREADS, made, private(tmp_path)) == "True [0, 0, 0, 0]\n"
+def test_threads_and_forks_at_first_calls(archive: Path, tmp_path: Path) -> None:
+    assert without(THREADS, archive, private(tmp_path)) == "True [0, 0, 0, 0]\n"
 
 
-def test_without_code_numpy_serves_and_says_so_once(made: Path, tmp_path: Path) -> None:
-    """Kernels that are in no pack, and everything where there is none."""
+def test_missing_code_falls_back_with_one_message(archive: Path, tmp_path: Path) -> None:
+    """For kernels that are in no archive, and for all kernels without any archive."""
     code = "m = np.ones((2, 3))\nfor _ in range(2):\n    assert np.allclose(jk.softmax(m), 1 / 3)\n"
-    heard = without(code, made, private(tmp_path))
-    assert heard.count("logged: ") == heard.count("softmax falls back to NumPy") == 1
+    output = without(code, archive, private(tmp_path))
+    assert output.count("logged: ") == output.count("softmax falls back to NumPy") == 1
     (tmp_path / "other").mkdir(mode=0o700)
-    heard = python(WITHOUT + code + COMPILED_NOWHERE, tmp_path / "other")
-    assert heard.count("falls back to NumPy: neither") == 1
-    assert heard.endswith("3.0\n")
+    output = python(WITHOUT + code + COMPILED_NOWHERE, tmp_path / "other")
+    assert output.count("falls back to NumPy: neither") == 1
+    assert output.endswith("3.0\n")
 
 
 COMPILED_NOWHERE = """
@@ -179,21 +179,21 @@ print(len(calls), len(load._loaded) > len(calls), left)
 
 
 def test_every_everyday_function_runs_from_an_archive(tmp_path: Path) -> None:
-    """Of all rows, without a compiler: compiled code, which says the same as where the pack was made."""
-    names = [row.kernel_type.name.lower() for row in all_rows() if is_everyday(row) and ordinary_calls_of(row, 8)]
+    """Without a compiler, all rows give the results of the process that wrote the archive."""
+    names = [row.kernel_type.name.lower() for row in all_schemas() if is_everyday(row) and ordinary_calls_of(row, 8)]
     pack, arrays = tmp_path / "all.pack", tmp_path / "arrays.npz"
     given = json.dumps([str(pack), str(arrays), names])
     make = "import json; from jitkernels.benchmarks.entries.packed import make; print(json.dumps(make(*{})))"
     calls = python(make.format(f"json.loads({given!r})"), JITKERNELS_TUNE="replay").splitlines()[-1]
     text = WITHOUT + EVERY_CALL.replace("ARRAYS", str(arrays)).replace("'CALLS'", repr(calls))
     cache = private(tmp_path)
-    heard = python(text, cache, JITKERNELS_PACK=str(pack), JITKERNELS_TUNE="replay")
-    assert heard == f"{len(names)} True []\n"
+    output = python(text, cache, JITKERNELS_PACK=str(pack), JITKERNELS_TUNE="replay")
+    assert output == f"{len(names)} True []\n"
     assert not [path for path in cache.rglob("*") if path.suffix in (".o", ".so")]
 
 
 def test_libraries_of_archives_are_not_confused() -> None:
-    """They are opened as files in memory, one after the other under the same number."""
+    """They are opened as files in memory, with one file number after the other."""
     for number in (1, 2, 3):
         source = c_source.CSource(f"number_{number}", (), "number", f"int64_t number(void) {{ return {number}; }}")
         symbol = symbol_of(source)
@@ -208,9 +208,9 @@ def header_of(place: Path) -> tuple[dict[str, object], bytes]:
     return json.loads(content[begin : begin + length]), content[begin + length :]
 
 
-def changed(made: Path, place: Path, **wanted: str) -> Path:
+def changed(archive: Path, place: Path, **wanted: str) -> Path:
     """The pack with another environment in its header, all else as it should be."""
-    header, contents = header_of(made)
+    header, contents = header_of(archive)
     header["for"] = {**header["for"], **wanted}  # type: ignore[dict-item]  # the environment
     text = json.dumps(header).encode()
     checksum = hashlib.sha256(text).digest()
@@ -221,7 +221,7 @@ def changed(made: Path, place: Path, **wanted: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "reason"),
     [
         ({"cpu": "knl"}, "it is for cpu knl, this is"),
         ({"features": "avx1024"}, "it is for another CPU: it needs avx1024 and is without"),
@@ -232,12 +232,12 @@ def changed(made: Path, place: Path, **wanted: str) -> Path:
         ({"system": "plan9"}, "it is for system plan9, this is"),
     ],
 )
-def test_foreign_archives_are_ignored(made: Path, tmp_path: Path, wanted: dict[str, str], told: str) -> None:
-    other = changed(made, tmp_path / "other.pack", **wanted)
-    heard = python(f"{LOGGED}print(len(packs.opened()), len(packs.opened()))", JITKERNELS_PACK=str(other))
-    lines = heard.splitlines()
+def test_foreign_archives_are_ignored(archive: Path, tmp_path: Path, wanted: dict[str, str], reason: str) -> None:
+    other = changed(archive, tmp_path / "other.pack", **wanted)
+    output = python(f"{LOGGED}print(len(packs.opened()), len(packs.opened()))", JITKERNELS_PACK=str(other))
+    lines = output.splitlines()
     assert lines[-1] == "0 0"
-    assert lines[0].startswith(f"logged: JITKERNELS_PACK: leaving out the pack {other}: {told}")
+    assert lines[0].startswith(f"logged: JITKERNELS_PACK: leaving out the pack {other}: {reason}")
     assert len(lines) == 2
 
 
@@ -248,17 +248,17 @@ from jitkernels.codegen import kernel_archive as packs
 """
 
 
-def test_several_archives_are_searched_in_order(made: Path, tmp_path: Path) -> None:
-    """One that does not fit does not keep the next from being used."""
-    other = changed(made, tmp_path / "other.pack", cpu="knl")
-    both = os.pathsep.join([str(other), str(made)])
+def test_several_archives_are_searched_in_order(archive: Path, tmp_path: Path) -> None:
+    """An archive of another environment does not hide the next one."""
+    other = changed(archive, tmp_path / "other.pack", cpu="knl")
+    both = os.pathsep.join([str(other), str(archive)])
     assert without(CALLS, both, private(tmp_path)).endswith("builtin_function_or_method True None\n")
 
 
-def test_damaged_archives_are_ignored(made: Path, tmp_path: Path) -> None:
-    """Cut anywhere, with any byte of the header changed, or something else altogether: one line, and no more."""
-    content = made.read_bytes()
-    header = len(content) - len(header_of(made)[1])
+def test_damaged_archives_are_ignored(archive: Path, tmp_path: Path) -> None:
+    """Truncated anywhere, with any header byte changed, or another file: one message is logged."""
+    content = archive.read_bytes()
+    header = len(content) - len(header_of(archive)[1])
     place = tmp_path / "torn.pack"
     damaged = [content[:size] for size in (0, 10, len(kernel_archive.MAGIC) + 4, header - 5, header, len(content) - 1)]
     damaged += [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in (3, 30, 50, 200, header - 1)]
@@ -267,27 +267,27 @@ def test_damaged_archives_are_ignored(made: Path, tmp_path: Path) -> None:
         place.write_bytes(other)
         with pytest.raises((ValueError, OSError)):
             kernel_archive.KernelArchive(place)
-    heard = python(f"{LOGGED}print(packs.opened(), packs.opened())", JITKERNELS_PACK=str(place))
-    assert heard.count("logged: JITKERNELS_PACK: leaving out the pack") == 1
+    output = python(f"{LOGGED}print(packs.opened(), packs.opened())", JITKERNELS_PACK=str(place))
+    assert output.count("logged: JITKERNELS_PACK: leaving out the pack") == 1
 
 
-def test_damaged_code_is_not_loaded(made: Path, tmp_path: Path) -> None:
-    content = bytearray(made.read_bytes())
-    for at in range(len(content) - len(header_of(made)[1]), len(content), 50):
+def test_damaged_code_is_not_loaded(archive: Path, tmp_path: Path) -> None:
+    content = bytearray(archive.read_bytes())
+    for at in range(len(content) - len(header_of(archive)[1]), len(content), 50):
         content[at] ^= 1
     place = tmp_path / "damaged.pack"
     place.write_bytes(content)
-    shutil.copy(made.parent / "packed_function.py", tmp_path)
+    shutil.copy(archive.parent / "packed_function.py", tmp_path)
     code = "x = np.ones(5)\nassert (jk.vmul(x, x) == 1).all()\nprint(jk.KernelFuncs.cache().at(jk.VMulAttr(n=8)))\n"
-    heard = without(code, place, private(tmp_path))
-    assert heard.count("is damaged: some of its code is left out") == 1
-    assert "by gen" not in heard  # a C compiler may be there still
+    output = without(code, place, private(tmp_path))
+    assert output.count("is damaged: some of its code is left out") == 1
+    assert "by gen" not in output  # a C compiler may be there still
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="there are no rights of this kind here")
-def test_archives_writable_by_others_are_ignored(made: Path, tmp_path: Path) -> None:
+def test_archives_writable_by_others_are_ignored(archive: Path, tmp_path: Path) -> None:
     place = tmp_path / "open.pack"
-    shutil.copy(made, place)
+    shutil.copy(archive, place)
     place.chmod(0o666)
     with pytest.raises(ValueError, match="others may write to it"):
         kernel_archive.KernelArchive(place)
@@ -296,7 +296,7 @@ def test_archives_writable_by_others_are_ignored(made: Path, tmp_path: Path) -> 
 
 
 def test_measurements_are_used(tmp_path: Path) -> None:
-    """What was measured where the pack was made decides where it is used, for the same class and near ones."""
+    """Records of the archive select kernels for their class and nearby ones."""
     cache, place = private(tmp_path), tmp_path / "tuned.pack"
     tune = (
         "from pathlib import Path; import jitkernels as jk; from jitkernels.tools.cli import cache; "
@@ -310,8 +310,8 @@ def test_measurements_are_used(tmp_path: Path) -> None:
     )
     from jitkernels.core import cpu_target
 
-    told = python(tune % cpu_target.target().widths[0], cache, JITKERNELS_TUNE="replay")
-    assert "1 measurements" in told
+    output = python(tune % cpu_target.target().widths[0], cache, JITKERNELS_TUNE="replay")
+    assert "1 measurements" in output
     ask = (
         "for n in (1000, 3000):\n"
         "    kernel = jk.KernelFuncs.cache().at(jk.VMulAttr(n=n)).__self__\n"

@@ -19,18 +19,18 @@ OPTIONAL = (
 )
 
 
-def test_import_is_lean() -> None:
-    """Neither the compiler nor any optional library comes along."""
+def test_import_loads_no_compiler_or_optional_library() -> None:
+    """Neither the compiler nor any optional library is imported."""
     code = f"import sys, jitkernels\nprint([name for name in {OPTIONAL!r} if name in sys.modules])"
     assert python(code) == "[]\n"
 
 
-def test_asking_for_rows_is_lean() -> None:
-    """Listing everything there is imports no library of an implementation."""
+def test_listing_rows_imports_no_library() -> None:
+    """Neither does listing their implementations."""
     code = f"""
 import sys, jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows, implementations
-for row in all_rows():
+from jitkernels.attrs.schema.registry import all_schemas, implementations
+for row in all_schemas():
     implementations(row)
 print([name for name in {OPTIONAL!r} if name in sys.modules])
 """
@@ -38,7 +38,7 @@ print([name for name in {OPTIONAL!r} if name in sys.modules])
 
 
 def test_first_call_reads_no_metadata(private_cache: Path) -> None:
-    """Other packages' kernels are looked for without `importlib.metadata`, which takes longer than all the rest."""
+    """Plug-ins are searched without `importlib.metadata`, which takes longer than the rest of the call."""
     code = """
 import sys
 from jitkernels.attrs.schema import plugins
@@ -58,8 +58,8 @@ import sys
 import jitkernels as jk
 from jitkernels.tools import testing
 from jitkernels.dispatch.kernel_cache import KernelFuncs
-from jitkernels.attrs.schema.registry import all_rows
-for row in all_rows()[::STEP]:
+from jitkernels.attrs.schema.registry import all_schemas
+for row in all_schemas()[::STEP]:
     attr = testing.middle(row, "float32")
     function = KernelFuncs.cache().at(attr)
     function(*attr.signature().sample())
@@ -72,8 +72,8 @@ print("jitkernels.codegen.python.kernel_module" in sys.modules)
     assert python(f"STEP = 1\n{code}") == "False\n"
 
 
-def test_calls_that_python_serves_import_nothing_of_numpy_that_is_not_there() -> None:
-    """Masked arrays are refused, which takes 10 ms to know of where the user has none."""
+def test_calls_through_python_do_not_import_numpy_ma() -> None:
+    """Checking for masked arrays must not import them, which takes 10 ms."""
     code = """
 import sys
 import numpy as np, jitkernels as jk

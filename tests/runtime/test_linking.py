@@ -15,7 +15,7 @@ from processes import python
 import jitkernels as jk
 from jitkernels.attrs.schema.registry import implementation, implements
 from jitkernels.codegen import error_status
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Source, symbol_of
 from jitkernels.dispatch.kernel import Kernel, scalar_words
 from jitkernels.errors import BuildError, WorkspaceError
@@ -27,7 +27,7 @@ from jitkernels.tools import testing
 needs_openmp = pytest.mark.skipif(team_size.runtime()[0] is None, reason=team_size.runtime()[1])
 HUGE = 1 << 60
 """Bytes that no machine has."""
-MOST_ATTRS = 10
+MAX_ATTRS = 10
 """A product has a nest for every shape, in many variants."""
 
 
@@ -44,16 +44,16 @@ def words(attr: jk.KernelAttr, arrays: list[Any]) -> list[int]:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-def test_parts_make_the_whole(row: cases.Row, name: str, restored: int) -> None:
-    """Ranges called one after the other give what the serial entry gives, wherever blocks begin."""
+def test_ranges_add_up_to_the_serial_entry(row: cases.Row, name: str, restored_threads: int) -> None:
+    """Wherever the ranges begin."""
     jk.set_num_threads(1)
-    for attr in cases.evenly(cases.in_scope(row, name), MOST_ATTRS):
+    for attr in cases.evenly(cases.in_scope(row, name), MAX_ATTRS):
         for nest in sources(attr, name):
-            if isinstance(nest, LoopNest):
+            if isinstance(nest, RangeKernel):
                 _check_parts(attr, nest)
 
 
-def _check_parts(attr: jk.KernelAttr, nest: LoopNest) -> None:
+def _check_parts(attr: jk.KernelAttr, nest: RangeKernel) -> None:
     parts = attr.signature().sample(1)
     before = [array.copy() for array in parts]
     given = words(attr, parts)
@@ -78,8 +78,8 @@ def _check_parts(attr: jk.KernelAttr, nest: LoopNest) -> None:
         assert same, f"{nest.name} of {attr} differs in parts"
 
 
-def test_a_check_can_be_called_by_itself(toy: Any) -> None:
-    """Who calls ranges of a kernel with a check calls the check once: the range does not."""
+def test_checks_are_separate_from_ranges(toy: Any) -> None:
+    """Callers of ranges of a kernel call its check once."""
     attr = toy.ToyAttr(n=9)
     nest = toy.right(attr)
     name = f"{symbol_of(nest)}_check"
@@ -93,8 +93,8 @@ def test_a_check_can_be_called_by_itself(toy: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["gen", "mkl", "intrinsic"])
-def test_component_of_a_given_source(name: str, fresh: Any) -> None:
-    """`mix` links whichever implementation it is given, the parallel variants without their threads."""
+def test_components_of_every_implementation(name: str, fresh: Any) -> None:
+    """`mix` links any implementation, parallel variants without their threads."""
     attr = jk.VMulAttr(n=100_000)
     for source in sources(attr, name):
         multiply = component(attr, source)
@@ -106,33 +106,33 @@ def test_component_of_a_given_source(name: str, fresh: Any) -> None:
         assert (values == expected).all()
 
 
-def _squaring(multiply: Any) -> LoopNest:
+def _squaring(multiply: Any) -> RangeKernel:
     def body(x: Any, n: int, begin: int, end: int) -> Any:
         return multiply(x, x, x, n)
 
-    return LoopNest("squaring", ("float*", "int64"), body, extent=1)
+    return RangeKernel("squaring", ("float*", "int64"), body, extent=1)
 
 
-def _needy(name: str, workspace: int = HUGE) -> LoopNest:
+def _needy(name: str, workspace: int = HUGE) -> RangeKernel:
     def body(x: Any, n: int, workspace: Any, begin: int, end: int) -> None:
         for i in range(begin, end):
             x[i] = x[i] + workspace[0] * 0
 
-    return LoopNest(name, ("float*", "int64"), body, extent=1, workspace=workspace, workspace_dtype="float32")
+    return RangeKernel(name, ("float*", "int64"), body, extent=1, workspace=workspace, workspace_dtype="float32")
 
 
-def _calling(inner: LoopNest, parallel: bool) -> LoopNest:
+def _calling(inner: RangeKernel, parallel: bool) -> RangeKernel:
     called = loader.range_of(inner, inner.arguments)
 
     def body(x: Any, n: int, begin: int, end: int) -> Any:
         return called(x, n, begin, end)
 
-    return LoopNest("calling", ("float*", "int64"), body, extent=1, parallel=parallel)
+    return RangeKernel("calling", ("float*", "int64"), body, extent=1, parallel=parallel)
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_a_status_says_whose_it_is(parallel: bool) -> None:
-    """Memory that the innermost of three lacks is reported by its name, through the two that call it."""
+def test_status_codes_name_their_nest(parallel: bool) -> None:
+    """The workspace error of the innermost of three nests is reported by its name, through both callers."""
     innermost = _needy("innermost")
     nest = _calling(dataclasses.replace(_calling(innermost, False), name="between"), parallel)
     values = np.arange(100_000, dtype=np.float32)
@@ -148,16 +148,16 @@ def test_a_status_says_whose_it_is(parallel: bool) -> None:
     assert str(unknown) == "vmul: mine returned the unknown status 3: expected 0"
 
 
-def test_a_kernel_raises_what_its_component_lacks(toy: Any, fresh: Any) -> None:
-    """From the launcher down: the error names the kernel, its implementation, and whose workspace it was."""
+def test_workspace_errors_of_components_are_raised(toy: Any, fresh: Any) -> None:
+    """The error names kernel, implementation and component."""
     inner = _needy("greedy_component")
     called = loader.range_of(inner, inner.arguments)
 
-    def needs_too_much(attr: Any) -> LoopNest:
+    def needs_too_much(attr: Any) -> RangeKernel:
         def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> Any:
             return called(y, n, begin, end)
 
-        return LoopNest("outer", attr.signature().c_arguments, body, extent=4)
+        return RangeKernel("outer", attr.signature().c_arguments, body, extent=4)
 
     implements(toy.ToyAttr, name="mine")(needs_too_much)
     attr = toy.ToyAttr(n=9)
@@ -171,7 +171,7 @@ def test_a_body_returns_a_status_or_nothing() -> None:
         return 0.5
 
     with pytest.raises(BuildError, match=r"body \(.*\): expected to return nothing, or an int"):
-        loader.address_of(LoopNest("strange", ("float*", "int64"), body, extent=1))
+        loader.address_of(RangeKernel("strange", ("float*", "int64"), body, extent=1))
 
 
 NESTED = """
@@ -179,7 +179,7 @@ import ctypes, os
 import numpy as np
 import jitkernels as jk
 from jitkernels.runtime.loading import loader as load
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.attrs.schema.registry import implementation
 
 jk.set_num_threads(3)
@@ -194,7 +194,7 @@ def body(x, y, rows, n, begin, end):
             return status
     return 0
 
-nest = LoopNest("nested", ("float*", "float*", "int64", "int64"), body, extent=2, parallel=True)
+nest = RangeKernel("nested", ("float*", "float*", "int64", "int64"), body, extent=2, parallel=True)
 x, y = np.ones(1 << 16, np.float32), np.zeros(1 << 16, np.float32)
 address = load.address_of(nest)
 function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)(address)
@@ -208,7 +208,7 @@ print(len(os.listdir("/proc/self/task")) - before)
 @needs_openmp
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts threads in /proc")
 def test_parallel_regions_do_not_nest(tmp_path: Path) -> None:
-    """Where the runtime would allow it, threads of threads are not started: two helpers and no more."""
+    """Where the runtime would allow it, threads start no teams of their own: there are two helpers and no more."""
     (tmp_path / "nested.py").write_text(NESTED)
     code = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport nested"
     printed = python(code, OMP_NUM_THREADS="3", OMP_MAX_ACTIVE_LEVELS="4", OMP_DYNAMIC="false")
@@ -216,7 +216,7 @@ def test_parallel_regions_do_not_nest(tmp_path: Path) -> None:
 
 
 def test_symbol_names() -> None:
-    """A kernel is a symbol, an address and words."""
+    """A kernel has a symbol, an address and words."""
     attr = testing.middle(jk.VExpAttr, "float32")
     kernel = Kernel(attr, implementation(jk.VExpAttr, "gen"), {})
     assert kernel.symbol == symbol_of(implementation(jk.VExpAttr, "gen").function(attr))

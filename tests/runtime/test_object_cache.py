@@ -50,8 +50,8 @@ MANY_ROWS = (
     PREPARE
     + """
 from jitkernels.tools import testing
-from jitkernels.attrs.schema.registry import all_rows
-for row in all_rows()[::6]:
+from jitkernels.attrs.schema.registry import all_schemas
+for row in all_schemas()[::6]:
     attr = testing.middle(row, "float32")
     testing.check_values(attr, jk.KernelFuncs.cache().at(attr))
 """
@@ -87,7 +87,7 @@ def filled(used_once: tuple[Path, list[str]], private_cache: Path) -> Path:
 
 
 def test_second_process_builds_nothing(private_cache: Path) -> None:
-    """It finds every object, the launcher's included, and translates nothing."""
+    """It loads every object, the launcher's included, and translates nothing."""
     first, second = python(KERNEL, private_cache), python(KERNEL, private_cache)
     assert any("toy" in symbol for symbol in built(first))
     assert built(second) == []
@@ -123,7 +123,7 @@ BLOCKED = PREPARE.replace(
 
 
 def test_killed_while_building(private_cache: Path) -> None:
-    """Who waits for a builder that dies takes over at once, and nothing torn is left."""
+    """A process that waits for a killed builder takes over at once, and no partial file remains."""
     builder = start(BLOCKED + CALL, private_cache)
     assert builder.stdout is not None
     assert any(line == "blocked\n" for line in iter(builder.stdout.readline, ""))
@@ -138,7 +138,7 @@ def test_killed_while_building(private_cache: Path) -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, KILLS))])
 def test_eight_cold_processes_killed(private_cache: Path, seed: int) -> None:
-    """Whenever that is: what is there afterwards is whole, and the next process builds only what is not."""
+    """After a kill at any time, all files are complete, and the next process builds only the missing ones."""
     chance = random.Random(seed)
     enough, deadline = chance.randrange(1, 10), time.monotonic() + 60
     running = [start(MANY_ROWS, private_cache) for _ in range(8)]
@@ -157,7 +157,7 @@ def test_eight_cold_processes_killed(private_cache: Path, seed: int) -> None:
 
 
 def test_killed_while_writing(private_cache: Path) -> None:
-    """A file is published whole or not at all: what a killed writer leaves is never read."""
+    """A file is published whole or not at all: the partial file of a killed writer is never read."""
     code = (
         PREPARE
         + """
@@ -184,7 +184,7 @@ DAMAGES: tuple[Callable[[bytes], bytes], ...] = (
 
 @pytest.mark.parametrize("turn", [0, len(DAMAGES) // 2])
 def test_damaged_objects(filled: Path, used_once: tuple[Path, list[str]], turn: int) -> None:
-    """Each is a miss with one log line; it is built again, and the next process finds it whole."""
+    """Each is a miss with one log line; it is rebuilt, and the next process loads it."""
     whole = {path: path.read_bytes() for path in objects(filled)}
     assert len(whole) >= len(DAMAGES) // 2, "not every damage is done"
     for number, (path, content) in enumerate(whole.items()):
@@ -198,8 +198,8 @@ def test_damaged_objects(filled: Path, used_once: tuple[Path, list[str]], turn: 
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
-def test_what_is_no_file_is_no_object(filled: Path) -> None:
-    """Nobody would ever write to a pipe in its place: it is not waited for."""
+def test_pipes_in_the_cache_are_ignored(filled: Path) -> None:
+    """Nobody writes to them: reading would wait for ever."""
     for path in objects(filled):
         path.unlink()
         os.mkfifo(path)
@@ -208,7 +208,7 @@ def test_what_is_no_file_is_no_object(filled: Path) -> None:
 
 
 def test_full_disk(private_cache: Path, used_once: tuple[Path, list[str]]) -> None:
-    """Not a byte can be written: everything works all the same, and says so."""
+    """No byte can be written: calls work all the same, and log it."""
     full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
     for _ in range(2):
         printed = python(full + KERNEL, private_cache)
@@ -221,8 +221,8 @@ def test_full_disk(private_cache: Path, used_once: tuple[Path, list[str]]) -> No
     assert logged(printed) == []
 
 
-def test_folder_that_cannot_be(tmp_path: Path) -> None:
-    """A cache below a file: no permission helps, not even root's."""
+def test_cache_folder_below_a_file(tmp_path: Path) -> None:
+    """No permission helps, not even root's."""
     (tmp_path / "file").write_text("")
     printed = python(KERNEL, tmp_path / "file" / "cache")
     assert "ran gen" in printed
@@ -232,8 +232,8 @@ def test_folder_that_cannot_be(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners and modes here")
 @pytest.mark.parametrize("mode", [0o777, 0o720, 0o702])
-def test_folder_that_others_may_write_to(filled: Path, mode: int) -> None:
-    """Objects from there would be anybody's code: it is neither read nor written."""
+def test_folders_writable_by_others_are_not_used(filled: Path, mode: int) -> None:
+    """Their objects could be anybody's code: they are neither read nor written."""
     filled.chmod(mode)
     before = sorted(filled.rglob("*"))
     printed = python(KERNEL, filled)
@@ -243,8 +243,8 @@ def test_folder_that_others_may_write_to(filled: Path, mode: int) -> None:
     assert sorted(filled.rglob("*")) == before
 
 
-def test_folder_of_another_user(filled: Path) -> None:
-    """As above, for a folder that somebody else owns (pretended, since only root could make one)."""
+def test_folders_of_another_user_are_not_used(filled: Path) -> None:
+    """The other owner is simulated, since only root could create one."""
     printed = python(f"import os\nown = os.getuid()\nos.getuid = lambda: own + 1\n{KERNEL}", filled)
     assert "ran gen" in printed
     assert built(printed)
@@ -255,8 +255,8 @@ import sys
 from pathlib import Path
 import jitkernels as jk
 from jitkernels.core import cpu_target, environment, hashing; from jitkernels.tools import testing
-from jitkernels.attrs.schema.registry import all_rows
-for row in all_rows()[::4]:
+from jitkernels.attrs.schema.registry import all_schemas
+for row in all_schemas()[::4]:
     attr = testing.middle(row, "float32")
     testing.check_values(attr, next(iter(jk.get_all_candidates(attr).values())))
 print(hashing.digest(environment.environment_of_code())[:16], cpu_target.target().vector_bytes)
@@ -264,7 +264,7 @@ print(hashing.digest(environment.environment_of_code())[:16], cpu_target.target(
 
 
 def test_fewer_features(private_cache: Path, tmp_path: Path) -> None:
-    """Without AVX-512 every fourth row is right, has code without its registers, and a folder of its own."""
+    """Without AVX-512 every fourth row is right, and has code without its registers in a folder of its own."""
     folder, width = python(
         FEATURES,
         private_cache,
@@ -285,7 +285,7 @@ def test_fewer_features(private_cache: Path, tmp_path: Path) -> None:
 
 
 LOOPS = '''
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined
 
 STEP = 10
@@ -303,7 +303,7 @@ def nest():
     def body(x, n, begin, end):
         for i in range(begin, end):
             x[i] = helper(x[i])
-    return LoopNest("edited", ("double*", "int64"), body, extent=1)
+    return RangeKernel("edited", ("double*", "int64"), body, extent=1)
 '''
 USE_LOOPS = (
     PREPARE
@@ -319,8 +319,8 @@ print("values:", *values)
 
 
 @pytest.mark.skipif(not cpu_target.target().is_x86, reason="the instruction looked for is one of x86")
-def test_large_results_are_stored_past_the_cache(private_cache: Path, tmp_path: Path) -> None:
-    """By whole vectors in either dtype: LLVM takes such a store for an ordinary one where it does not like it."""
+def test_large_results_use_streaming_stores(private_cache: Path, tmp_path: Path) -> None:
+    """By whole vectors in either dtype: LLVM may turn such a store into an ordinary one."""
     code = """
 import jitkernels as jk
 from jitkernels.dispatch.kernel import Kernel
@@ -336,8 +336,8 @@ for dtype in ("float32", "float64"):
     assert all(assembly.count("movntp") >= 2 for assembly in found)
 
 
-def test_edited_source(private_cache: Path, tmp_path: Path) -> None:
-    """What changes the code is a miss, however deep; what does not is a hit."""
+def test_edited_sources_are_misses(private_cache: Path, tmp_path: Path) -> None:
+    """Edits that change the code are misses, however deep; others are hits."""
     module = tmp_path / "loops.py"
 
     def run() -> tuple[bool, str]:
@@ -360,8 +360,8 @@ def test_edited_source(private_cache: Path, tmp_path: Path) -> None:
     assert run() == (False, "values: 12.0 13.0 14.0")
 
 
-def test_other_versions_are_other_folders() -> None:
-    """Everything that decides machine code is in the name of the folder."""
+def test_each_environment_has_its_own_folder() -> None:
+    """The name of the folder covers everything that decides machine code."""
 
     assert {"cpu", "features", "system", "llvmlite", "numpy", "jitkernels"} <= set(environment.environment_of_code())
     timings = environment.environment_of_timings(2)
@@ -372,7 +372,7 @@ def test_other_versions_are_other_folders() -> None:
 
 
 def test_intermediate_forms(private_cache: Path, tmp_path: Path) -> None:
-    """On request the Python text, LLVM IR and assembly lie side by side; otherwise nothing is left."""
+    """On request, Python text, LLVM IR and assembly are kept side by side; otherwise no file remains."""
     kept = tmp_path / "kept"
     python(KERNEL, private_cache, JITKERNELS_KEEP_INTERM="1", JITKERNELS_WORKDIR=str(kept))
     suffixes = {path.suffix for path in kept.iterdir() if path.name.startswith("jk_toy")}
@@ -385,7 +385,7 @@ def test_intermediate_forms(private_cache: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for files that a process has open")
 def test_default_folder_is_private(tmp_path: Path) -> None:
-    """Without a setting the cache is below the user's cache folder, with mode 0700."""
+    """Without a setting the cache lies below the user's cache folder, with mode 0700."""
     code = "from jitkernels.core import cache_dirs as c\nprint(c.cache_root(), oct(c.cache_root().stat().st_mode))"
     printed = python(code, JITKERNELS_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path)).split()
     assert printed == [str(tmp_path / "jitkernels"), "0o40700"]

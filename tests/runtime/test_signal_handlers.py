@@ -76,7 +76,9 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 
 @pytest.mark.parametrize("config", [{}, {"profile": True}, {"backend": "interpreter"}], ids=str)
 @pytest.mark.parametrize(("function", "given"), PROGRAMS)
-def test_handlers_end_loops(function: Callable[..., Any], given: tuple[Any, ...], config: dict[str, Any]) -> None:
+def test_exceptions_of_handlers_end_loops(
+    function: Callable[..., Any], given: tuple[Any, ...], config: dict[str, Any]
+) -> None:
     compiled = jk.jit(function, **config)
     compiled(*given, 3)
     for handler in (late, Handler(), Handler().method, functools.partial(late, 1)):
@@ -87,8 +89,8 @@ def test_handlers_end_loops(function: Callable[..., Any], given: tuple[Any, ...]
         assert time.monotonic() - began < 20  # the loop takes much longer
 
 
-def test_handlers_end_traces() -> None:
-    """A function without a source, whose loops are traced as Python runs them."""
+def test_exceptions_of_handlers_end_traces() -> None:
+    """Of a function without source text, whose loops are traced as Python runs them."""
     names: dict[str, Any] = {}
     exec("def slow(x, wait):\n    wait()\n    return x + 1\n", names)
     waits = 0
@@ -100,10 +102,10 @@ def test_handlers_end_traces() -> None:
 
     with pytest.raises(LateError), alarmed(99):
         jk.jit(names["slow"])(np.ones(3), wait)
-    assert waits == 1  # the plain function is not asked again
+    assert waits == 1  # the plain function is not called again
 
 
-def test_handlers_end_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exceptions_of_handlers_end_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = jk.jit(lambda x: np.exp(x) * 17.25)
     is_late = True
     truly = lower_graph.compile_graph
@@ -121,7 +123,7 @@ def test_handlers_end_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert compiled.stats().kernels == 1  # nothing of it is left
 
 
-def test_what_a_function_raises_itself_is_no_handlers() -> None:
+def test_exceptions_of_the_function_are_no_handlers_exceptions() -> None:
     with pytest.raises(LateError) as raised:
         late()
     assert not signal_exceptions.raised_by_signal_handler(raised.value)
@@ -160,7 +162,7 @@ def writes_first(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [stops, interrupts, leaves, writes_first])
-def test_what_is_no_exception_is_raised_where_the_function_comes_to_it(function: Callable[..., Any]) -> None:
+def test_base_exceptions_are_raised_at_their_statement(function: Callable[..., Any]) -> None:
     compiled = jk.jit(function)
     for x in (np.full(9, 0.5), np.full(9, 2000.0), np.full(300, 5.0), np.full(300, -2000.0)):
         if function is leaves and x[0] < 0:
@@ -183,7 +185,7 @@ def _lines(error: BaseException) -> list[int]:
     return [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == __file__][1:]
 
 
-def test_interrupts_of_a_trace_are_none_of_the_function() -> None:
+def test_interrupts_of_a_trace_are_raised() -> None:
     names: dict[str, Any] = {}
     exec("def slow(x, wait):\n    if x.sum() > 3:\n        wait()\n    return x + 1\n", names)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -194,7 +196,7 @@ def test_interrupts_of_a_trace_are_none_of_the_function() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_errors_have_no_context_of_ours() -> None:
+def test_errors_have_no_internal_context() -> None:
     def found(x: Any, k: Any) -> Any:
         for i in range(len(x)):
             if x[i] > k:

@@ -9,7 +9,7 @@ import pytest
 from processes import python
 
 from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.microkernels.team_barrier import Team, claim_share, finish_share, shares_pending, yield_core
 from jitkernels.runtime.loading import loader
 from jitkernels.runtime.threads import team_size
@@ -51,7 +51,7 @@ def members(wanted: int) -> int:
 
 def called() -> Any:
     """The C function."""
-    nest = LoopNest("rounds", ARGUMENTS, body, extent=2, together=members, flags=(), names=NAMES)
+    nest = RangeKernel("rounds", ARGUMENTS, body, extent=2, together=members, flags=(), names=NAMES)
     kinds = [ctypes.c_void_p, *[ctypes.c_int64] * 3]
     return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(loader.address_of(nest))
 
@@ -72,7 +72,7 @@ def expected(rounds: int, cells: int) -> AnyArray:
 
 
 @pytest.mark.parametrize("wanted", [-3, 0, 1, 2, 3, 64, 100, 1 << 40])
-def test_iterations_with_any_number_of_members(wanted: int, restored: int) -> None:
+def test_iterations_with_any_number_of_members(wanted: int, restored_threads: int) -> None:
     import jitkernels as jk
 
     jk.set_num_threads(1000)
@@ -81,8 +81,8 @@ def test_iterations_with_any_number_of_members(wanted: int, restored: int) -> No
 
 
 @needs_threads
-def test_many_callers_at_once() -> None:
-    """More than there are helpers: some callers do all shares themselves."""
+def test_concurrent_callers() -> None:
+    """Of more callers than helpers, some compute all shares themselves."""
     function, wanted = called(), expected(100, 64)
     wrong: list[int] = []
 
@@ -98,8 +98,8 @@ def test_many_callers_at_once() -> None:
 
 
 @needs_threads
-def test_a_member_that_never_comes() -> None:
-    """Others do its shares, and nobody waits for it."""
+def test_members_that_never_start() -> None:
+    """Others compute their shares, and nobody waits for them."""
     code = """
 openmp._addresses()
 at = load.functions_of(openmp._runtime_source(), ("jk_helpers",))["jk_helpers"]
@@ -114,7 +114,7 @@ print(np.array_equal(diffused(called(), 300, 64, 2), expected(300, 64)), state.v
 
 @needs_threads
 def test_forked_children_and_interruptions() -> None:
-    """A child works alone, also where its parent's threads were in the middle of a round; Ctrl-C comes through."""
+    """A child works alone, also where its parent's threads were inside an iteration; Ctrl-C is raised."""
     code = """
 jk.set_num_threads(4)
 function, over = called(), threading.Event()

@@ -36,8 +36,8 @@ def one_helper():
 """
 
 
-def test_a_helper_that_never_comes() -> None:
-    """Its parts are done by the caller, who returns without it; later calls ask it again."""
+def test_helpers_that_never_start() -> None:
+    """The caller computes their parts and returns; later calls request them again."""
     code = """
 state().value = pool.FREE  # as if there were a thread, which the system does not let run
 one_helper()
@@ -53,7 +53,7 @@ print(np.array_equal(jk.jit(lambda x: x * x + x)(x), x * x + x), state().value =
 
 
 def test_a_caller_waits_for_running_parts() -> None:
-    """It sleeps where that takes long, and is told; a helper that was slow once helps the next caller."""
+    """It sleeps where that takes long, and is woken; a helper that was slow once helps the next caller."""
     code = """
 one_helper()
 for _ in range(3):
@@ -71,8 +71,8 @@ for _ in range(3):
     assert python(POOL + code).splitlines() == ["0 1 True"] * 3
 
 
-def test_a_helper_of_another_caller() -> None:
-    """Who finds none that is free does everything at once, and does not wait for the other."""
+def test_busy_helpers_are_not_awaited() -> None:
+    """A caller without free helpers computes everything at once."""
     code = """
 one_helper()
 begun, over, first, second = threading.Semaphore(0), threading.Event(), [], []
@@ -93,8 +93,8 @@ print(sorted(first), state().value == pool.FREE)
     assert python(POOL + code).splitlines() == ["[0, 1, 2, 3] []", "[0, 1] True"]
 
 
-def test_parts_are_done_once() -> None:
-    """Several callers at once, more threads than cores, pauses in which helpers fall asleep."""
+def test_each_part_runs_once() -> None:
+    """With several callers, more threads than cores, and pauses in which helpers fall asleep."""
     code = """
 def call(team):
     for turn in range(300):
@@ -117,7 +117,7 @@ print(sorted(right))
 
 
 def test_helpers_use_the_rounding_mode_of_their_caller() -> None:
-    """What a library has set in the thread that made a helper is not for all who come later."""
+    """Settings of the thread that created a helper do not apply to later callers."""
     code = """
 one_helper()
 libm = ctypes.CDLL("libm.so.6")
@@ -136,8 +136,8 @@ for mode in (upward, 0, upward, 0):
     assert python(POOL + code, OMP_NUM_THREADS="2").split() == ["True"] * 8
 
 
-def test_as_many_threads_as_there_can_be() -> None:
-    """Every helper is asked by one caller, again and again, while others ask too."""
+def test_the_largest_number_of_threads() -> None:
+    """One caller requests every helper again and again, while others request helpers too."""
     code = """
 jk.set_num_threads(1000)
 def call(team):
@@ -147,7 +147,7 @@ def call(team):
         assert sorted(done) == list(range(pool.MAX_POOL_PARTS)), (team, done)
     right.append(team)
 right = []
-callers = [threading.Thread(target=call, args=(pool.MOST_HELPERS + 1,)) for _ in range(3)]
+callers = [threading.Thread(target=call, args=(pool.MAX_HELPERS + 1,)) for _ in range(3)]
 for caller in callers:
     caller.start()
 for caller in callers:
@@ -161,11 +161,12 @@ print(right, all(np.array_equal(function(x), x * 2 + 1) for _ in range(5)))
 
 
 def test_without_more_threads() -> None:
-    """Where the system gives no thread, the caller does everything."""
+    """Where the system starts no thread, the caller does everything."""
     code = """
 refused = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(lambda *given: 11)
-real = openmp._libc
-openmp._libc = lambda name: ctypes.cast(refused, ctypes.c_void_p).value if name == "pthread_create" else real(name)
+real = openmp.symbol_address
+instead = {"pthread_create": ctypes.cast(refused, ctypes.c_void_p).value}
+openmp.symbol_address = lambda name, *library: instead.get(name) or real(name, *library)
 for _ in range(2):
     done = []
     parallel(done.append, 4, 8)
@@ -174,8 +175,8 @@ for _ in range(2):
     assert python(POOL + code).splitlines() == ["True True"] * 2
 
 
-def test_steps_are_shared_out_whole() -> None:
-    """Parts of a loop are apart, and together they are all of it."""
+def test_shares_partition_the_loop() -> None:
+    """Parts are disjoint, consist of whole steps, and cover the loop."""
     code = """
 share = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, RANGE, *[ctypes.c_int64] * 3)(
     openmp.sharing_function().address()
@@ -199,8 +200,8 @@ print(sorted(several))
     assert python(POOL + code, OMP_NUM_THREADS="3").strip() == "[1, 2, 3, 4, 7, 12]"
 
 
-def test_code_of_helpers_stays() -> None:
-    """They are in it when the interpreter takes its modules down."""
+def test_code_of_helpers_is_never_freed() -> None:
+    """They run it while the interpreter shuts down."""
     code = """
 import gc, weakref
 from jitkernels.runtime.loading import code_memory as pages
@@ -216,7 +217,7 @@ print(all(one() is not None for one in held))
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="there are no such policies here")
 def test_helpers_do_not_take_the_core_of_their_caller() -> None:
-    """Who wakes another thread may have to wait for its own core then, for milliseconds where others want it too."""
+    """Whoever wakes a thread may have to wait for its own core, for milliseconds where others compete."""
     code = """
 import os
 before = set(os.listdir("/proc/self/task"))
@@ -233,8 +234,8 @@ print([os.sched_getscheduler(int(one)) == os.SCHED_BATCH for one in helpers])
     assert python(POOL + code, OMP_NUM_THREADS="2") == "[True]\n"
 
 
-def test_signals_go_to_the_caller() -> None:
-    """Who blocks a signal to wait for it gets it, though helpers were there before."""
+def test_signals_are_delivered_to_the_caller() -> None:
+    """Also where a thread blocks a signal to wait for it, with helpers running already."""
     code = """
 import os
 before = set(os.listdir("/proc/self/task"))

@@ -26,13 +26,13 @@ import jitkernels as jk, numpy as np
 from jitkernels.tools import testing
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.runtime.threads import team_size as openmp
-from jitkernels.attrs.schema.registry import all_rows, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementations
 
 signal.alarm(100)
 
 def kernels(limit=2):
     "Parallel kernels of generated implementations, with an attr each that is large enough."
-    for row in all_rows():
+    for row in all_schemas():
         found = implementations(row).get("gen")
         if found is None:
             continue
@@ -60,14 +60,15 @@ def team(wanted: int) -> int:
     return int(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(wanted))
 
 
-def test_number_of_threads(restored: int) -> None:
-    for number in (1, 2, 7):
-        jk.set_num_threads(number)
+def test_number_of_threads(restored_threads: int) -> None:
+    for number in (np.int64(3), np.uint8(4), 1, 2, 7):
+        jk.set_num_threads(number)  # type: ignore[arg-type]
         assert jk.get_num_threads() == number
+        assert type(jk.get_num_threads()) is int
         assert team(1) == 1
         assert team(0) == 1
         assert team(1000) <= number
-    for wrong in (1.5, "2", None, True):
+    for wrong in (1.5, "2", None, True, np.float64(2), np.bool_(True)):
         with pytest.raises(ArgumentTypeError, match="threads: expected an int"):
             jk.set_num_threads(wrong)  # type: ignore[arg-type]
     for few in (0, -1):
@@ -87,7 +88,7 @@ def test_number_from_the_environment(text: str, expected: int | None) -> None:
 @needs_openmp
 @needs_proc
 def test_a_parallel_kernel_starts_threads() -> None:
-    """As many as it is told to, no more; and with one it starts none."""
+    """As many as the setting allows, no more; and with one it starts none."""
     code = (
         PARALLEL
         + """
@@ -112,7 +113,7 @@ print(tasks() - before)
 @needs_openmp
 @needs_proc
 def test_other_limits_are_obeyed() -> None:
-    """``OMP_NUM_THREADS`` and threadpoolctl reach generated code at its next call; the smallest wins."""
+    """``OMP_NUM_THREADS`` and threadpoolctl apply to generated code at its next call; the smallest limit wins."""
     code = (
         PARALLEL
         + """
@@ -140,7 +141,7 @@ print(team(100))
 @needs_fork
 @pytest.mark.parametrize("parallel_before", [True, False])
 def test_fork(parallel_before: bool) -> None:
-    """A child computes the same and comes to an end, whether or not its parent has used threads."""
+    """A child gives the same results and ends, whether or not its parent has used threads."""
     code = (
         PARALLEL
         + f"""
@@ -191,8 +192,8 @@ with multiprocessing.get_context("fork").Pool(3) as pool:
 
 
 @needs_proc
-def test_without_a_runtime() -> None:
-    """Where no OpenMP can be loaded there are threads, too; where the system has none, all runs on one and is right."""
+def test_without_openmp() -> None:
+    """Threads start all the same; where the system starts none, one thread computes everything."""
     code = (
         PARALLEL
         + """
@@ -210,8 +211,8 @@ print("done", len(list(kernels())), tasks() > before)
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-def test_eight_callers_of_one_kernel(row: cases.Row, name: str, restored: int) -> None:
-    """Python threads inside one kernel at once, each with its own arrays, all variants."""
+def test_concurrent_callers_of_one_kernel(row: cases.Row, name: str, restored_threads: int) -> None:
+    """Python threads run one kernel concurrently, each with its own arrays, in all variants."""
     large = _with_work(cases.middle(row, name), name)
     jk.set_num_threads(2)
     for kernel in cases.kernels_of(large, name):
@@ -270,7 +271,7 @@ def _with_work(attr: jk.KernelAttr, name: str) -> jk.KernelAttr:
 
 
 def test_everyday_functions_from_several_threads() -> None:
-    """Cold, on many shapes at once: the dispatcher's table is written by all of them."""
+    """Cold, on many shapes at once: all threads write the dispatcher's table."""
     from test_everyday import as_tuple, example, function_of
 
     examples = []

@@ -59,7 +59,7 @@ def test_pins(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pin_of_exact_sizes_cannot_serve_everyday_calls(attr: Any, toy: Any) -> None:
-    """Kernels of one size have it; what is to serve a whole class says why it cannot."""
+    """Kernels of exact sizes have the implementation; size classes report why they cannot."""
 
     def exact(attr: Any) -> Any:
         return dataclasses.replace(toy.right(attr), exact=True)
@@ -68,8 +68,8 @@ def test_a_pin_of_exact_sizes_cannot_serve_everyday_calls(attr: Any, toy: Any) -
     with jk.use(toy_take="exact"):
         assert chosen(attr).implementation == "exact"
         with pytest.raises(NotUsableError, match="toy_take: exact cannot be used: expected a source of dynamic shape"):
-            choose_for_class(attr.tuning_class())
-    assert choose_for_class(attr.tuning_class()).implementation.name == "gen"
+            choose_for_class(attr.size_class())
+    assert choose_for_class(attr.size_class()).implementation.name == "gen"
 
 
 def test_pins_hold_in_their_thread_only(attr: Any) -> None:
@@ -87,8 +87,8 @@ def test_pins_hold_in_their_thread_only(attr: Any) -> None:
     assert seen == ["refer", "gen"]
 
 
-def test_pins_are_entered_as_often_as_one_likes(attr: Any) -> None:
-    """One after the other, inside itself, after an error, by another thread meanwhile, and as a decorator."""
+def test_pins_are_reentrant(attr: Any) -> None:
+    """In sequence, nested, after an error, by another thread meanwhile, and as a decorator."""
 
     def now() -> str:
         function: Any = KernelFuncs.cache().at(attr)
@@ -141,13 +141,13 @@ def test_names_of_implementations_are_text(toy: Any, wrong: Any) -> None:
     assert not pins_module.blocks
 
 
-def test_pins_are_left_as_often_as_entered() -> None:
+def test_unmatched_exits_of_pins_are_errors() -> None:
     with pytest.raises(NotUsableError, match="expected at most one exit per entry"):
         jk.use(implementation="refer").__exit__(None, None, None)
     assert not pins_module.blocks
 
 
-def test_pins_left_in_another_task_than_entered(attr: Any) -> None:
+def test_pins_exited_in_another_context(attr: Any) -> None:
     """Such as by a generator that is closed elsewhere: they end all the same."""
     pins = jk.use(implementation="refer")
     contextvars.copy_context().run(pins.__enter__)
@@ -157,7 +157,7 @@ def test_pins_left_in_another_task_than_entered(attr: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["toy_take=gen,TOY_TAKE=theirs", "gen,refer", "toy_take=gen,gen,refer"])
-def test_pins_that_contradict_each_other(attr: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_contradictory_pins_are_rejected(attr: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("JITKERNELS_USE", text)
     with pytest.raises(UnknownNameError, match=r"JITKERNELS_USE: expected one implementation for .*, got gen and"):
         chosen(attr)
@@ -166,13 +166,13 @@ def test_pins_that_contradict_each_other(attr: Any, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("text", ["nonsense", "toy_take=nonsense", "nonsense=gen", "toy_take=", "=gen"])
-def test_wrong_pins(attr: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_invalid_pins_are_rejected(attr: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("JITKERNELS_USE", text)
     with pytest.raises(UnknownNameError):
         chosen(attr)
 
 
-def test_wrong_pins_in_context(attr: Any) -> None:
+def test_invalid_pins_in_context_are_rejected(attr: Any) -> None:
     for wrong in ({"implementation": "nonsense"}, {"toy_take": "nonsense"}, {"nonsense": "gen"}):
         with pytest.raises(UnknownNameError), jk.use(**wrong):
             raise AssertionError("entered")
@@ -183,10 +183,10 @@ def test_pins_reach_everyday_functions() -> None:
     """Also when the dispatcher has already remembered another kernel."""
     code = """
 import numpy as np, jitkernels as jk
-from jitkernels.attrs.schema.base import rows
+from jitkernels.attrs.schema.base import schemas
 from jitkernels.attrs.schema.registry import implements
 calls = []
-for row in rows.values():
+for row in schemas.values():
     attr = next(iter(row.sweep())).attr
     signature = attr.signature()
     if {array.shape for array in signature.arrays} != {(1,)} or len(signature.inputs) != 1:
@@ -214,7 +214,7 @@ print(len(calls))
 
 
 def test_pin_ends_with_its_block_in_copied_contexts(attr: Any) -> None:
-    """A task started inside ``with jk.use`` copies the context; its picks must not become everybody's."""
+    """A task started inside ``with jk.use`` copies the context; its picks must not apply to others."""
     cache = KernelFuncs.cache()
     with jk.use(implementation="refer"):
         copied = contextvars.copy_context()
@@ -265,7 +265,7 @@ def attrs_with_every_flag(row: Row) -> list[KernelAttr]:
 
 @pytest.mark.parametrize("pin", [by_block, by_environment])
 @pytest.mark.parametrize("row", every_form())
-def test_no_pin_makes_a_kernel_of_what_cannot_be_used(row: Row, pin: Any, fresh: Path) -> None:
+def test_pins_of_unusable_implementations(row: Row, pin: Any, fresh: Path) -> None:
     """Pinned for the kernel it is an error that gives the reason; pinned for every kernel it is passed over.
 
     `explain` says the same, and both kinds of pin take the same variant.
@@ -293,7 +293,7 @@ def test_no_pin_makes_a_kernel_of_what_cannot_be_used(row: Row, pin: Any, fresh:
 def test_pinned_kernel_has_the_variant_that_measured_best(attr: Any, monkeypatch: pytest.MonkeyPatch, pin: Any) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     best = record("gen", "refer").candidates + record("theirs", variant={"vector_bytes": 64}).candidates
-    records.save(attr.tuning_class(), Record(best), get_num_threads())
+    records.save(attr.size_class(), Record(best), get_num_threads())
     for kernel in ("toy_take", "*"):
         with pin(kernel, "theirs"):
             function: Any = KernelFuncs.cache().at(attr)
@@ -302,7 +302,7 @@ def test_pinned_kernel_has_the_variant_that_measured_best(attr: Any, monkeypatch
 
 
 def test_pins_reach_values_of_everyday_functions(monkeypatch: pytest.MonkeyPatch, fresh: Path) -> None:
-    """A library of sums once computed a maximum because the environment asked for it."""
+    """A library of sums once computed a maximum because the environment pinned it."""
     table, ids = np.eye(4, dtype=np.float32), np.array([[0, 1, 2], [3, 3, 0]])
     expected = jk.emb_seq_pool(table, ids, pool="max")
     for text in ("openblas", "emb_seq_pool=openblas"):
@@ -352,6 +352,6 @@ print(len(pins.blocks))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_child_has_the_pins_of_its_own_thread(private_cache: Path) -> None:
-    """Those of others would send its calls through Python for ever."""
+def test_forked_children_inherit_the_pins_of_their_thread(private_cache: Path) -> None:
+    """Pins of other threads would send the child's calls through Python for ever."""
     assert python(FORKED, private_cache).split() == ["0", "0", "1", "0"]

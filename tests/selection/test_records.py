@@ -13,7 +13,7 @@ from processes import python
 
 import jitkernels as jk
 from jitkernels.attrs.schema import registry
-from jitkernels.attrs.schema.registry import all_rows, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementations
 from jitkernels.core import cache_dirs, cpu_target
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.runtime.threads.num_threads import get_num_threads
@@ -68,10 +68,10 @@ DAMAGES = [
 def test_invalid_record_is_a_miss(
     attr: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
-    """Never an error, never a wrong pick; and one log line, however often it is read."""
+    """Neither an error nor a wrong pick; one log line, however often it is read."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
-    records.save(attr.tuning_class(), record("refer"), get_num_threads())
-    path = records.path_of(attr.tuning_class(), get_num_threads())
+    records.save(attr.size_class(), record("refer"), get_num_threads())
+    path = records.path_of(attr.size_class(), get_num_threads())
     assert path is not None
     damaged(path, damage)
     with caplog.at_level(logging.WARNING, "jitkernels"):
@@ -89,13 +89,13 @@ def test_invalid_record_is_a_miss(
         ("theirs", {"no_such_parameter": 1}, ("gen", "static")),
     ],
 )
-def test_record_of_what_no_longer_exists(
+def test_records_of_missing_implementations_and_variants(
     attr: Any, monkeypatch: pytest.MonkeyPatch, name: str, variant: dict[str, Any], answer: tuple[str, str]
 ) -> None:
-    """The next of the record serves for an implementation that is gone; an unknown variant spoils the record."""
+    """The next candidate replaces a missing implementation; an unknown variant invalidates the record."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     gone = Record((Measured(name, variant, 1e-9, 0.0), Measured("refer", {}, 1e-6, 0.0)))
-    records.save(attr.tuning_class(), gone, get_num_threads())
+    records.save(attr.size_class(), gone, get_num_threads())
     assert (chosen(attr).implementation, chosen(attr).rule) == answer
     with jk.use(implementation="theirs"):
         function: Any = KernelFuncs.cache().at(attr)
@@ -105,16 +105,16 @@ def test_record_of_what_no_longer_exists(
 def test_disqualified_candidate_is_never_picked(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     wrong = Measured("gen", {}, error="y[0] is 1, the reference gives 2")
-    records.save(attr.tuning_class(), Record((Measured("refer", {}, 1e-6, 0.0), wrong)), get_num_threads())
+    records.save(attr.size_class(), Record((Measured("refer", {}, 1e-6, 0.0), wrong)), get_num_threads())
     assert chosen(attr).implementation == "refer"
     assert "disqualified: y[0] is 1" in str(jk.explain(attr))
 
 
-def test_record_is_that_of_the_tuning_class(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One measurement serves all attrs of a class; those of other numbers of threads are others."""
+def test_attrs_of_a_class_share_a_record(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each number of threads has a record of its own."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
-    row, small = next((row, small) for row in registry.all_rows() if (small := _in_a_class(row)) is not None)
-    records.save(small.tuning_class(), record("refer"), get_num_threads())
+    row, small = next((row, small) for row in registry.all_schemas() if (small := _in_a_class(row)) is not None)
+    records.save(small.size_class(), record("refer"), get_num_threads())
     assert (chosen(small).implementation, chosen(small).rule) == ("refer", "measured")
     assert issubclass(row, jk.KernelAttr)
     before = get_num_threads()
@@ -127,7 +127,7 @@ def test_record_is_that_of_the_tuning_class(fresh: Path, monkeypatch: pytest.Mon
 
 def _in_a_class(row: Any) -> Any:
     attrs = (case.attr for case in row.sweep())
-    return next((attr for attr in attrs if attr.tuning_class() != attr), None)
+    return next((attr for attr in attrs if attr.size_class() != attr), None)
 
 
 def test_record_on_disk(attr: Any, fresh: Path) -> None:
@@ -151,7 +151,7 @@ def test_record_of_an_impossible_time_is_a_miss(
     attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch, seconds: Any
 ) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
-    records.save(attr.tuning_class(), record("theirs", "gen"), get_num_threads())
+    records.save(attr.size_class(), record("theirs", "gen"), get_num_threads())
     assert chosen(attr).rule == "measured"
     (path,) = records.files(fresh)
     content = json.loads(path.read_text())
@@ -163,7 +163,7 @@ def test_record_of_an_impossible_time_is_a_miss(
 
 
 def test_noise_does_not_overturn_the_static_order() -> None:
-    """A candidate behind in the static order wins only by more than the noise."""
+    """A later candidate of the static order wins only by more than the noise."""
     near = {"gen": 1.0 + MIN_RANK_GAIN / 2, "mkl": 1.0, "refer": 5.0}
     assert _names(near) == ["gen", "mkl", "refer"]
     assert _names({"gen": 1.0 + 3 * MIN_RANK_GAIN, "mkl": 1.0}) == ["mkl", "gen"]
@@ -175,23 +175,23 @@ def _names(ranks: dict[str, float]) -> list[str]:
     return [measured.implementation for measured in ordered(ranked)]
 
 
-def test_what_was_tuned_once_is_the_second_process_s_record(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one process measured, the next one reads; `explain` shows all of it and measures nothing."""
+def test_records_serve_later_processes(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`explain` shows all measurements and makes none."""
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     assert "not measured" in str(jk.explain(attr))
     assert chosen(attr).rule == "static", "a miss never measures"
-    told = jk.tune(attr)
+    tuned = jk.tune(attr)
     again = chosen(attr)
-    assert (again.rule, again.implementation, again.variant) == ("measured", told.winner, told.variant)
+    assert (again.rule, again.implementation, again.variant) == ("measured", tuned.winner, tuned.variant)
     explanation = jk.explain(attr)
-    assert explanation == told
+    assert explanation == tuned
     assert [line.implementation for line in explanation.lines] == ["gen", "theirs", "refer"]
     assert all(line.seconds is not None and line.reason is None for line in explanation.lines)
     assert str(explanation).count("us") >= 3
 
 
-def test_building_ahead(private_cache: Path) -> None:
-    """Several processes leave every candidate in the cache, each object is built once, and none in this process.
+def test_precompilation(private_cache: Path) -> None:
+    """Several processes build every candidate into the cache, each object once, and this process builds none.
 
     Two rows of ours have enough candidates for two processes, whatever other packages add to them.
     """
@@ -207,7 +207,7 @@ if __name__ == "__main__":
     building.cpu_count = lambda: 2
     sizes = [4 << i for i in range(8)]
     rows = jk.VMulAttr, jk.VSubAttr
-    attrs = [row(n=n, dtype=t).tuning_class() for row in rows for n in sizes for t in ("float32", "float64")]
+    attrs = [row(n=n, dtype=t).size_class() for row in rows for n in sizes for t in ("float32", "float64")]
     jobs = list(building.missing(attrs))
     assert len(set(jobs)) == len(jobs) >= 2 * building.WORTH_A_PROCESS, len(jobs)
     assert set(building.build_all(jobs)) == set(jobs)
@@ -223,8 +223,8 @@ if __name__ == "__main__":
     assert python(code, private_cache) == "all kept\n"
 
 
-def test_a_class_nearby_answers_for_one_that_was_never_measured(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The nearest in extents, all else equal, not too far; threads of more work are not taken over."""
+def test_nearby_records_serve_unmeasured_classes(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The nearest in extents, all else equal, not too far; thread counts of larger work are not adopted."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     threads = get_num_threads()
     for n, name in ((64, "refer"), (1024, "gen")):
@@ -245,9 +245,7 @@ def test_a_class_nearby_answers_for_one_that_was_never_measured(fresh: Path, mon
     assert choose(jk.MatMulAttr(m=200, n=200, k=64)).rule == "static", "work for threads"
 
 
-def test_stores_past_the_caches_are_for_as_much_as_they_were_measured_for(
-    fresh: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_streaming_stores_are_not_adopted_for_smaller_sizes(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     variant = {"unroll": 2, "vector_bytes": cpu_target.target().widths[0], "parallel": False}
     best = Measured("gen", {**variant, "stream": True}, 1e-7)
@@ -257,7 +255,7 @@ def test_stores_past_the_caches_are_for_as_much_as_they_were_measured_for(
 
 
 def test_nearby_classes_in_many_extents(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Extents that are all somewhat off do no harm, one that is far does, and one is far from many."""
+    """Extents that are all slightly off do no harm, one that is far off does, and one far off counts like many."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     monkeypatch.setattr(select, "get_num_threads", lambda: 1)  # little work tells nothing of threads
     for remain, name in ((1, "gen"), (16, "refer")):
@@ -274,14 +272,14 @@ def test_nearby_classes_in_many_extents(fresh: Path, monkeypatch: pytest.MonkeyP
     assert near(64, 500, 1) == ("gen", "nearby")
 
 
-@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
-def test_names_that_are_no_record_hide_none(
+@pytest.mark.parametrize("row", all_schemas(), ids=lambda row: row.name)
+def test_other_files_do_not_hide_records(
     row: type[jk.KernelAttr], fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever lies about in the folder, and a record of the class itself or nearer that cannot be read."""
+    """Nor does an unreadable record of the class itself, or of a nearer one."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     threads = get_num_threads()
-    attr = measured_member(largest(row)).tuning_class()
+    attr = measured_member(largest(row)).size_class()
     near = dataclasses.replace(attr, **{name: 2 * extent for name, extent in attr.extents().items()})  # type: ignore[type-var]
     if len(attr.extents()) > 4:
         near = dataclasses.replace(attr, **{name: 2 * attr.extents()[name] for name in list(attr.extents())[:1]})  # type: ignore[type-var]
@@ -301,31 +299,31 @@ def test_names_that_are_no_record_hide_none(
         assert found[0] == near, name
 
 
-OWN_ROWS = [row for row in all_rows() if row.__module__.startswith("jitkernels.")]
+OWN_ROWS = [row for row in all_schemas() if row.__module__.startswith("jitkernels.")]
 
 
 @pytest.mark.parametrize("row", OWN_ROWS, ids=lambda row: row.name)
-def test_candidates_are_known_again_in_their_record(row: type[jk.KernelAttr], fresh: Path) -> None:
-    """By their labels: what has been measured is not measured again, and the best so far is who has to be beaten."""
+def test_measured_candidates_are_not_measured_again(row: type[jk.KernelAttr], fresh: Path) -> None:
+    """Labels identify them; new candidates have to beat the best one."""
     attr = measured_member(largest(row))
     offered = tune.candidates(attr)
     assert len({candidate.label for candidate in offered}) == len(offered)
     ranked = [dataclasses.replace(c.measured, seconds=(i + 1) * 1e-6) for i, c in enumerate(reversed(offered))]
     paid = [number for number, c in enumerate(ranked) if c.implementation not in registry.UNEARNED]
     missing = ranked.pop(paid[len(paid) // 2])
-    records.save(attr.tuning_class(), Record(tuple(ranked), complete=False), get_num_threads())
+    records.save(attr.size_class(), Record(tuple(ranked), complete=False), get_num_threads())
     budget, choice = TuningBudget(attr), choose(attr)
     assert [candidate.label for _, candidate in budget._listed(choice)] == [missing.label]
     assert [candidate.label for candidate in budget._incumbents(choice)] == [ranked[0].label]
 
 
-def test_a_record_that_may_not_be_read_is_a_miss(attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_records_are_misses(attr: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
-    records.save(attr.tuning_class(), record("refer"), get_num_threads())
+    records.save(attr.size_class(), record("refer"), get_num_threads())
     monkeypatch.setattr(records, "content_of", refuse)
-    assert records.load(attr.tuning_class(), get_num_threads()) is None
+    assert records.load(attr.size_class(), get_num_threads()) is None
     assert "static" in str(jk.explain(attr))
 
 
@@ -334,15 +332,17 @@ def largest(row: type[jk.KernelAttr]) -> jk.KernelAttr:
     return max((case.attr for case in row.sweep()), key=lambda attr: attr.operations())
 
 
-@pytest.mark.parametrize("row", [row for row in all_rows() if "gen" in implementations(row)], ids=lambda row: row.name)
-def test_a_variant_of_a_class_nearby_may_not_exist_here(
+@pytest.mark.parametrize(
+    "row", [row for row in all_schemas() if "gen" in implementations(row)], ids=lambda row: row.name
+)
+def test_nearby_variants_that_do_not_exist_here(
     row: type[jk.KernelAttr], fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The implementation that won there computes it then, and not the one that came second."""
+    """The winning implementation is used in another variant, not the second implementation."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     gen = implementations(row)["gen"]
     tried = 0
-    for attr in {case.attr.tuning_class() for case in row.sweep() if "ci" in case.tags}:
+    for attr in {case.attr.size_class() for case in row.sweep() if "ci" in case.tags}:
         near = dataclasses.replace(attr, **{name: 2 * extent for name, extent in attr.extents().items()})  # type: ignore[type-var]
         if not has_elements(attr) or gen.reason_against(attr) or len(attr.extents()) > 4:
             continue

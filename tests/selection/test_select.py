@@ -12,7 +12,7 @@ from picks import chosen, record, ship
 
 import jitkernels as jk
 from jitkernels.attrs.schema import registry
-from jitkernels.attrs.schema.registry import all_rows, implements
+from jitkernels.attrs.schema.registry import all_schemas, implements
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.dispatch.kernel_cache import KernelFuncs
@@ -20,14 +20,14 @@ from jitkernels.errors import BuildError, UnknownNameError
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import records, select
 from jitkernels.selection.select import choose
-from jitkernels.selection.size_classes import LEAST_FOR_THREADS, least_seconds
+from jitkernels.selection.size_classes import MIN_SECONDS_FOR_THREADS, least_seconds
 from jitkernels.tuning.tune import tune_class
 
 
-def test_all_four_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step has another answer; taking the earlier ones away brings the next one up."""
+def test_lookup_order(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step has another answer; removing a step uncovers the next."""
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
-    records.save(attr.tuning_class(), record("theirs", variant={"vector_bytes": 64}), get_num_threads())
+    records.save(attr.size_class(), record("theirs", variant={"vector_bytes": 64}), get_num_threads())
     ship(monkeypatch, attr, "refer")
     with jk.use(toy_take="refer"):
         function: Any = KernelFuncs.cache().at(attr)
@@ -37,7 +37,7 @@ def test_all_four_steps(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (measured.implementation, measured.rule) == ("theirs", "measured")
     assert measured.variant == {"vector_bytes": 64}
     assert measured.timings == {"theirs[vector_bytes=64]": 1e-6}
-    path = records.path_of(attr.tuning_class(), get_num_threads())
+    path = records.path_of(attr.size_class(), get_num_threads())
     assert path is not None
     path.unlink()
     assert (chosen(attr).implementation, chosen(attr).rule) == ("refer", "shipped")
@@ -50,7 +50,7 @@ def test_replay_never_measures(attr: Any, fresh: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     assert chosen(attr).rule == "static"
     assert not list(records.files(fresh))
-    records.save(attr.tuning_class(), record("refer"), get_num_threads())
+    records.save(attr.size_class(), record("refer"), get_num_threads())
     assert chosen(attr).rule == "measured"
 
 
@@ -60,7 +60,7 @@ def test_off_and_reproducible_ignore_measurements(
 ) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     monkeypatch.setenv(name, value)
-    records.save(attr.tuning_class(), record("refer"), get_num_threads())
+    records.save(attr.size_class(), record("refer"), get_num_threads())
     ship(monkeypatch, attr, "refer")
     assert (chosen(attr).implementation, chosen(attr).rule) == ("gen", "static")
     with jk.use(implementation="theirs"):
@@ -75,8 +75,8 @@ def test_unknown_setting(attr: Any, monkeypatch: pytest.MonkeyPatch, name: str) 
         chosen(attr)
 
 
-def test_the_same_object_every_time(attr: Any) -> None:
-    """`at`, indexing and `get_default_best` give one callable for equal attrs."""
+def test_equal_attrs_give_the_same_callable(attr: Any) -> None:
+    """By `at`, indexing and `get_default_best`."""
     cache = KernelFuncs.cache()
     function = cache.at(attr)
     assert cache.at(type(attr)(**attr.fields())) is function
@@ -89,7 +89,7 @@ def test_the_same_object_every_time(attr: Any) -> None:
 
 
 def test_cold_attr_is_built_once(attr: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight threads that want one new attr get one kernel, made once."""
+    """Eight threads that request one new attr get one kernel, built once."""
     built: list[Any] = []
     original = Kernel.__init__
     everyone = threading.Barrier(8)
@@ -116,7 +116,7 @@ def test_cold_attr_is_built_once(attr: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_hit_takes_no_lock(attr: Any) -> None:
-    """While another thread holds the lock (it may be building for seconds), a known attr is served."""
+    """A known attr is served while another thread holds the lock, which may build for seconds."""
     cache = KernelFuncs.cache()
     function = cache.at(attr)
     held, done = threading.Event(), threading.Event()
@@ -139,7 +139,7 @@ def test_hit_takes_no_lock(attr: Any) -> None:
 
 
 def test_build_budget(attr: Any) -> None:
-    """What there was no time to build is left out, the record says so, and there is a pick all the same."""
+    """Candidates beyond the build budget are omitted and recorded as such, and a pick exists all the same."""
     found = tune_class(attr, budget=0.01, build_budget=0.0)
     assert not found.complete
     assert {measured.implementation for measured in found.candidates} >= {"refer"}
@@ -147,8 +147,8 @@ def test_build_budget(attr: Any) -> None:
     assert tune_class(attr, budget=0.01, build_budget=60).complete
 
 
-def test_what_cannot_be_built(attr: Any, toy: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Asked for by name it is an error; as the static choice it is one log line, and the reference serves."""
+def test_implementations_that_cannot_be_built(attr: Any, toy: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Selected by name it is an error; as the static choice it is one log line, and the reference serves."""
 
     def broken(attr: Any) -> Any:
         raise BuildError("no such instruction")
@@ -166,33 +166,33 @@ def test_what_cannot_be_built(attr: Any, toy: Any, caplog: pytest.LogCaptureFixt
 def test_clear_reaches_everyday_functions(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.arange(9.0)
     jk.vmul(x, x)
-    asked: list[Any] = []
+    lookups: list[Any] = []
     for name in ("at", "of_class"):
         look = getattr(KernelFuncs, name)
 
         def noticed(self: KernelFuncs, attr: jk.KernelAttr, look: Any = look) -> Any:
-            asked.append(attr)
+            lookups.append(attr)
             return look(self, attr)
 
         monkeypatch.setattr(KernelFuncs, name, noticed)
     jk.vmul(x, x)
-    assert not asked
+    assert not lookups
     KernelFuncs.cache().clear()
     jk.vmul(x, x)
-    assert asked
+    assert lookups
 
 
 @pytest.mark.parametrize("wrong", ["vmul", 3, jk.KernelType])
-def test_attr_that_is_none(wrong: Any) -> None:
-    """Neither where the dictionary is asked nor where pins are looked up first; `explain` knows names of kernels."""
+def test_objects_that_are_no_attrs_are_rejected(wrong: Any) -> None:
+    """Neither where the dictionary is searched nor where pins are looked up first; `explain` knows names of kernels."""
     at = KernelFuncs.cache().at
-    asked: list[tuple[Any, str]] = [(at, "attr: expected an attr")]
-    asked += [(jk.explain, "explain: expected an attr")] if wrong != "vmul" else []
-    for ask, said in asked:
+    cases: list[tuple[Any, str]] = [(at, "attr: expected an attr")]
+    cases += [(jk.explain, "explain: expected an attr")] if wrong != "vmul" else []
+    for look_up, said in cases:
         with pytest.raises(TypeError, match=said):
-            ask(wrong)
+            look_up(wrong)
         with jk.use(implementation="refer"), pytest.raises(TypeError, match=said):
-            ask(wrong)
+            look_up(wrong)
 
 
 def test_kernels_and_everyday_functions_are_pickled(attr: Any) -> None:
@@ -216,12 +216,12 @@ def test_float_fields(wrong: Any) -> None:
 
 @pytest.mark.parametrize("policy", ["fastest", "reproducible"])
 def test_threads_without_measurements(monkeypatch: pytest.MonkeyPatch, policy: str) -> None:
-    """Of all rows: taken for much work, where there are any; else the first variant, which one thread takes too."""
+    """Variants with threads are selected for much work, if they exist; else the first variant, as on one thread."""
     monkeypatch.setenv("JITKERNELS_TUNE", "off")
     monkeypatch.setenv("JITKERNELS_POLICY", policy)
     taken: set[str] = set()
     alone: set[str] = set()
-    for row in all_rows():
+    for row in all_schemas():
         cases = sorted((case.attr for case in row.sweep()), key=least_seconds)
         for attr in (cases[0], cases[-1]):
             found = choose(attr)
@@ -232,7 +232,7 @@ def test_threads_without_measurements(monkeypatch: pytest.MonkeyPatch, policy: s
             monkeypatch.setattr(select, "get_num_threads", lambda: 1)
             single = choose(attr)
             assert single.variant == own[0]
-            much = policy != "reproducible" and least_seconds(attr) >= 2 * LEAST_FOR_THREADS
+            much = policy != "reproducible" and least_seconds(attr) >= 2 * MIN_SECONDS_FOR_THREADS
             threads = next((each for each in own if each.get("parallel")), own[0])
             assert shared.variant == (threads if much else own[0]), attr
             (taken if shared.variant != own[0] else alone).add(row.kernel_type.name)

@@ -21,7 +21,7 @@ VARIANT = {"unroll": 4, "vector_bytes": cpu_target.target().widths[0], "stream":
 
 @pytest.fixture
 def table(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # a cache of its own
-    """The table of a machine that has measured one class, whose own cache has been emptied."""
+    """The table of a machine that measured one class, whose own cache was cleared."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     best = Measured("gen", VARIANT, 1e-6, 1e-8), Measured("gen", {**VARIANT, "unroll": 1}, 2e-6, 1e-8)
     record = Record((*best, Measured("refer", {}, 3e-6, 1e-8), Measured("mkl", error="it is wrong")))
@@ -36,7 +36,7 @@ def table(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_fresh_machine_starts_with_tuned_picks(table: Path) -> None:
-    """For the class itself and those nearby; nothing is said of other dtypes."""
+    """For the class itself and nearby ones, but not for other dtypes."""
     assert chosen(jk.VMulAttr(n=1000)).rule == "static"
     assert table_io.import_from(table) == table_io.Imported(1, ())
     for n in (1000, 1024, 600, 5000):
@@ -53,7 +53,7 @@ def test_a_table_has_one_variant_of_each_implementation(table: Path) -> None:
     assert entry["candidates"][0]["variant"] == VARIANT
 
 
-def test_measurements_go_before_tables(table: Path) -> None:
+def test_measurements_take_precedence_over_tables(table: Path) -> None:
     table_io.import_from(table)
     records.save(CLASS, Record((Measured("refer", {}, 1e-6, 1e-8),)), get_num_threads())
     assert chosen(CLASS).rule == "measured"
@@ -69,7 +69,7 @@ def test_measurements_go_before_tables(table: Path) -> None:
         (None, "expected a table of measurements"),
     ],
 )
-def test_what_is_no_table_for_this_machine_is_refused(table: Path, change: Any, message: str) -> None:
+def test_tables_of_other_machines_are_rejected(table: Path, change: Any, message: str) -> None:
     content = json.loads(table.read_text())
     table.write_text("torn {" if change is None else json.dumps(content | change))
     with pytest.raises(ArgumentError, match=message):
@@ -82,7 +82,7 @@ def test_what_is_no_table_for_this_machine_is_refused(table: Path, change: Any, 
     ("change", "message"),
     [
         ({"attr": {"kernel": "NONE_SUCH"}}, "there is no kernel NONE_SUCH"),
-        ({"attr": {"kernel": "VMUL", "n": 1000, "dtype": "float32"}}, "is not a tuning class"),
+        ({"attr": {"kernel": "VMUL", "n": 1000, "dtype": "float32"}}, "is not a size class"),
         ({"attr": {"kernel": "VMUL", "n": -1, "dtype": "float32"}}, "expected 0 or more"),
         ({"threads": 0}, "is not a number of threads"),
         ({"candidates": []}, "has no timing"),
@@ -94,7 +94,7 @@ def test_what_is_no_table_for_this_machine_is_refused(table: Path, change: Any, 
         ({"candidates": [{"nonsense": 1}]}, "unexpected keyword"),
     ],
 )
-def test_entries_that_do_not_hold_here_are_left_out(table: Path, change: Any, message: str) -> None:
+def test_entries_of_other_environments_are_omitted(table: Path, change: Any, message: str) -> None:
     content = json.loads(table.read_text())
     content["entries"].append(content["entries"][0] | change)
     table.write_text(json.dumps(content))
@@ -105,7 +105,7 @@ def test_entries_that_do_not_hold_here_are_left_out(table: Path, change: Any, me
 
 
 def test_unknown_implementations_are_skipped_and_reported(table: Path) -> None:
-    """As one of another package that is not installed: the next best is the answer where it is not."""
+    """As of a package that is not installed: the next best one is selected."""
     content = json.loads(table.read_text())
     content["entries"][0]["candidates"].insert(0, {"implementation": "nobodys", "seconds": 1e-9})
     content["entries"].append({**content["entries"][0], "candidates": content["entries"][0]["candidates"][:1]})
@@ -117,7 +117,7 @@ def test_unknown_implementations_are_skipped_and_reported(table: Path) -> None:
 
 
 def test_a_table_of_the_package_serves_a_fresh_cache(table: Path) -> None:
-    """It is written where the package has its tables, and what was imported goes before it."""
+    """Tables lie in the package; imported ones take precedence."""
     assert table_io.import_from(table, into=shipped_tables.FOLDER).kept == 1
     assert [path.name for path in (shipped_tables.FOLDER / cpu_target.cpu_name()).iterdir()] == ["vmul.json"]
     assert (chosen(CLASS).rule, chosen(CLASS).variant) == ("shipped", VARIANT)
@@ -128,7 +128,7 @@ def test_a_table_of_the_package_serves_a_fresh_cache(table: Path) -> None:
     assert (chosen(CLASS).rule, chosen(CLASS).implementation) == ("shipped", "refer")
 
 
-def test_what_was_imported_into_another_version_is_ignored(table: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_tables_imported_into_another_version_are_ignored(table: Path, caplog: pytest.LogCaptureFixture) -> None:
     table_io.import_from(table)
     folder = shipped_tables.imported_folder()
     assert folder is not None
@@ -139,7 +139,7 @@ def test_what_was_imported_into_another_version_is_ignored(table: Path, caplog: 
     assert f"ignoring the table {path}: it is of jitkernels 0.0.1" in caplog.text
 
 
-def test_a_torn_table_is_a_miss(table: Path) -> None:
+def test_truncated_tables_are_misses(table: Path) -> None:
     table_io.import_from(table)
     folder = shipped_tables.imported_folder()
     assert folder is not None
@@ -147,36 +147,36 @@ def test_a_torn_table_is_a_miss(table: Path) -> None:
     assert chosen(CLASS).rule == "static"
 
 
-def test_nothing_measured_is_nothing_to_export(fresh: Path, tmp_path: Path) -> None:
+def test_exporting_without_measurements_is_an_error(fresh: Path, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="found none"):
         table_io.export(tmp_path / "table.json", [jk.VExpAttr])
 
 
-def test_tables_of_the_package_hold_where_they_are_for() -> None:
-    """Each is of a known format, and of rows that there are; on its own family every variant exists."""
-    rows = {row.kernel_type.name.lower(): row for row in registry.all_rows()}
+def test_shipped_tables_are_valid() -> None:
+    """Each has a known format and existing rows; on its own CPU family every variant exists."""
+    rows = {row.kernel_type.name.lower(): row for row in registry.all_schemas()}
     for path in shipped_tables.FOLDER.glob("*/*.json"):
-        assert json.loads(path.read_text())["format"] == shipped_tables.FORMAT
+        assert json.loads(path.read_text())["format"] == shipped_tables.TABLE_FORMAT
         row = rows[path.stem]
         for family, threads, extents, candidates in shipped_tables._read(path):
             fields = json.loads(family)
             named = [name for name, field in row.known_fields().items() if field.is_size]
             attr = row.from_json(fields | dict(zip(named, extents, strict=True)))
-            assert (attr.tuning_class(), threads > 0) == (attr, True)
+            assert (attr.size_class(), threads > 0) == (attr, True)
             if path.parent.name == cpu_target.cpu_name():
                 assert [c for c in candidates if table_io._exists(attr, c)] == candidates, f"{path}: {attr}"
 
 
-def test_what_is_best_for_exact_sizes_is_taken_for_any(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where only its best variant is known, which everyday calls cannot take: not NumPy, which is far behind."""
+def test_exact_size_winners_serve_any_size(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everyday calls cannot use the best variant itself, and use another one of its implementation instead of NumPy."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     attr = jk.MatMulEpilogueAttr(m=64, n=64, k=64, activation="gelu")
     exact = {"algorithm": "exact", "parallel": False}
     record = Record((Measured("gen", exact, 1e-5, 1e-8), Measured("refer", {}, 1e-4, 1e-8)))
-    records.save(attr.tuning_class(), record, get_num_threads())
-    choice = select.choose_for_class(attr.tuning_class())
+    records.save(attr.size_class(), record, get_num_threads())
+    choice = select.choose_for_class(attr.size_class())
     assert choice.implementation.name == "gen"
     assert choice.variant["algorithm"] == "any"
     any_size = Measured("gen", dict(choice.variant), 2e-4, 1e-8)
-    records.save(attr.tuning_class(), Record((*record.candidates, any_size)), get_num_threads())
-    assert select.choose_for_class(attr.tuning_class()).implementation.is_reference
+    records.save(attr.size_class(), Record((*record.candidates, any_size)), get_num_threads())
+    assert select.choose_for_class(attr.size_class()).implementation.is_reference

@@ -7,23 +7,23 @@ import llvmlite.binding as llvm
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.attrs.schema.base import rows
+from jitkernels.attrs.schema.base import schemas
 from jitkernels.runtime.loading import elf_loader, loader, mcjit_loader
 
 EXECUTABLE = 4
 seen: list[tuple[bytes, str, Any]] = []
-place = elf_loader.place
+load_object = elf_loader.load_object
 
 
 def watched(content: bytes, symbol: str, address_of: Any) -> Any:
-    address = place(content, symbol, address_of)
+    address = load_object(content, symbol, address_of)
     seen.append((content, symbol, address))
     return address
 
 
 def compare(content: bytes, symbol: str, ours: Any) -> None:
     """Compare the bytes of the code section outside relocations: the copies' data addresses differ."""
-    reading = elf_loader._Placing(content, lambda _: 0)
+    reading = elf_loader._ObjectLoading(content, lambda _: 0)
     for symbol_entry in reading.symbols:
         if symbol_entry.section == 0 and symbol_entry.name:
             llvm.add_symbol(symbol_entry.name.decode(), ours.address)  # any address will do
@@ -42,8 +42,8 @@ def compare(content: bytes, symbol: str, ours: Any) -> None:
 
 def main() -> tuple[int, int]:
     """Print the number of objects and of kinds of relocations."""
-    vars(loader)["place"] = watched
-    for row in [*rows.values()]:
+    vars(loader)["load_object"] = watched
+    for row in [*schemas.values()]:
         jk.KernelFuncs.cache().at(next(case.attr for case in row.sweep() if "ci" in case.tags))
     x = np.linspace(0.0, 1.0, 200_000)
     assert np.allclose(jk.vexp(x[::2]), np.exp(x[::2]))

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pytest
 
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import Variant, all_rows, implementation, implementations
+from jitkernels.attrs.schema.registry import Variant, all_schemas, implementation, implementations
 from jitkernels.attrs.schema.signature import Argument
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.tools import testing
@@ -36,7 +36,7 @@ Item = TypeVar("Item")
 @functools.cache
 def every_row() -> Sequence[Any]:
     """Return one parameter per row, such as ``vexp``."""
-    return [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_rows()]
+    return [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_schemas()]
 
 
 @functools.cache
@@ -53,12 +53,12 @@ def every_compiled() -> Sequence[Any]:
 
 def turns() -> int:
     """Return the number of shares into which rows split a common list: 1 for few rows."""
-    return max(1, len(all_rows()) // ROWS_PER_TURN)
+    return max(1, len(all_schemas()) // ROWS_PER_TURN)
 
 
 def in_turn(row: Row, items: Sequence[Item]) -> Sequence[Item]:
     """Return the share of a row; neighbouring rows have the other shares."""
-    return items[all_rows().index(row) % turns() :: turns()]
+    return items[all_schemas().index(row) % turns() :: turns()]
 
 
 def _by_implementation(params: Sequence[Any]) -> list[Any]:
@@ -78,7 +78,7 @@ def every_form() -> Sequence[Any]:
     everyday functions; values are checked for every row.
     """
     first: dict[Any, Any] = {}
-    for row in all_rows():
+    for row in all_schemas():
         first.setdefault(form(row), pytest.param(row, id=row.kernel_type.name.lower()))
     return list(first.values())
 
@@ -113,7 +113,7 @@ def every_form_implemented() -> Sequence[Any]:
 def middle(row: Row, name: str) -> KernelAttr:
     """Return a middle case that an implementation supports; dtypes alternate between implementations."""
     attrs = middles_in_scope(row, name)
-    turn = all_rows().index(row) + list(implementations(row)).index(name)
+    turn = all_schemas().index(row) + list(implementations(row)).index(name)
     return attrs[turn % len(attrs)]
 
 
@@ -167,14 +167,14 @@ def _useless(row: Row, name: str) -> bool:
 
 def affordable(row: Row, name: str, attrs: Sequence[KernelAttr]) -> list[KernelAttr]:
     """Return an even selection of the supported attrs, if they or the objects to compile are many."""
-    selected = evenly(only_in_scope(row, name, attrs), max(FEWEST, ATTRS // len(all_rows())))
+    selected = evenly(only_in_scope(row, name, attrs), max(FEWEST, ATTRS // len(all_schemas())))
     if name == "refer":
         return selected
     basic = in_scope(row, name)
     known = {text for attr in basic for text in _texts(attr, name)}
     costly = [attr for attr in selected if attr not in basic and not _texts(attr, name) <= known]
     new = {text for attr in costly for text in _texts(attr, name)}
-    share = max(4, OBJECTS // len(all_rows()))
+    share = max(4, OBJECTS // len(all_schemas()))
     affordable_ones = evenly(costly, len(costly) * share // len(new)) if len(new) > share else costly
     return [attr for attr in selected if attr in affordable_ones or attr not in costly]
 
@@ -209,7 +209,7 @@ def variants_of(attr: KernelAttr, name: str, *, everything: bool = False) -> Seq
     variants = implementation(type(attr), name).variants(attr)
     if everything or turns() == 1:
         return variants
-    turn = all_rows().index(type(attr)) + (attr.fields().get("dtype") == "float64")
+    turn = all_schemas().index(type(attr)) + (attr.fields().get("dtype") == "float64")
     chosen: list[Variant] = []
     for parallel in (False, True):
         kind = [variant for variant in variants if bool(variant.get("parallel")) is parallel]

@@ -18,8 +18,8 @@ import numpy as np
 import toy
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.attrs.schema.registry import all_schemas, implements
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.tools import testing
 
 Numbers: TypeAlias = "itertools.count[int]"
@@ -36,7 +36,7 @@ def watched(seconds: int = TIMEOUT_SECONDS) -> None:
 def plant(*, cold: bool) -> None:
     """Register a kernel of the toy row; with `cold`, every attr needs a new compilation."""
 
-    def of_its_own(attr: toy.ToyAttr) -> LoopNest:
+    def of_its_own(attr: toy.ToyAttr) -> RangeKernel:
         return dataclasses.replace(toy.right(attr), name=f"toy_{attr.n}")
 
     implements(toy.ToyAttr, name="gen")(of_its_own if cold else toy.right)
@@ -44,7 +44,7 @@ def plant(*, cold: bool) -> None:
 
 @functools.cache
 def _attrs() -> tuple[jk.KernelAttr, ...]:
-    shipped = [row for row in all_rows() if row is not toy.ToyAttr]
+    shipped = [row for row in all_schemas() if row is not toy.ToyAttr]
     return tuple(testing.middle(row, dtype) for row in shipped for dtype in ("float32", "float64"))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from processes import FOLDERS
 from test_plugins import install
 
-from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.base import KernelAttr, schemas
 from jitkernels.attrs.schema.registry import implementations, implements
 from jitkernels.codegen.source_protocol import Source
 
@@ -25,7 +25,7 @@ MODULE = "copied_rows"
 
 def register(count: int) -> None:
     """Add `count` copies, of the rows in turn."""
-    originals = [row for row in rows.values() if row.__module__.startswith("jitkernels.")]
+    originals = [row for row in schemas.values() if row.__module__.startswith("jitkernels.")]
     for number in range(count):
         _copy(originals[number % len(originals)], number)
 

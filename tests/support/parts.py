@@ -16,7 +16,7 @@ WHOLE, BEGIN, END = 67, 21, 42
 
 
 def arguments_of(attr: KernelAttr) -> list[Argument]:
-    """Return the arrays of an attr, as its row declares them."""
+    """Return the arrays of an attr, as its schema declares them."""
     fields = attr.fields()
     return [a for a in type(attr).arrays if a.when is None or fields[a.when]]
 

@@ -32,5 +32,5 @@ def record(*names: str, variant: Any = None, error: str | None = None) -> Record
 
 
 def ship(monkeypatch: pytest.MonkeyPatch, attr: Any, *names: str) -> None:
-    entry = (attr.tuning_class(), record(*names)) if names else None
+    entry = (attr.size_class(), record(*names)) if names else None
     monkeypatch.setattr(shipped_tables, "nearest", lambda *_: entry)

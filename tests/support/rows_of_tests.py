@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 
 from jitkernels.attrs.schema import registry
-from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.base import KernelAttr, schemas
 from jitkernels.attrs.schema.kernel_types import KernelType
 
 
@@ -12,7 +12,7 @@ from jitkernels.attrs.schema.kernel_types import KernelType
 def put_back(row: type[KernelAttr]) -> Iterator[None]:
     """Register a row of tests inside the block; remove it and its implementations afterwards."""
     before = dict(registry._implementations[row])
-    rows[row.kernel_type] = row
+    schemas[row.kernel_type] = row
     KernelType._members[row.kernel_type.name] = row.kernel_type
     try:
         yield
@@ -23,5 +23,5 @@ def put_back(row: type[KernelAttr]) -> Iterator[None]:
 
 def take_out(row: type[KernelAttr]) -> None:
     """Remove a row from the registry, except its implementations."""
-    rows.pop(row.kernel_type)
+    schemas.pop(row.kernel_type)
     KernelType._members.pop(row.kernel_type.name)

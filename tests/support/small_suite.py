@@ -21,7 +21,7 @@ os.environ["JITKERNELS_TUNE"] = "off"
 import numpy as np
 
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import all_rows, implementation, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementation, implementations
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers.array_layouts import derived
 from jitkernels.core import cpu_target
@@ -372,7 +372,7 @@ def main(kernels: list[str]) -> int:
     with said() as complaints:
         with checks.one("compiled launcher"):
             assert launcher.reason_for_slow_path() is None, launcher.reason_for_slow_path()
-        for row in all_rows():
+        for row in all_schemas():
             if not kernels or row.kernel_type.name.lower() in kernels:
                 check_row(checks, row)
     for failure in [*checks.failed, *(f"said: {line}" for line in complaints)]:

@@ -14,7 +14,7 @@ from rows_of_tests import put_back
 from jitkernels.attrs.schema.base import Case, KernelAttr, Tolerance, cases
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.schema.signature import AnyArray, Argument
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.errors import DataIndexError
 
 
@@ -53,8 +53,8 @@ def refer(attr: ToyAttr, x: AnyArray, table: AnyArray, ids: AnyArray, y: AnyArra
     np.add(x, table[ids], out=y)
 
 
-def nest(attr: ToyAttr, body: Callable[..., None], *, checked: bool = True) -> LoopNest:
-    """Return a loop nest over the row's arguments, with or without the check of the ids."""
+def nest(attr: ToyAttr, body: Callable[..., None], *, checked: bool = True) -> RangeKernel:
+    """Return a range kernel over the row's arguments, with or without the check of the ids."""
 
     def check(x: Any, table: Any, ids: Any, y: Any, n: int, m: int) -> int:
         for i in range(n):
@@ -63,10 +63,10 @@ def nest(attr: ToyAttr, body: Callable[..., None], *, checked: bool = True) -> L
         return 0
 
     arguments = attr.signature().c_arguments
-    return LoopNest(f"toy_{attr.dtype}", arguments, body, extent=4, check=check if checked else None)
+    return RangeKernel(f"toy_{attr.dtype}", arguments, body, extent=4, check=check if checked else None)
 
 
-def right(attr: ToyAttr) -> LoopNest:
+def right(attr: ToyAttr) -> RangeKernel:
     def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             y[i] = x[i] + table[ids[i]]
@@ -74,7 +74,7 @@ def right(attr: ToyAttr) -> LoopNest:
     return nest(attr, body)
 
 
-def wrong_value(attr: ToyAttr) -> LoopNest:
+def wrong_value(attr: ToyAttr) -> RangeKernel:
     def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             y[i] = x[i] - table[ids[i]]
@@ -82,7 +82,7 @@ def wrong_value(attr: ToyAttr) -> LoopNest:
     return nest(attr, body)
 
 
-def forgotten_tail(attr: ToyAttr) -> LoopNest:
+def forgotten_tail(attr: ToyAttr) -> RangeKernel:
     def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> None:
         for i in range(begin, end - end % 8):
             y[i] = x[i] + table[ids[i]]
@@ -90,7 +90,7 @@ def forgotten_tail(attr: ToyAttr) -> LoopNest:
     return nest(attr, body)
 
 
-def one_too_many(attr: ToyAttr) -> LoopNest:
+def one_too_many(attr: ToyAttr) -> RangeKernel:
     def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             y[i] = x[i] + table[ids[i]]
@@ -99,7 +99,7 @@ def one_too_many(attr: ToyAttr) -> LoopNest:
     return nest(attr, body)
 
 
-def one_too_early(attr: ToyAttr) -> LoopNest:
+def one_too_early(attr: ToyAttr) -> RangeKernel:
     def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             y[i] = x[i] + table[ids[i]]
@@ -108,7 +108,7 @@ def one_too_early(attr: ToyAttr) -> LoopNest:
     return nest(attr, body)
 
 
-def reads_beyond(attr: ToyAttr) -> LoopNest:
+def reads_beyond(attr: ToyAttr) -> RangeKernel:
     def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             y[i] = x[i] + table[ids[i]]
@@ -118,7 +118,7 @@ def reads_beyond(attr: ToyAttr) -> LoopNest:
     return nest(attr, body)
 
 
-def changes_input(attr: ToyAttr) -> LoopNest:
+def changes_input(attr: ToyAttr) -> RangeKernel:
     def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             y[i] = x[i] + table[ids[i]]
@@ -128,7 +128,7 @@ def changes_input(attr: ToyAttr) -> LoopNest:
     return nest(attr, body)
 
 
-def drops_nan(attr: ToyAttr) -> LoopNest:
+def drops_nan(attr: ToyAttr) -> RangeKernel:
     def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             value = x[i] + table[ids[i]]
@@ -137,7 +137,7 @@ def drops_nan(attr: ToyAttr) -> LoopNest:
     return nest(attr, body)
 
 
-def reads_late(attr: ToyAttr) -> LoopNest:
+def reads_late(attr: ToyAttr) -> RangeKernel:
     """Wrong if y is x: the first output is written before the last one is computed from it."""
 
     def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> None:
@@ -149,7 +149,7 @@ def reads_late(attr: ToyAttr) -> LoopNest:
     return nest(attr, body)
 
 
-def unchecked(attr: ToyAttr) -> LoopNest:
+def unchecked(attr: ToyAttr) -> RangeKernel:
     def body(x: Any, table: Any, ids: Any, y: Any, n: int, m: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             y[i] = x[i] + table[max(0, min(ids[i], m - 1))]
@@ -157,10 +157,12 @@ def unchecked(attr: ToyAttr) -> LoopNest:
     return nest(attr, body, checked=False)
 
 
-WRONG: dict[str, Callable[[ToyAttr], LoopNest]] = {
+WRONG: dict[str, Callable[[ToyAttr], RangeKernel]] = {
     f.__name__: f for f in (wrong_value, forgotten_tail, changes_input, drops_nan, reads_late, unchecked)
 }
-OUTSIDE: dict[str, Callable[[ToyAttr], LoopNest]] = {f.__name__: f for f in (one_too_many, one_too_early, reads_beyond)}
+OUTSIDE: dict[str, Callable[[ToyAttr], RangeKernel]] = {
+    f.__name__: f for f in (one_too_many, one_too_early, reads_beyond)
+}
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ def test_every_reference_resolves() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_page_is_fresh() -> None:
+def test_the_page_is_up_to_date() -> None:
     assert architecture.page_of(PAGE) == PAGE, "run `jitkernels docs --architecture --write ARCHITECTURE.md`"
 
 
@@ -58,7 +58,7 @@ def test_call_paths_have_no_loose_stations(name: str) -> None:
     assert set(sources) <= {station.at for station in path.stations}
 
 
-def test_a_station_that_nothing_calls_is_noticed() -> None:
+def test_stations_without_a_caller_are_caught() -> None:
     stations = Station("selection.select:choose", ""), Station("selection.records:save", "")
     path = CallPath("a broken path", stations)
     with pytest.raises(ArgumentError, match=r"selection\.records:save"):
@@ -66,17 +66,17 @@ def test_a_station_that_nothing_calls_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("text", ["selection.select:chosen", "selection.nothing:choose", "selection.select:Choice.x"])
-def test_a_name_that_is_gone_is_noticed(text: str) -> None:
+def test_names_that_no_longer_exist_are_caught(text: str) -> None:
     with pytest.raises(UnknownNameError, match="expected"):
         source_refs.resolved(text)
 
 
 def test_an_imported_name_is_no_definition() -> None:
-    """A reference names where something is defined, and not who imports it."""
+    """A reference names the defining module, not an importing one."""
     with pytest.raises(UnknownNameError, match="Record"):
         source_refs.resolved("selection.select:Record")
 
 
-def test_marks_that_are_missing_are_noticed() -> None:
+def test_missing_marks_are_caught() -> None:
     with pytest.raises(ArgumentError, match="layers"):
         architecture.page_of(PAGE.replace("<!-- drawn: layers -->", ""))

@@ -26,7 +26,7 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def command(private_cache: Path) -> Command:
-    """Runs the command line as users do, in a process of its own and a cache of this test's own."""
+    """Run the command line as users do, in a process of its own with a cache of this test."""
 
     def run(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
         environment = {**os.environ, "JITKERNELS_CACHE_DIR": str(private_cache), "JITKERNELS_TUNE": "auto"}
@@ -42,15 +42,15 @@ def command(private_cache: Path) -> Command:
 
 
 @pytest.fixture
-def here(capfd: pytest.CaptureFixture[str], fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """As `command`, but in this process, which saves most of a second: for what has nothing to do with processes."""
+def in_process(capfd: pytest.CaptureFixture[str], fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Like `command`, but without the second that a process of its own takes."""
 
     def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
         monkeypatch.setenv("JITKERNELS_TUNE", "auto")
         with pytest.raises(SystemExit) as ended:
             main(arguments)
-        told = capfd.readouterr()
-        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), told.out, told.err)
+        captured = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), captured.out, captured.err)
 
     return run
 
@@ -74,7 +74,7 @@ def refuses(done: "subprocess.CompletedProcess[str]") -> str:
 
 
 def test_coverage(command: Command) -> None:
-    """Every implementation of every kernel for every dtype: usable, or with a reason."""
+    """Every implementation of every kernel is usable for every dtype, or has a reason."""
     found = json.loads(prints(command("info", "--kernels", "--json")))
     assert {"VMUL", "ADAM", "SGD", "MATMUL"} <= {entry["kernel"] for entry in found}
     assert all(entry["usable"] or entry["why"] for entry in found)
@@ -145,7 +145,7 @@ class FieldsAttr(KernelAttr):
 def test_explain_takes_fields_as_json(
     monkeypatch: pytest.MonkeyPatch, text: list[str], expected: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(explain, "row", lambda name: FieldsAttr)
+    monkeypatch.setattr(explain, "op_schema", lambda name: FieldsAttr)
     fields = attr_of("fields", text).fields()
     assert {name: fields[name] for name in expected} == expected
     for wrong in ("shape=[", "shape=" + "[" * 100_000, "corner=FLAT", "shape={}"):
@@ -188,15 +188,15 @@ def test_explain_names_the_wrong_field(fields: list[str], message: str) -> None:
         (["tune", "vmul", "--seconds", "inf"], "--seconds: expected a time of more than 0, got inf"),
     ],
 )
-def test_errors_are_one_line(here: Command, arguments: list[str], message: str) -> None:
-    assert message in refuses(here(*arguments))
+def test_errors_are_one_line(in_process: Command, arguments: list[str], message: str) -> None:
+    assert message in refuses(in_process(*arguments))
 
 
 def test_an_error_is_one_line_in_a_process_of_its_own(command: Command) -> None:
     assert "no kernel 'nonesuch'; there are" in refuses(command("explain", "nonesuch", "n=1"))
 
 
-def test_a_wrong_setting_is_one_line(command: Command) -> None:
+def test_invalid_settings_are_one_line(command: Command) -> None:
     assert "JITKERNELS_TUNE: expected auto, replay or off" in refuses(
         command("explain", "vmul", "n=8", JITKERNELS_TUNE="yes")
     )
@@ -230,7 +230,7 @@ def test_a_full_disk_is_one_line(arguments: list[str]) -> None:
     assert done.stderr.splitlines() == ["jitkernels: [Errno 28] No space left on device"]
 
 
-def test_tune_goes_on_where_it_was(command: Command) -> None:
+def test_tune_resumes(command: Command) -> None:
     first = prints(command("tune", "vmul", "--tag", "ci", "--seconds", "0.01"))
     assert "VMUL" in first
     assert "refer" in first
@@ -291,20 +291,22 @@ def test_tour(command: Command, tmp_path: Path) -> None:
         (b"12 + 3\n", "without words"),
     ],
 )
-def test_tour_names_the_file_it_cannot_use(here: Command, tmp_path: Path, content: bytes | None, message: str) -> None:
+def test_tour_names_the_file_it_cannot_use(
+    in_process: Command, tmp_path: Path, content: bytes | None, message: str
+) -> None:
     good, bad = tmp_path / "good.txt", tmp_path / "bad.txt"
     good.write_text("some words")
     if content is not None:
         bad.write_bytes(content)
-    line = refuses(here("tour", str(good), str(bad)))
+    line = refuses(in_process("tour", str(good), str(bad)))
     assert str(bad) in line
     assert message in line
 
 
-def test_tour_needs_two_files(here: Command, tmp_path: Path) -> None:
+def test_tour_needs_two_files(in_process: Command, tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text("some words")
-    assert "at least two" in refuses(here("tour", str(tmp_path / "one.txt")))
-    assert "directory" in refuses(here("tour", str(tmp_path)))
+    assert "at least two" in refuses(in_process("tour", str(tmp_path / "one.txt")))
+    assert "directory" in refuses(in_process("tour", str(tmp_path)))
 
 
 def test_tour_reads_the_standard_library() -> None:
@@ -317,7 +319,7 @@ def test_words_are_split_and_distinct() -> None:
     assert demo.words_of("readLines READ_lines xs HTTPServer") == ["http", "lines", "read", "server"]
 
 
-def test_colour_only_on_a_terminal_and_never_under_no_color(private_cache: Path) -> None:
+def test_colour_needs_a_terminal_and_no_color_unset(private_cache: Path) -> None:
     plain, coloured = (on_a_terminal(private_cache, no_color) for no_color in ("1", ""))
     assert "VMUL" in plain
     assert "VMUL" in coloured
@@ -352,7 +354,7 @@ def on_a_terminal(cache: Path, no_color: str) -> str:
     return received.decode()
 
 
-def test_without_its_extra_it_says_what_to_install(private_cache: Path) -> None:
+def test_missing_extras_are_named(private_cache: Path) -> None:
     code = (
         "import sys; sys.modules['rich'] = None; import importlib.util as u; real = u.find_spec; "
         "u.find_spec = lambda name, *more: None if name == 'rich' else real(name, *more); "
@@ -362,7 +364,7 @@ def test_without_its_extra_it_says_what_to_install(private_cache: Path) -> None:
     assert "install jitkernels[cli]" in refuses(done)
 
 
-def test_a_reader_that_leaves_is_no_error(command: Command) -> None:
+def test_closed_pipes_are_no_error(command: Command) -> None:
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; '{sys.executable}' -m jitkernels docs | head -n 1"],
         capture_output=True,

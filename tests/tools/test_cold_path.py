@@ -15,7 +15,7 @@ from jitkernels.tools.docgen.architecture_map import CALL_PATHS, COLD_FORMS, COL
 
 PACKAGE = Path(jk.__file__).parent
 STATIONS = [station.at for station in CALL_PATHS["cold-call"].stations]
-MOST_STATIONS, MOST_RETURNS, MOST_NAMES = 20, 4, 15
+MAX_STATIONS, MAX_RETURNS, MAX_NAMES = 20, 4, 15
 DEPTH = 3
 """How deep containers and records are searched for the arguments."""
 
@@ -72,7 +72,7 @@ def function(x: Any, y: Any, *, weights: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def recorded() -> Recorder:
-    """A first call whose arguments are three arrays, none of them the same."""
+    """Trace a first call with three different arrays."""
     arrays = [np.linspace(0.0, i + 1.0, 40_000).reshape(200, 200) for i in range(3)]
     compiled, recorder = jk.jit(function, cache=False), Recorder(arrays)
     before = sys.gettrace()
@@ -86,9 +86,9 @@ def recorded() -> Recorder:
 
 
 def test_the_path_is_short_and_straight() -> None:
-    assert len(STATIONS) <= MOST_STATIONS
-    assert len(returns(STATIONS)) <= MOST_RETURNS, returns(STATIONS)
-    assert len(COLD_FORMS) <= MOST_NAMES
+    assert len(STATIONS) <= MAX_STATIONS
+    assert len(returns(STATIONS)) <= MAX_RETURNS, returns(STATIONS)
+    assert len(COLD_FORMS) <= MAX_NAMES
 
 
 def test_stages_follow_one_another() -> None:
@@ -96,8 +96,8 @@ def test_stages_follow_one_another() -> None:
     assert [station for stations in COLD_STAGES.values() for station in stations] == [*CALL_PATHS["cold-call"].stations]
 
 
-def test_no_function_that_gets_the_arguments_is_left_out(recorded: Recorder) -> None:
-    """In the order in which they get them first; whatever else is drawn runs in between, in the drawn order."""
+def test_all_functions_that_receive_the_arguments_are_drawn(recorded: Recorder) -> None:
+    """In the order in which they receive them first; other drawn functions run in between, in the drawn order."""
     assert [*recorded.holders] == [station for station in STATIONS if station in recorded.holders]
     assert len(recorded.holders) >= len(STATIONS) / 2
     first = [recorded.calls.index(station) for station in STATIONS]
@@ -105,9 +105,9 @@ def test_no_function_that_gets_the_arguments_is_left_out(recorded: Recorder) -> 
 
 
 def test_the_arguments_return_to_few_modules(recorded: Recorder) -> None:
-    """Each time that a station is called counts, also again."""
+    """Each repeated call of a station counts."""
     called = [name for name in recorded.calls if name in recorded.holders]
-    assert len(returns(called)) <= MOST_RETURNS, returns(called)
+    assert len(returns(called)) <= MAX_RETURNS, returns(called)
 
 
 def test_the_arguments_have_few_names(recorded: Recorder) -> None:
@@ -115,12 +115,12 @@ def test_the_arguments_have_few_names(recorded: Recorder) -> None:
     assert names <= set(COLD_FORMS), names - set(COLD_FORMS)
 
 
-def test_a_detour_is_noticed() -> None:
+def test_detours_are_caught() -> None:
     assert returns(["a:f", "a:g", "b:f", "a:f", "b:g", "b:h"]) == ["a:f", "b:g"]
 
 
-def test_a_pass_through_function_is_noticed() -> None:
-    """A function of the package that only hands the arguments on; one that gets a part of them is none."""
+def test_pass_through_functions_are_caught() -> None:
+    """A function that only passes all arguments on is one; one that receives a part of them is not."""
     names: dict[str, Any] = {}
     text = "def hand_on(x, rest):\n  return first(x)\ndef first(x):\n  return x"
     exec(compile(text, str(PACKAGE / "compiler/api/planted.py"), "exec"), names)

@@ -76,7 +76,7 @@ x = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, -3.5] * 1000)
 for is_on in (True, False):
     f = jk.jit(lambda x: np.hypot(x, 0.0), simplify_hypot=is_on)
     assert np.array_equal(f(x), np.hypot(x, 0.0), equal_nan=True)
-    print(str(f.explain(x)).split("kernel: ")[1].split(";")[0])
+    print(str(f.explain(x)).split("loop nest: ")[1].split(";")[0])
 try:
     jk.JitConfig(simplify_hypot=1)
 except jk.AttrError:
@@ -115,7 +115,7 @@ for arrays in ((x, y), (x, scale, y)):
 
 @pytest.fixture(scope="module")
 def recipes() -> dict[str, list[tuple[str, str]]]:
-    """The files of each recipe: path and text."""
+    """Paths and texts of the files of each recipe."""
     found = {}
     for section in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n## ")[1:]:
         files = re.findall(r"```(?:python|c)\n(?:#|//) (\S+/[^\n]+)\n(.*?)```", section, re.DOTALL)
@@ -195,8 +195,13 @@ def test_a_kernel_and_an_implementation(recipes: dict[str, list[tuple[str, str]]
     kernel, implementation = recipes["Add a kernel"], recipes["Add an implementation"]
     assert len(kernel) == KERNEL_FILES
     assert len(implementation) == IMPLEMENTATION_FILES
-    copy.write(kernel)
+    row, reference, peers = kernel
+    copy.write([row, reference])
     assert copy.python("-c", CHECK) == "gen numba refer [4. 0.]\n"
+    by_reference = copy.python("-m", "jitkernels", "bench", "vsquared_difference", "--peers", "--seconds", "1e-4")
+    assert "over numpy: geometric mean" in by_reference
+    assert "no call has an equivalent" in copy.python("-c", ORDINARY)
+    copy.write([peers])
     assert "## VSQUARED_DIFFERENCE" in copy.python("-m", "jitkernels", "docs")
     assert "def vsquared_difference(" in copy.python("-m", "jitkernels", "docs", "--stub")
     assert "VSQUARED_DIFFERENCE" in copy.python(
@@ -223,13 +228,13 @@ def test_a_row_reduction(recipes: dict[str, list[tuple[str, str]]], copy: Copy) 
 
 
 def test_arguments_by_name(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
-    copy.write(recipes["The language of loop nests"])
+    copy.write(recipes["The kernel language"])
     printed = copy.python("-c", CHECK_NAMES).splitlines()
     assert printed == ["[[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]", "[[2.0, 2.0, 2.0], [3.0, 3.0, 3.0]]"]
 
 
 def test_every_python_block_is_run(recipes: dict[str, list[tuple[str, str]]]) -> None:
-    """Blocks that name no file are what a reader types; they have to compile at least."""
+    """Blocks without a file name are input of an interpreter, and have to compile at least."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     named = sum(len(files) for files in recipes.values())
@@ -271,7 +276,7 @@ def test_an_operation_and_its_derivative(recipes: dict[str, list[tuple[str, str]
 
 
 def test_a_numpy_function(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
-    """It is traced: NumPy is called before the recipe, and not after it, but for what it refuses."""
+    """It is traced: NumPy is called before the recipe, and not after it, but for rejected arguments."""
     assert copy.python("-c", CHECK_FUNCTION).split() == ["1", "1"]
     copy.write(recipes["Add a NumPy function"])
     copy.change(differences_of("Add a NumPy function"))
@@ -288,7 +293,7 @@ def test_a_pass_and_a_config_field(recipes: dict[str, list[tuple[str, str]]], co
 
 
 def test_a_scheduling_rule(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
-    """What ten outputs read is written to memory once the rule is there, and not before; results stay."""
+    """A value that ten outputs read is materialized with the rule, and not without; results stay equal."""
     before = copy.python("-c", CHECK_SCHEDULE)
     copy.write(recipes["Add a scheduling rule"])
     copy.change(differences_of("Add a scheduling rule"))
@@ -296,7 +301,7 @@ def test_a_scheduling_rule(recipes: dict[str, list[tuple[str, str]]], copy: Copy
 
 
 def test_recipes_are_in_style(recipes: dict[str, list[tuple[str, str]]], copy: Copy) -> None:
-    """All of them in one copy, since the type checker takes long to begin."""
+    """All recipes in one copy, since the type checker takes long to start."""
     files = write_operation(recipes["Add an operation"], copy)
     others = [one for one in recipes if one.startswith("Add ") and one not in ("Add an operation", "Add a derivative")]
     for recipe in others:

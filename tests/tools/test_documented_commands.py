@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.benchmarks.peers import ordinary_calls_of
-from jitkernels.benchmarks.suite import TINY, Settings, benchmarks
+from jitkernels.benchmarks.suite import TINY_TAG, Settings, benchmarks
 from jitkernels.core import cache_dirs
 from jitkernels.tools.cli import bench, main, tune
 
@@ -26,7 +26,7 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 SPAN = re.compile(r"`jitkernels ([^`]+)`")
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MEANT = {"FILES...": "text.txt other.txt", "FILE": "written", "KERNEL": "vmul", "field=value...": "n=8"}
-"""What users write in place of such words."""
+"""What users write instead of such words."""
 SECONDS = "1e-5"
 
 
@@ -51,7 +51,7 @@ def tiny(command: str) -> tuple[str, ...]:
             at = words.index(option)
             del words[at : at + 2]
     if words[0] == "bench":
-        return (*words, "--tag", TINY, "--seconds", SECONDS, "--threads", "1")
+        return (*words, "--tag", TINY_TAG, "--seconds", SECONDS, "--threads", "1")
     return tuple(words) if "--export" in words else (*words, "--tag", "ci", "--seconds", SECONDS)
 
 
@@ -69,7 +69,7 @@ COMMANDS = every_command()
 def rows_by_call() -> list[type[jk.KernelAttr]]:
     """A row for each kind of plainest call: none, or by whether names are needed, given, and may be left out."""
     first: dict[object, type[jk.KernelAttr]] = {}
-    for row in all_rows():
+    for row in all_schemas():
         call = next(iter(ordinary_calls_of(row, 8)), None)
         if call is None:
             first.setdefault(None, row)
@@ -81,7 +81,7 @@ def rows_by_call() -> list[type[jk.KernelAttr]]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def commands_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with all files that commands read; few rows where a command names none."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").mkdir()
@@ -91,8 +91,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(f"some words of {name}\n" * 20)
     (tmp_path / "file.py").write_text("import numpy as np\n\ndef function(x):\n    return np.exp(x) + x\n")
     np.save(tmp_path / "x.npy", np.ones(8, np.float32))
-    monkeypatch.setattr(bench, "all_rows", rows_by_call)
-    monkeypatch.setattr(tune, "all_rows", lambda: all_rows()[:1])
+    monkeypatch.setattr(bench, "all_schemas", rows_by_call)
+    monkeypatch.setattr(tune, "all_schemas", lambda: all_schemas()[:1])
     return tmp_path
 
 
@@ -112,28 +112,28 @@ def code_of(*words: str) -> int:
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_commands_run(
-    words: Sequence[str], place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    words: Sequence[str], commands_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     if words[0] == "run":
-        bundle_at(place / words[1])
+        bundle_at(commands_folder / words[1])
     if words[0] == "tune":  # it keeps what it measures
-        (place / "cache").mkdir(mode=0o700)
-        monkeypatch.setattr(cache_dirs, "cache_root", lambda: place / "cache")
+        (commands_folder / "cache").mkdir(mode=0o700)
+        monkeypatch.setattr(cache_dirs, "cache_root", lambda: commands_folder / "cache")
         monkeypatch.setenv("JITKERNELS_TUNE", "auto")
         if "--export" in words:
             code_of(*tiny("tune"))
     code = code_of(*words)
-    told = capfd.readouterr().err
-    assert code in ((0, 1) if words[0] == "bench" else (0,)), told
-    assert "Traceback" not in told
+    errors = capfd.readouterr().err
+    assert code in ((0, 1) if words[0] == "bench" else (0,)), errors
+    assert "Traceback" not in errors
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", benchmarks())
 def test_benchmarks_run_for_every_row(name: str) -> None:
-    """Hours of first calls of all rows, some of them from empty caches."""
+    """They take hours of first calls of all rows, some from empty caches."""
     entry = benchmarks()[name]
-    lines = list(entry.run(Settings(all_rows(), TINY, float(SECONDS), 1, peers=True)))
+    lines = list(entry.run(Settings(all_schemas(), TINY_TAG, float(SECONDS), 1, peers=True)))
     assert lines
     assert entry.verdict(lines).text
 

@@ -32,7 +32,7 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
     return import_module
 
 
-def test_every_example_is_here() -> None:
+def test_every_example_is_tested() -> None:
     assert sorted(SMALL) == sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
 
@@ -51,7 +51,7 @@ def test_pictures(name: str, examples: Callable[[str], Any], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["game_of_life", "heat_equation", "k_means", "kalman_filter", "lstm_sequence"])
-def test_as_numpy_alone(name: str, examples: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_match_plain_numpy(name: str, examples: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     module = examples(name)
     found = module.run(**SMALL[name])
     for key, one in list(vars(module).items()):
@@ -68,12 +68,12 @@ def _same(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_what_is_learned(examples: Callable[[str], Any]) -> None:
+def test_training_examples_converge(examples: Callable[[str], Any]) -> None:
     for name, least in (("logistic_regression", 0.9), ("mlp_adam", 0.9)):
         losses, right = examples(name).run(**SMALL[name])
         assert losses[-1] < losses[0] / 3
         assert right > least
-    path, told, losses = examples("neural_ode").run(steps=300, count=60)
+    path, fitted, losses = examples("neural_ode").run(steps=300, count=60)
     assert losses[-1] < losses[0] / 5
-    assert path.shape == told.shape
+    assert path.shape == fitted.shape
     assert "logistic_regression" in sys.modules

@@ -43,7 +43,7 @@ def test_the_tutorial_runs(chapter: Path, tmp_path: Path, monkeypatch: pytest.Mo
     plt.close("all")
 
 
-def test_every_page_and_program_is_in_the_site() -> None:
+def test_every_page_and_program_is_on_the_site() -> None:
     listed = set(re.findall(r"^(\w+)$", page("index.md"), re.MULTILINE)) | {"index"}
     assert {path.stem for path in DOCS.glob("*.md")} <= listed
     included = re.findall(r"examples/(\w+)\.py$", page("programs.md"), re.MULTILINE)

@@ -52,7 +52,7 @@ def test_readme_has_the_table_of_settings() -> None:
 
 
 def test_every_setting_is_in_the_table_and_read() -> None:
-    """Each variable that the code names is in the table, and each in the table is read by the code."""
+    """Each variable that the code names is in the table, and the code reads each one of the table."""
     name = re.compile(r"JITKERNELS_[A-Z_]*[A-Z]")
     reading = re.compile(r'settings\.read\("(JITKERNELS_[A-Z_]+)"\)')
     texts = [
@@ -63,12 +63,12 @@ def test_every_setting_is_in_the_table_and_read() -> None:
     assert not [text for text in texts if re.search(r"environ.*JITKERNELS_", text)], "settings.read() checks"
 
 
-def test_extras_are_named_where_they_are_made() -> None:
-    """Each extra is in the README, and "all" and "test" ask for extras that exist."""
+def test_extras_are_documented() -> None:
+    """Each extra is in the README, and "all" and "test" request existing extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     section = (ROOT / "README.md").read_text(encoding="utf-8").split("## Extras")[1].split(". A missing library")[0]
     assert set(re.findall(r"`(\w+)`", section)) == set(extras)
-    for asked in extras["all"] + extras["test"]:
-        if asked.startswith("jitkernels["):
-            assert set(asked.removeprefix("jitkernels[").rstrip("]").split(",")) <= set(extras)
+    for requirement in extras["all"] + extras["test"]:
+        if requirement.startswith("jitkernels["):
+            assert set(requirement.removeprefix("jitkernels[").rstrip("]").split(",")) <= set(extras)

@@ -85,12 +85,12 @@ def earned(attr: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is paid for almost at once."""
+def cheap_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let few calls pay for any measurement."""
     monkeypatch.setattr(online_tuning, "_seconds_per_call", lambda attr, choice: 1.0)
 
 
-def test_nothing_is_measured_before_it_is_paid_for(earned: Any, fresh: Path) -> None:
+def test_measurements_wait_for_enough_calls(earned: Any, fresh: Path) -> None:
     caller = Caller(earned)
     assert caller.account is not None
     assert caller.account.calls > 1000
@@ -101,7 +101,7 @@ def test_nothing_is_measured_before_it_is_paid_for(earned: Any, fresh: Path) -> 
     assert not list(records.files(fresh)), "one settlement of short calls pays for nothing but itself"
 
 
-def test_paid_candidates_are_all_measured(earned: Any, cheap: None, caplog: pytest.LogCaptureFixture) -> None:
+def test_paid_candidates_are_all_measured(earned: Any, cheap_tuning: None, caplog: pytest.LogCaptureFixture) -> None:
     """Then the record is complete, the account is closed, and one INFO line per contest says so."""
     caller = Caller(earned)
     with caplog.at_level(logging.INFO, "jitkernels"):
@@ -120,7 +120,7 @@ def test_paid_candidates_are_all_measured(earned: Any, cheap: None, caplog: pyte
 
 
 def test_tuning_costs_less_than_the_calls(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measured, in a cold cache, for short calls and for longer ones."""
+    """Measured with a cold cache, for short calls and longer ones."""
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     for attr in (jk.VMulAttr(n=8), jk.SoftmaxAttr(rows=30, n=500)):
         caller = Caller(attr)
@@ -128,8 +128,8 @@ def test_tuning_costs_less_than_the_calls(fresh: Path, monkeypatch: pytest.Monke
         assert caller.spent <= caller.called, attr
 
 
-def test_one_contest_at_a_time_is_bought(earned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A class that has earned one build gets one, not all."""
+def test_contests_are_bought_one_at_a_time(earned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class whose calls paid for one build gets one, not all."""
     monkeypatch.setattr(tuning_budget.TuningBudget, "_cost", lambda self, candidate: 10.0)
     monkeypatch.setattr(online_tuning, "_seconds_per_call", lambda attr, choice: 1e-6)
     caller = Caller(earned)
@@ -143,10 +143,10 @@ def test_one_contest_at_a_time_is_bought(earned: Any, monkeypatch: pytest.Monkey
     assert account._budget.open
 
 
-def test_what_one_process_began_another_ends(earned: Any, cheap: None) -> None:
-    """Candidates of an incomplete record are not measured again but for the best, which has to be beaten."""
+def test_incomplete_records_are_completed_by_later_processes(earned: Any, cheap_tuning: None) -> None:
+    """Measured candidates are not measured again, but for the best one, which has to be beaten."""
     begun = record("gen", "refer")
-    records.save(earned.tuning_class(), records.Record(begun.candidates, complete=False), get_num_threads())
+    records.save(earned.size_class(), records.Record(begun.candidates, complete=False), get_num_threads())
     caller = Caller(earned)
     assert choose(earned).rule == "measured"
     caller.pay(3)
@@ -157,11 +157,11 @@ def test_what_one_process_began_another_ends(earned: Any, cheap: None) -> None:
     assert refer in begun.candidates
 
 
-def test_later_candidates_are_measured_too(
-    earned: Any, cheap: None, toy: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch
+def test_candidates_installed_later_are_measured(
+    earned: Any, cheap_tuning: None, toy: Any, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A package installed after a class was measured gets its chance, once, and only where it can be used."""
-    records.save(earned.tuning_class(), record("refer", "gen", "theirs"), get_num_threads())
+    """Once, and only where they are usable."""
+    records.save(earned.size_class(), record("refer", "gen", "theirs"), get_num_threads())
     assert open_account(earned, choose(earned)) is None
     implements(toy.ToyAttr, name="elsewhere", can_be_used=lambda attr: "not here")(toy.right)
     assert open_account(earned, choose(earned)) is None
@@ -175,17 +175,17 @@ def test_later_candidates_are_measured_too(
     assert open_account(earned, choose(earned)) is None
 
 
-def test_calls_of_all_members_pay_for_their_class(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_of_all_members_count_for_their_class(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     small, large = jk.VMulAttr(n=600), jk.VMulAttr(n=1000)
-    assert small.tuning_class() == large.tuning_class()
+    assert small.size_class() == large.size_class()
     accounts: list[Any] = [open_account(attr, choose(attr)) for attr in (small, large)]
     assert accounts[0]._budget is accounts[1]._budget
     other: Any = open_account(jk.VMulAttr(n=100), choose(jk.VMulAttr(n=100)))
     assert other._budget is not accounts[0]._budget
 
 
-def test_settling_while_another_measures_is_put_off(earned: Any, cheap: None) -> None:
+def test_settling_is_deferred_while_another_thread_measures(earned: Any, cheap_tuning: None) -> None:
     account = open_account(earned, choose(earned))
     assert account is not None
     calls = account.calls
@@ -204,30 +204,30 @@ def test_other_modes_open_no_account(attr: Any, monkeypatch: pytest.MonkeyPatch,
     assert open_account(attr, choose(attr)) is None
 
 
-def test_no_account_for_what_is_not_measured(earned: Any) -> None:
+def test_no_account_without_candidates_to_measure(earned: Any) -> None:
     with jk.use(toy_take="theirs"):
         assert open_account(earned, choose(earned)) is None
-    records.save(earned.tuning_class(), record("gen", "theirs", "refer"), get_num_threads())
+    records.save(earned.size_class(), record("gen", "theirs", "refer"), get_num_threads())
     assert open_account(earned, choose(earned)) is None
     for attr in (jk.VMulAttr(n=0), jk.SoftmaxAttr(rows=0, n=5), jk.VMulAttr(n=1 << 40)):
         assert open_account(attr, choose(attr)) is None
 
 
-def test_tuning_at_once(earned: Any) -> None:
-    """`jk.tune` measures all, whatever is known; a kernel asked for again is the one that won."""
-    records.save(earned.tuning_class(), record("refer"), get_num_threads())
+def test_explicit_tuning(earned: Any) -> None:
+    """`jk.tune` measures all, whatever is known; a second look-up gives the winner."""
+    records.save(earned.size_class(), record("refer"), get_num_threads())
     before: Any = jk.get_default_best(earned)
     assert before.__self__.implementation == "refer"
-    told = jk.tune(earned)
-    assert told == jk.explain(earned)
-    assert all(line.seconds is not None for line in told.lines)
+    explanation = jk.tune(earned)
+    assert explanation == jk.explain(earned)
+    assert all(line.seconds is not None for line in explanation.lines)
     after: Any = jk.get_default_best(earned)
-    assert after.__self__.implementation == told.winner
+    assert after.__self__.implementation == explanation.winner
     with pytest.raises(TypeError, match="attr: expected an attr"):
         jk.tune(3)  # type: ignore[arg-type]
 
 
-def test_tuning_that_would_not_be_used(attr: Any, fresh: Path) -> None:
+def test_tuning_with_measurements_off_is_an_error(attr: Any, fresh: Path) -> None:
     """The suite runs with measurements off."""
     with pytest.raises(jk.errors.NotUsableError, match="would not be used"):
         jk.tune(attr)
@@ -235,7 +235,7 @@ def test_tuning_that_would_not_be_used(attr: Any, fresh: Path) -> None:
 
 
 def test_calls_of_any_size_count_as_the_smallest(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everyday calls of a class have one kernel and one account, which does not know how large they are."""
+    """Everyday calls of a class share one kernel and one account, which does not know their sizes."""
     monkeypatch.setenv("JITKERNELS_TUNE", "auto")
     largest = jk.MatMulAttr(m=256, n=256, k=256)
     seen: list[tuple[int, ...]] = []
@@ -265,8 +265,8 @@ def noted(seen: list[int], again: int) -> Callable[[], int]:
     return settle
 
 
-def test_python_may_serve_calls_without_the_count_beginning_anew(fresh: Path) -> None:
-    """Calls count once, for whoever waits for them, whatever else makes Python see one of them."""
+def test_calls_served_by_python_do_not_restart_the_count(fresh: Path) -> None:
+    """Calls count once for each account, whatever else makes Python serve one of them."""
     x = np.ones(8, np.float32)
     jk.vexp(x)
     seen: list[int] = []
@@ -282,8 +282,8 @@ def test_python_may_serve_calls_without_the_count_beginning_anew(fresh: Path) ->
     assert len(seen) == 1
 
 
-def test_a_kernel_of_one_size_waits_for_its_own_calls(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not for those after which its class is settled, and the other way round."""
+def test_exact_size_kernels_count_their_own_calls(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that settle the class do not count for them, nor the reverse."""
     a = np.ones((7, 5), np.float32)
     jk.matmul(a, a.T)
     holder = operators._holders["matmul"]
@@ -312,7 +312,7 @@ def test_a_kernel_of_one_size_waits_for_its_own_calls(fresh: Path, monkeypatch: 
 
 
 def test_calls_that_the_reference_serves_are_counted(fresh: Path) -> None:
-    """Where it has won a contest that was not the last, they pay for the next."""
+    """Where it won a contest that was not the last, they pay for the next."""
     x = np.ones(8, np.float32)
     attr = jk.VExpAttr(n=8)
     kernel = KernelFuncs.cache().of_class(attr)

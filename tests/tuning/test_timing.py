@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.base import KernelAttr, schemas
 from jitkernels.attrs.schema.kernel_types import KernelType
-from jitkernels.attrs.schema.registry import all_rows, implementations
+from jitkernels.attrs.schema.registry import all_schemas, implementations
 from jitkernels.attrs.vector import UnaryVectorAttr
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import records
 from jitkernels.selection.records import Measured, Record
 from jitkernels.selection.select import choose_component
-from jitkernels.selection.size_classes import LEAST_FOR_THREADS
+from jitkernels.selection.size_classes import MIN_SECONDS_FOR_THREADS
 from jitkernels.tuning import thread_wakeup_cost, timer, tune, tuner
 from jitkernels.tuning.timer import measure
 from jitkernels.tuning.tuner import Candidate, contest
@@ -88,7 +88,7 @@ def pick_of(**candidates: Counted) -> str:
 
 
 def test_earlier_measurements_count(clock: Clock) -> None:
-    """The least of both looks: a neighbour may have disturbed either."""
+    """The minimum of both counts: another process may have disturbed either."""
     attr = jk.VMulAttr(n=8)
     disturbed, other = Counted(clock, 3e-3), Counted(clock, 2e-3)
     entrants = [Candidate("disturbed", {}, lambda: disturbed), Candidate("other", {}, lambda: other)]
@@ -109,9 +109,9 @@ def test_slow_candidates_are_dropped_after_one_call(clock: Clock) -> None:
     assert fast.calls >= 3
 
 
-@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
-def test_slow_calls_are_made_twice_and_judged_once(row: type[KernelAttr], clock: Clock) -> None:
-    """A kernel that adds to what is there gives another result at its second call."""
+@pytest.mark.parametrize("row", all_schemas(), ids=lambda row: row.name)
+def test_slow_candidates_run_twice_and_are_checked_once(row: type[KernelAttr], clock: Clock) -> None:
+    """A kernel that accumulates into its output gives another result at its second call."""
     for attr in {case.attr for case in row.sweep() if "ci" in case.tags}:
         if attr.operations() > 1e6:
             continue
@@ -126,14 +126,14 @@ def test_slow_calls_are_made_twice_and_judged_once(row: type[KernelAttr], clock:
 
 
 def test_losing_candidates_are_dropped(clock: Clock) -> None:
-    """Of those that are called again, the worse are called less."""
+    """Of candidates that are called again, the slower ones get fewer calls."""
     best, near, far = Counted(clock, 1e-4), Counted(clock, 1.3e-4), Counted(clock, 2.6e-4)
     assert pick_of(far=far, near=near, best=best) == "best"
     assert far.calls < near.calls < best.calls
 
 
-def test_a_contest_takes_no_longer_than_it_may(clock: Clock) -> None:
-    """Of long calls there are few, of short ones as many as fit."""
+def test_contests_keep_their_time_budget(clock: Clock) -> None:
+    """Long calls run few times, short ones as often as fits."""
     for seconds in (1e-7, 1e-5, 1e-3, 0.1):
         field = {f"c{i}": Counted(clock, seconds * (1 + i / 50)) for i in range(5)}
         started = clock.now
@@ -148,7 +148,7 @@ def test_threads_win_only_by_a_clear_margin(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize(("taken", "pick"), [(0.95e-3, False), (0.9e-3, True)])
-def test_stores_past_the_caches_win_only_by_a_clear_margin(clock: Clock, taken: float, pick: bool) -> None:
+def test_streaming_stores_win_only_by_a_clear_margin(clock: Clock, taken: float, pick: bool) -> None:
     attr = jk.VMulAttr(n=1 << 20)
     seconds = {False: 1e-3, True: taken}
     field = [Candidate("gen", {"stream": s}, lambda s=s: Counted(clock, seconds[s])) for s in (True, False)]  # type: ignore[misc]
@@ -157,23 +157,23 @@ def test_stores_past_the_caches_win_only_by_a_clear_margin(clock: Clock, taken: 
 
 
 def test_threads_are_timed_after_pauses(clock: Clock) -> None:
-    """Twice as fast in a row, three times as slow when woken: users who pause would lose."""
+    """Twice as fast in sequence, but three times slower when woken: users that pause would lose."""
     serial = Counted(clock, 3e-4)
     assert pick_of(serial=serial, threads=Counted(clock, 1.5e-4, after_a_pause=7e-4)) == "serial"
     assert pick_of(serial=serial, threads=Counted(clock, 1.5e-4, after_a_pause=3e-5)) == "threads"
 
 
-def test_threads_are_not_timed_beside_calls_that_are_over_before_they_wake(clock: Clock) -> None:
-    """Two calls to find out whether they are right, and no turn."""
-    for seconds, timed in ((0.9 * LEAST_FOR_THREADS, False), (1.2 * LEAST_FOR_THREADS, True)):
+def test_threads_are_not_timed_against_calls_shorter_than_their_wakeup(clock: Clock) -> None:
+    """Two calls check their results, and no timing round follows."""
+    for seconds, timed in ((0.9 * MIN_SECONDS_FOR_THREADS, False), (1.2 * MIN_SECONDS_FOR_THREADS, True)):
         threads = Counted(clock, 0.5 * seconds, after_a_pause=seconds)
         assert pick_of(threads=threads, serial=Counted(clock, seconds)) == "serial"
         assert (threads.calls > 2) == timed
 
 
-@pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
-def test_one_thread_measures_what_uses_one(row: type[KernelAttr], restored: int) -> None:
-    """The serial variants, all of them; several threads measure all there are."""
+@pytest.mark.parametrize("row", all_schemas(), ids=lambda row: row.name)
+def test_one_thread_measures_serial_variants(row: type[KernelAttr], restored_threads: int) -> None:
+    """All serial variants; several threads measure all variants."""
     attr = max((case.attr for case in row.sweep()), key=lambda attr: attr.operations())
     labels = []
     for threads in (1, 2):
@@ -191,8 +191,8 @@ def test_one_thread_measures_what_uses_one(row: type[KernelAttr], restored: int)
     assert alone == serial
 
 
-def test_price_is_that_of_the_worse_case(clock: Clock) -> None:
-    """Awake threads take half the time; asleep they cost five times that. Where they lose anyway, nobody looks."""
+def test_wakeup_price_is_that_of_the_worse_case(clock: Clock) -> None:
+    """Awake threads take half the time, sleeping ones five times. Where they lose anyway, none is measured."""
     timings = {"threads": timer.Timing(1e-4, 0.0, threaded=True), "serial": timer.Timing(2e-4, 0.0)}
     arrays = jk.VMulAttr(n=8).signature().sample()
 
@@ -208,8 +208,8 @@ def test_price_is_that_of_the_worse_case(clock: Clock) -> None:
     assert price(margin=2.5, after_a_pause=5e-4) == 1
 
 
-def test_threads_without_a_core_for_a_while_are_looked_at_again(clock: Clock) -> None:
-    """They would save a millisecond, which waking them never takes."""
+def test_threads_delayed_by_a_busy_core_are_timed_again(clock: Clock) -> None:
+    """They save a millisecond, and waking them never takes that long."""
     threads, serial = Counted(clock, 1e-3, after_a_pause=5e-3), Counted(clock, 2e-3)
     arrays = jk.VMulAttr(n=8).signature().sample()
     timings = {"threads": timer.Timing(1e-3, 0.0, threaded=True), "serial": timer.Timing(2e-3, 0.0)}
@@ -219,8 +219,8 @@ def test_threads_without_a_core_for_a_while_are_looked_at_again(clock: Clock) ->
         assert least <= thread_wakeup_cost.thread_wakeup_price(timings, calls, margin=1.25) <= most
 
 
-def test_hidden_threads_are_noticed(clock: Clock) -> None:
-    """Of libraries that start threads of their own nobody tells: they use more time than passes."""
+def test_threads_of_libraries_are_detected(clock: Clock) -> None:
+    """They use more CPU time than wall-clock time."""
     alone = timer.Stopwatch(lambda: setattr(clock, "now", clock.now + 1e-3), ())
     alone.call()
     assert not alone.threaded
@@ -234,8 +234,8 @@ def test_hidden_threads_are_noticed(clock: Clock) -> None:
     assert busy.threaded
 
 
-def test_threads_that_start_late_are_noticed(clock: Clock) -> None:
-    """Until then it was this thread's time that counted, of which there is less."""
+def test_threads_that_start_late_are_detected(clock: Clock) -> None:
+    """Until then the CPU time of the calling thread counted, which is less."""
 
     def hidden() -> None:
         clock.now += 1e-3
@@ -254,7 +254,7 @@ def test_threads_that_start_late_are_noticed(clock: Clock) -> None:
 @pytest.mark.parametrize("seconds", [1e-6, 1e-4, 3e-4, 1e-2, 0.5])
 @pytest.mark.parametrize("threaded", [None, False, True])
 def test_core_contention_counts_for_threads_only(clock: Clock, seconds: float, threaded: bool | None) -> None:
-    """Every call of a millisecond is disturbed; what is shorter has quiet ones. Threads take as long as they take."""
+    """Every call of a millisecond is disturbed, and shorter ones are not always. Threads take their wall-clock time."""
 
     def disturbed() -> None:
         clock.now += seconds
@@ -273,7 +273,7 @@ def test_core_contention_counts_for_threads_only(clock: Clock, seconds: float, t
 
 
 def test_measure_is_bounded_by_its_budget() -> None:
-    """Whatever the calls take; and each has its own time."""
+    """However long calls take; each is timed by itself."""
     calls = {"a": lambda: sleep(1e-3), "b": lambda: sleep(3e-3)}
     started = perf_counter()
     found = measure(calls, budget=0.1, rounds=(2, 20))
@@ -282,7 +282,7 @@ def test_measure_is_bounded_by_its_budget() -> None:
     assert all(timing.spread >= 0 for timing in found.values())
 
 
-def test_a_reference_alone_is_a_record() -> None:
+def test_a_contest_of_the_reference_alone() -> None:
     attr = jk.VMulAttr(n=8)
     only = Candidate("refer", {}, lambda: jk.get_refer(attr))
     assert contest(attr, [only], jk.get_refer(attr)).pick.seconds is not None
@@ -291,20 +291,20 @@ def test_a_reference_alone_is_a_record() -> None:
 
 @pytest.fixture
 def many_rows(fresh: object) -> Iterator[list[type[KernelAttr]]]:
-    """A hundred rows whose attrs have the same fields."""
+    """Declare a hundred rows whose attrs have the same fields."""
     names = [f"ALIKE_{number}" for number in range(100)]
     made: list[type[KernelAttr]] = [
         type(f"Alike{name}Attr", (UnaryVectorAttr,), {"__doc__": "y = x"}, kernel_type=name) for name in names
     ]
     yield made
     for name in names:
-        rows.pop(KernelType._members.pop(name))
+        schemas.pop(KernelType._members.pop(name))
 
 
-def test_a_hit_meets_no_other_attr_with_a_hundred_rows(many_rows: list[type[KernelAttr]]) -> None:
+def test_equal_fields_of_a_hundred_rows_do_not_collide(many_rows: list[type[KernelAttr]]) -> None:
     """Equal fields in a hundred rows make no two attrs meet, which would be compared one after the other.
 
-    How long a hit takes then is told by ``jitkernels bench at-hit``.
+    ``jitkernels bench at-hit`` reports how long a hit takes then.
     """
     cache = KernelFuncs.cache()
     attrs = [row(n=64) for row in many_rows]
@@ -318,7 +318,7 @@ def test_a_hit_meets_no_other_attr_with_a_hundred_rows(many_rows: list[type[Kern
 
 
 def test_attrs_are_equal_by_class_and_fields() -> None:
-    for row in rows.values():
+    for row in schemas.values():
         for case in list(row.sweep())[:20]:
             attr, fields = case.attr, case.attr.fields()
             again = row(**fields)
@@ -331,13 +331,13 @@ def test_attrs_are_equal_by_class_and_fields() -> None:
     assert jk.VExpAttr(n=8) != 8
 
 
-def test_hash_holds_in_its_own_process_only() -> None:
-    """Hashes of strings differ from process to process, so a copy computes its own."""
+def test_hashes_are_not_pickled() -> None:
+    """String hashes differ between processes: a copy computes its own."""
     assert b"_hash" not in pickle.dumps(jk.VExpAttr(n=8))
 
 
-def test_components_are_picks_that_run_inside_others(fresh: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measured, but serial, compiled, and no composition; pins do not reach them."""
+def test_components_are_serial_compiled_picks(fresh: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured, and no compositions; pins do not apply."""
     from picks import record
 
     attr = jk.VSigmoidAttr(n=1 << 16)
@@ -347,7 +347,7 @@ def test_components_are_picks_that_run_inside_others(fresh: object, monkeypatch:
     parallel = record("gen", variant={**variant, "parallel": True}).candidates
     serial = record("intrinsic", "gen", variant={**variant, "parallel": False}).candidates
     found = records.Record((*parallel, *record("mix", "refer").candidates, *serial))
-    records.save(attr.tuning_class(), found, get_num_threads())
+    records.save(attr.size_class(), found, get_num_threads())
     choice = choose_component(attr)
     assert (choice.implementation.name, choice.rule) == ("gen", "measured")
     assert choice.variant == {**variant, "parallel": False}
@@ -356,7 +356,7 @@ def test_components_are_picks_that_run_inside_others(fresh: object, monkeypatch:
 
 
 def test_compositions_call_the_pick(fresh: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The code of `mix` changes with the measured kernel inside it."""
+    """The code of `mix` changes with the measured component."""
     from picks import record
 
     from jitkernels.attrs.schema.registry import implementation
@@ -372,5 +372,5 @@ def test_compositions_call_the_pick(fresh: object, monkeypatch: pytest.MonkeyPat
     inner = VExpAttr(n=PIECE)
     other = implementation(VExpAttr, "gen").variants(inner)[-1]
     assert not other.get("parallel")
-    records.save(inner.tuning_class(), record("gen", variant=dict(other)), get_num_threads())
+    records.save(inner.size_class(), record("gen", variant=dict(other)), get_num_threads())
     assert text() != static

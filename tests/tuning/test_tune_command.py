@@ -25,46 +25,46 @@ class Clock:
         return self.now
 
 
-def test_guesses_are_corrected_by_what_each_kind_of_work_has_taken() -> None:
+def test_remaining_time_is_corrected_by_measured_durations() -> None:
     clock = Clock()
-    told = Eta({"building": 100.0, "measuring": 100.0}, clock)
-    assert (told.remaining, told.share) == (200.0, 0.0)
+    progress = Eta({"building": 100.0, "measuring": 100.0}, clock)
+    assert (progress.remaining, progress.share) == (200.0, 0.0)
     shares = []
     for _ in range(50):
         clock.now += 4.0
-        told.done("building", 2.0)
-        shares.append(told.share)
-    assert told.remaining == 100.0  # of what was not begun nothing is known yet
+        progress.done("building", 2.0)
+        shares.append(progress.share)
+    assert progress.remaining == 100.0  # of what was not begun nothing is known yet
     for _ in range(10):
         clock.now += 1.0
-        told.done("measuring", 5.0)
-        shares.append(told.share)
-    assert told.remaining == pytest.approx(50.0 * 12 / 52)
+        progress.done("measuring", 5.0)
+        shares.append(progress.share)
+    assert progress.remaining == pytest.approx(50.0 * 12 / 52)
     for _ in range(10):
         clock.now += 1.0
-        told.done("measuring", 5.0)
-        shares.append(told.share)
-    assert told.remaining == 0.0
+        progress.done("measuring", 5.0)
+        shares.append(progress.share)
+    assert progress.remaining == 0.0
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    told.expect("measuring again", 30.0)
-    assert told.remaining == 30.0
+    progress.expect("measuring again", 30.0)
+    assert progress.remaining == 30.0
 
 
 def test_durations_are_readable() -> None:
     assert [in_words(s) for s in (0.4, 89, 700, 9000)] == ["0 s", "89 s", "12 min", "2.5 h"]
 
 
-def test_where_there_is_no_terminal_a_line_now_and_then_says_how_long_it_takes(
+def test_progress_without_a_terminal_is_occasional_lines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(eta, "monotonic", clock)
-    told = Eta({"measuring": 100.0}, clock)
-    with shown(told) as say:
+    progress = Eta({"measuring": 100.0}, clock)
+    with shown(progress) as say:
         for number in range(1, 26):
             clock.now += 1.0
-            told.done("measuring", 1.0)
+            progress.done("measuring", 1.0)
             say(f"measuring {number}")
     assert capsys.readouterr().err.splitlines() == [
         "11%, about 89 s left: measuring 11",
@@ -73,8 +73,8 @@ def test_where_there_is_no_terminal_a_line_now_and_then_says_how_long_it_takes(
 
 
 @pytest.mark.parametrize("kept", ["*/objects/*.o", "*/tuning/*.json"])
-def test_interrupted_it_keeps_what_there_is_and_goes_on_there(private_cache: Path, kept: str) -> None:
-    """While it builds, and while it measures; a terminal sends Ctrl-C to all of its processes."""
+def test_interrupted_tuning_keeps_records_and_resumes(private_cache: Path, kept: str) -> None:
+    """While it builds and while it measures; a terminal sends Ctrl-C to all processes of the group."""
     environment = {**os.environ, "JITKERNELS_CACHE_DIR": str(private_cache), "JITKERNELS_TUNE": "auto"}
     process = subprocess.Popen(
         [sys.executable, *VMUL], env=environment, start_new_session=True,

@@ -41,7 +41,7 @@ def replay(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return fresh
 
 
-def test_time_is_counted_where_enabled() -> None:
+def test_profiled_times() -> None:
     compiled = jk.jit(mixed, profile=True)
     assert compiled.stats().times == ()
     for n in (20, 20, 40):
@@ -56,16 +56,16 @@ def test_time_is_counted_where_enabled() -> None:
         assert one.bytes_per_second
         assert one.operations_per_second or one.kernel.startswith("NumPy")
         assert one.kernel in str(compiled.stats())
-    told = str(compiled.explain(x, w))
-    assert told.count("% of the time") == len(compiled.explain(x, w).groups) == 3
-    assert "GB/s" in told
-    assert "Gflop/s" in told
+    explanation = str(compiled.explain(x, w))
+    assert explanation.count("% of the time") == len(compiled.explain(x, w).groups) == 3
+    assert "GB/s" in explanation
+    assert "Gflop/s" in explanation
     compiled.release()
     assert compiled.stats().times == ()
     assert "% of" not in str(jk.jit(mixed).explain(x, w))
 
 
-def test_time_inside_of_loops() -> None:
+def test_profiled_times_of_loops() -> None:
     compiled = jk.jit(smoothed, profile=True)
     for _ in range(3):
         compiled(np.arange(500.0), 20)
@@ -77,14 +77,14 @@ def test_time_inside_of_loops() -> None:
     assert "60 times" in str(compiled.explain(np.arange(500.0), 20))
 
 
-def test_sizes_that_are_counted_are_few() -> None:
+def test_number_of_profiled_sizes_is_bounded() -> None:
     compiled = jk.jit(scaled, profile=True)
     for n in range(2, 60):
         compiled(np.ones(n))
     assert len(compiled.stats().times) <= 16
 
 
-def test_threads_count_together() -> None:
+def test_threads_share_profile_counters() -> None:
     compiled = jk.jit(scaled, profile=True)
 
     def call() -> None:
@@ -105,8 +105,8 @@ def test_units() -> None:
     assert [text.split(" times ")[1] for text in texts] == ["2 ns", "3 us", "4 ms", "5 s"]
 
 
-def test_a_loop_is_measured_in_its_place(replay: Path) -> None:
-    """And the pick is taken in other processes."""
+def test_loops_are_tuned_within_their_program(replay: Path) -> None:
+    """Other processes use the pick."""
     compiled = jk.jit(smoothed)
     arguments = np.arange(300.0), 9
     before = compiled(arguments[0].copy(), 9)
@@ -126,35 +126,35 @@ def test_a_loop_is_measured_in_its_place(replay: Path) -> None:
         "print(jk.jit(smoothed).explain(np.arange(300.0), 9))\n"
     )
     threads = str(jk.get_num_threads())  # picks are kept for a number of threads
-    told = python(text, replay, JITKERNELS_TUNE="replay", JITKERNELS_NUM_THREADS=threads)
-    assert "compiled with nests=1 x 16, measured" in told
+    output = python(text, replay, JITKERNELS_TUNE="replay", JITKERNELS_NUM_THREADS=threads)
+    assert "compiled with nests=1 x 16, measured" in output
 
 
-def test_what_no_kernel_is_by_itself_is_measured_in_its_place(replay: Path) -> None:
+def test_functions_without_standalone_kernels_are_tuned_as_programs(replay: Path) -> None:
     compiled = jk.jit(lambda x, i: x[i] * 2)
-    (told,) = compiled.tune(np.arange(50.0), np.arange(40), seconds=0.1)
-    assert "PROGRAM" in str(told)
-    assert "measured" in str(told)
+    (explanation,) = compiled.tune(np.arange(50.0), np.arange(40), seconds=0.1)
+    assert "PROGRAM" in str(explanation)
+    assert "measured" in str(explanation)
 
 
 def test_wrong_variants_are_disqualified(replay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(autotune, "CONFIGS", ({}, {"fast_math": True}))
     compiled = jk.jit(lambda x: (x - x) + 1.0)
     with np.errstate(all="ignore"):
-        *_, told = compiled.tune(np.full(100, np.inf), seconds=0.1)
+        *_, program = compiled.tune(np.full(100, np.inf), seconds=0.1)
         assert np.isnan(compiled(np.full(100, np.inf))).all()
-    (wrong,) = [line for line in told.lines if "fast_math" in line.implementation]
+    (wrong,) = [line for line in program.lines if "fast_math" in line.implementation]
     assert "the reference gives" in str(wrong.error)
 
 
-def test_calls_that_were_counted_are_measured(replay: Path) -> None:
+def test_profiled_calls_are_tuned(replay: Path) -> None:
     compiled = jk.jit(scaled, profile=True)
     for n in (2000, 3000):
         for _ in range(5):
             compiled(np.ones(n))
-    told = compiled.tune(seconds=0.2)
-    assert any("n0=3000" in str(one) for one in told)
-    assert compiled.stats().compiles == 0, "it is made anew"
+    explanations = compiled.tune(seconds=0.2)
+    assert any("n0=3000" in str(one) for one in explanations)
+    assert compiled.stats().compiles == 0, "it is recompiled"
 
 
 def test_invalid_times(replay: Path) -> None:
@@ -166,11 +166,11 @@ def test_invalid_times(replay: Path) -> None:
 
 
 @pytest.mark.parametrize("others_first", [True, False])
-def test_code_for_exact_sizes_serves_these_alone(replay: Path, others_first: bool) -> None:
+def test_exact_size_code_serves_only_its_size(replay: Path, others_first: bool) -> None:
     compiled = jk.jit(smoothed, opt_level=2 + others_first)
     flat = compiled._signature.flatten((np.arange(50.0), 5), {})
     call = autotune.TunedCall(smoothed, flat.structure, flat.leaves, compiled.config)
-    keep(call.row, Record((Measured("jit", {"exact_sizes": True}, 1e-6, 0.0),)), 0.0)
+    keep(call.schema, Record((Measured("jit", {"exact_sizes": True}, 1e-6, 0.0),)), 0.0)
     for n in (40, 50, 60, 50, 40) if others_first else (50, 40, 50, 60):
         for _ in range(3):
             np.testing.assert_allclose(compiled(np.arange(n) ** 2.0, 5), smoothed(np.arange(n) ** 2.0, 5))
@@ -179,7 +179,7 @@ def test_code_for_exact_sizes_serves_these_alone(replay: Path, others_first: boo
 
 
 @pytest.mark.parametrize("function", control_programs.PROGRAMS)
-def test_exact_sizes_compute_the_same(function: Any) -> None:
+def test_exact_sizes_do_not_change_results(function: Any) -> None:
     makers = control_programs.PROGRAMS[function]
     expected, found = [one() for one in makers], [one() for one in makers]
     right = function(*expected)
@@ -190,7 +190,7 @@ def test_exact_sizes_compute_the_same(function: Any) -> None:
         np.testing.assert_allclose(one, other)
 
 
-def test_exact_sizes_are_made_anew_for_each() -> None:
+def test_each_exact_size_is_recompiled() -> None:
     compiled = jk.jit(scaled, exact_sizes=True)
     for n in (0, 1, 2, 7, 7, 300):
         assert np.array_equal(compiled(np.arange(float(n))), scaled(np.arange(float(n))))
@@ -199,7 +199,7 @@ def test_exact_sizes_are_made_anew_for_each() -> None:
 
 
 def test_variants_apply_to_all_nests_or_one() -> None:
-    """Nests of which something else is known have that, unless they are named."""
+    """Nests with a variant of their own keep it, unless they are named."""
 
     class Anything:
         variant = ""
@@ -213,7 +213,7 @@ def test_variants_apply_to_all_nests_or_one() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "bool"])
-def test_numbers_without_a_sign_are_measured(dtype: str, replay: Path) -> None:
+def test_unsigned_arguments_are_tuned(dtype: str, replay: Path) -> None:
     compiled = jk.jit(lambda a, b: ((a ^ b) & a, a.max()))
     a = np.arange(60).reshape(6, 10).astype(dtype)
     assert compiled.tune(a, a, seconds=0.05)
@@ -226,8 +226,8 @@ def quotients(a: Any) -> Any:
     return total
 
 
-def test_calls_that_raise_are_not_measured(replay: Path) -> None:
-    """Nor do they count as calls that a profile has seen."""
+def test_calls_that_raise_are_not_tuned(replay: Path) -> None:
+    """Nor do they count as profiled calls."""
     compiled = jk.jit(quotients, profile=True)
     right, wrong = np.ones(300, int), np.zeros(300, int)
     for _ in range(2):

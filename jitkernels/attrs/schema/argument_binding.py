@@ -1,16 +1,16 @@
-"""Bind everyday calls to rows: from a user's arguments to the fields, input arrays and result shapes of a kernel.
+"""Bind everyday calls to schemas: from a user's arguments to the fields, input arrays and result shapes of a kernel.
 
-All of it follows from the arrays that a row declares. This is the Python version, which raises every error and is the
-fallback of the compiled dispatcher (`jitkernels.dispatch.native`); both follow the same rules:
+All of it follows from the arrays that a schema declares. This is the Python version, which raises every error and is
+the fallback of the compiled dispatcher (`jitkernels.dispatch.native`); both follow the same rules:
 
 * inputs without a dtype of their own are cast to float32 if that holds them all, else to float64; integers and
   booleans count as float64 beside nothing narrower, Python scalars take the dtype of the arrays;
-* bfloat16 of another package, such as ml_dtypes, stays bfloat16 where the row stores it and NumPy would keep it, and
+* bfloat16 of another package, such as ml_dtypes, stays bfloat16 where the schema stores it and NumPy would keep it, and
   is cast to float32 elsewhere; arrays of uint16 are integers;
 * leading dimensions (``*rows``) broadcast against each other; all other extents must agree;
 * a scalar (the shape ``1``) may have no dimension;
-* where a row has trailing dimensions (``n *remain``), ``axis`` selects the last extent before them, so that no data is
-  moved; elsewhere the axis is moved to the end, and back in the results;
+* where a schema has trailing dimensions (``n *remain``), ``axis`` selects the last extent before them, so that no data
+  is moved; elsewhere the axis is moved to the end, and back in the results;
 * a transposed matrix is passed without a copy;
 * where there are no inputs, ``shape`` sets the leading dimensions, and ``dtype`` the dtype, unless ``out`` does.
 """
@@ -43,7 +43,7 @@ from jitkernels.attrs.schema.shape_inference import (
 )
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.core import bfloat16
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentError, ArgumentTypeError, DataIndexError, WorkspaceError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ WEAK = (bool, int, float)
 """Python's scalar types, which have no dtype of their own."""
 
 
-@record
+@frozen_dataclass
 class BoundCall:
     """An everyday call in terms of a kernel: its attr, its input arrays, and the shapes of the caller's results.
 
@@ -69,7 +69,7 @@ class BoundCall:
     narrow: "np.dtype[Any] | None" = None
 
 
-@record
+@frozen_dataclass
 class Form:
     """An everyday call without its values: the attr, the inputs that are present, unconverted, and the results.
 
@@ -87,14 +87,14 @@ class Form:
     behind: Callable[[AnyArray], AnyArray] | None = None
 
 
-def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> BoundCall:
+def bound(schema: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> BoundCall:
     """The kernel call that an everyday call stands for."""
-    kernel = row.kernel_type.name.lower()
-    form = form_of(row, arguments_by_name(row, arguments, named))
+    kernel = schema.kernel_type.name.lower()
+    form = form_of(schema, arguments_by_name(schema, arguments, named))
     attr, arrays = form.attr, form.arrays
     declared = {array.name: array for array in attr.signature().arrays}
     inputs = [flat(kernel, a, arrays[a.name], form.lead, declared[a.name], len(form.trail)) for a in form.present]
-    is_narrow = attr.fields().get(DTYPE) == bfloat16.NAME
+    is_narrow = attr.fields().get(DTYPE) == bfloat16.BFLOAT16_NAME
     narrow = bfloat16.foreign_among(arrays.values()) if is_narrow else None
     shapes = [shape for _, shape in form.results]
     restore_axis = form.behind
@@ -102,88 +102,92 @@ def bound(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, An
     return BoundCall(attr, inputs, shapes, finishes, narrow)
 
 
-def arguments_by_name(row: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+def arguments_by_name(schema: "type[KernelAttr]", arguments: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
     """The arguments of an everyday call by parameter name, defaults included."""
     try:
-        bound_arguments = row.parameters().bind(*arguments, **named)
+        bound_arguments = schema.parameters().bind(*arguments, **named)
     except TypeError as error:
-        raise ArgumentTypeError(f"{row.kernel_type.name.lower()}{row.parameters()}: {error}") from None
+        raise ArgumentTypeError(f"{schema.kernel_type.name.lower()}{schema.parameters()}: {error}") from None
     bound_arguments.apply_defaults()
     return bound_arguments.arguments
 
 
-def form_of(row: "type[KernelAttr]", values: dict[str, Any]) -> Form:
+def form_of(schema: "type[KernelAttr]", values: dict[str, Any]) -> Form:
     """Infer fields and shapes from the arguments; no float array is copied, except masks that broadcast."""
-    kernel = row.kernel_type.name.lower()
-    present = _present(kernel, row, values)
-    known = row.known_fields()
-    arrays, dtype = _arrays(kernel, row, present, values)
-    kinds = _inferred_dtypes(row, present, arrays, values)
+    kernel = schema.kernel_type.name.lower()
+    present = _present(kernel, schema, values)
+    known = schema.known_fields()
+    arrays, dtype = _arrays(kernel, schema, present, values)
+    kinds = _inferred_dtypes(schema, present, arrays, values)
     arrays = {a.name: _narrowed(kernel, a, arrays[a.name], kinds) for a in present}
     arrays |= {a.name: _broadcast_along(a, arrays, present) for a in present if a.along is not None}
-    integer_options = {name: known[name].canonical(known[name].label, values[name]) for name in integer_options_of(row)}
-    options = {name: values[name] for name in row.options if name in known and name not in integer_options}
+    integer_options = {
+        name: known[name].canonical(known[name].label, values[name]) for name in integer_options_of(schema)
+    }
+    options = {name: values[name] for name in schema.options if name in known and name not in integer_options}
     if DTYPE in options:
         dtype = "float64" if options[DTYPE] is None else options[DTYPE]
         del options[DTYPE]
-    flags: dict[str, Any] = {a.when: a in present for a in inputs_of(row) if a.when is not None}
+    flags: dict[str, Any] = {a.when: a in present for a in inputs_of(schema) if a.when is not None}
     trail: tuple[int, ...] = ()
-    if trailing_of(row) is None:
-        moved, restore_axis = moved_axis(kernel, row, arrays, values)
+    if trailing_of(schema) is None:
+        moved, restore_axis = moved_axis(kernel, schema, arrays, values)
     else:
-        moved, restore_axis, trail = arrays, None, trail_of(kernel, row, present, arrays, values)
+        moved, restore_axis, trail = arrays, None, trail_of(kernel, schema, present, arrays, values)
     lead = (
-        requested_shape(kernel, values[SHAPE]) if SHAPE in row.options else lead_of(kernel, present, moved, len(trail))
+        requested_shape(kernel, values[SHAPE])
+        if SHAPE in schema.options
+        else lead_of(kernel, present, moved, len(trail))
     )
-    settled = {name: known[name].canonical(known[name].label, options[name]) for name in options if row.derived}
-    extents, missing = extents_of(kernel, row, present, moved, lead, trail, {**settled, **integer_options})
-    requested = [a for a in outputs_of(row) if a.when is None or (flags | kinds)[a.when]]
+    settled = {name: known[name].canonical(known[name].label, options[name]) for name in options if schema.derived}
+    extents, missing = extents_of(kernel, schema, present, moved, lead, trail, {**settled, **integer_options})
+    requested = [a for a in outputs_of(schema) if a.when is None or (flags | kinds)[a.when]]
     results = tuple((argument, result_shape(argument, extents, lead, missing, trail)) for argument in requested)
     checks_indices = any(
         a.spreads and isinstance(a.domain[1], str) for a in present
     )  # every index is checked, even if there are no results
     if all(0 in shape for _, shape in results) and not checks_indices:
-        extents |= dict.fromkeys(spread_of(row), 0)
+        extents |= dict.fromkeys(spread_of(schema), 0)
     transposed = {a.transposed: is_transpose(a, moved[a.name], lead) for a in present if a.transposed is not None}
     options |= {name: kinds[name] for name in kinds if name in known}
-    sizes = {name: extents[name] for name in extents if name not in options and name not in row.derived}
-    attr = row(**sizes, **options, **flags, **transposed, **({DTYPE: dtype} if DTYPE in known else {}))
+    sizes = {name: extents[name] for name in extents if name not in options and name not in schema.derived}
+    attr = schema(**sizes, **options, **flags, **transposed, **({DTYPE: dtype} if DTYPE in known else {}))
     return Form(attr, tuple(present), moved, lead, trail, results, frozenset(missing), restore_axis)
 
 
-def _present(kernel: str, row: "type[KernelAttr]", values: dict[str, Any]) -> list[Argument]:
+def _present(kernel: str, schema: "type[KernelAttr]", values: dict[str, Any]) -> list[Argument]:
     """The inputs that are not None. Raises ArgumentError if some but not all inputs of one flag are."""
-    for flag in dict.fromkeys(a.when for a in inputs_of(row) if a.when is not None):
-        group = [a.name for a in inputs_of(row) if a.when == flag]
+    for flag in dict.fromkeys(a.when for a in inputs_of(schema) if a.when is not None):
+        group = [a.name for a in inputs_of(schema) if a.when == flag]
         if len({values[name] is None for name in group}) > 1:
             raise ArgumentError(f"{kernel}: {' and '.join(group)}: expected both or neither")
-    return [a for a in inputs_of(row) if a.when is None or values[a.name] is not None]
+    return [a for a in inputs_of(schema) if a.when is None or values[a.name] is not None]
 
 
 def _inferred_dtypes(
-    row: "type[KernelAttr]", present: Sequence[Argument], arrays: dict[str, AnyArray], values: dict[str, Any]
+    schema: "type[KernelAttr]", present: Sequence[Argument], arrays: dict[str, AnyArray], values: dict[str, Any]
 ) -> dict[str, str]:
     """The values of dtype fields that the dtype of an input determines, unless an option of that name does."""
     inferred: dict[str, str] = {}
-    known = row.known_fields()
+    known = schema.known_fields()
     for argument in present:
         name = argument.dtype or ""
         field = known.get(name)
-        if field is None or name in row.options:
+        if field is None or name in schema.options:
             continue
         array = arrays[argument.name]
-        own, default = array.dtype.name, getattr(row, name)
+        own, default = array.dtype.name, getattr(schema, name)
         if own not in field.values:
             own = default
             if array.size and array.dtype.kind == "i" and int(array.max()) > int(np.iinfo(default).max):
                 own = next(str(v) for v in field.values if v != default)
         inferred.setdefault(name, own)
-    options = [name for name in row.options if name in known and known[name].values and name != DTYPE]
+    options = [name for name in schema.options if name in known and known[name].values and name != DTYPE]
     return inferred | {name: known[name].canonical(known[name].label, values[name]) for name in options}
 
 
 def _narrowed(kernel: str, argument: Argument, array: AnyArray, inferred: dict[str, str]) -> AnyArray:
-    """Cast integers to the dtype that the row declares. Raises ArgumentError for values out of its range."""
+    """Cast integers to the dtype that the schema declares. Raises ArgumentError for values out of its range."""
     if argument.dtype is None or argument.dtype == "int64":
         return array
     wanted = np.dtype(inferred.get(argument.dtype, argument.dtype))
@@ -202,7 +206,7 @@ def _narrowed(kernel: str, argument: Argument, array: AnyArray, inferred: dict[s
 def _broadcast_along(argument: Argument, arrays: dict[str, AnyArray], present: Sequence[Argument]) -> AnyArray:
     """Broadcast an array to the dimensions of the input it follows (`Argument.along`), then flatten its leading ones.
 
-    Extents that other inputs have broadcast, too. What does not broadcast stays as it is, for the row to reject.
+    Extents that other inputs have broadcast, too. What does not broadcast stays as it is, for the schema to reject.
     """
     array, other = arrays[argument.name], arrays[argument.along or ""]
     own = tuple(_extent_of_others(extent.symbols[0], argument, arrays, present) for extent in argument.fixed[1:])
@@ -228,7 +232,7 @@ def _extent_of_others(symbol: str, argument: Argument, arrays: dict[str, AnyArra
 
 
 def _arrays(
-    kernel: str, row: "type[KernelAttr]", present: Sequence[Argument], values: dict[str, Any]
+    kernel: str, schema: "type[KernelAttr]", present: Sequence[Argument], values: dict[str, Any]
 ) -> tuple[dict[str, AnyArray], str]:
     """Every input as a numeric ndarray, and the common dtype of those that declare none."""
     arrays = {a.name: _array(kernel, a, values[a.name]) for a in present}
@@ -236,8 +240,11 @@ def _arrays(
     weak = [values[name] if type(values[name]) in WEAK else arrays[name].dtype for name in floating]
     common = _common(weak) if floating else np.dtype(np.float64)
     if bfloat16.is_foreign(common):
-        known = row.known_fields().get(DTYPE)
-        return arrays, bfloat16.NAME if known is not None and bfloat16.NAME in known.dtypes else "float32"
+        known = schema.known_fields().get(DTYPE)
+        return (
+            arrays,
+            bfloat16.BFLOAT16_NAME if known is not None and bfloat16.BFLOAT16_NAME in known.dtypes else "float32",
+        )
     return arrays, "float32" if common in (np.dtype(np.float16), np.dtype(np.float32)) else "float64"
 
 

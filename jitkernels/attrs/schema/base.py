@@ -29,17 +29,17 @@ from jitkernels.attrs.schema.fields import (
 from jitkernels.attrs.schema.kernel_types import KernelType
 from jitkernels.attrs.schema.signature import AnyArray, Argument, Signature
 from jitkernels.core.fork_locks import build_lock
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentTypeError, AttrError, RegistrationError
 
 __all__ = [
     "FLOATS", "NARROW", "BoundCall", "Case", "KernelAttr", "Tolerance", "cases", "choice", "custom", "power_of_two",
-    "real", "rows", "stored", "sum_error", "whole",
+    "real", "schemas", "stored", "sum_error", "whole",
 ]  # fmt: skip
 
 
-class _Rows(dict[KernelType, "type[KernelAttr]"]):
-    """The rows by kernel type. Iteration imports the modules of all families first."""
+class _Schemas(dict[KernelType, "type[KernelAttr]"]):
+    """The schemas by kernel type. Iteration imports the modules of all families first."""
 
     def __iter__(self) -> Iterator[KernelType]:
         self._complete()
@@ -62,7 +62,7 @@ class _Rows(dict[KernelType, "type[KernelAttr]"]):
         return super().items()
 
     def known(self) -> list["type[KernelAttr]"]:
-        """The rows that are imported so far."""
+        """The schemas that are imported so far."""
         return list(super().values())
 
     @staticmethod
@@ -71,10 +71,10 @@ class _Rows(dict[KernelType, "type[KernelAttr]"]):
             import_all()
 
 
-rows = _Rows()
+schemas = _Schemas()
 
 
-@record
+@frozen_dataclass
 class Tolerance:
     """The error bound of a result for any finite inputs.
 
@@ -97,7 +97,7 @@ def sum_error(count: int) -> float:
     return (16.0 + math.log2(max(count, 1))) / 2
 
 
-@record
+@frozen_dataclass
 class Case:
     """A named attr of a sweep; cases tagged "ci" always run, those tagged "full" only in full runs."""
 
@@ -110,15 +110,15 @@ class Case:
 class KernelAttr:
     """Base of all attrs: an immutable value that names one kernel and every parameter it is specialised by.
 
-    A subclass written ``class VMulAttr(VectorAttr, kernel_type="VMUL")`` becomes a row of the registry and a frozen
+    A subclass written ``class VMulAttr(VectorAttr, kernel_type="VMUL")`` becomes a schema of the registry and a frozen
     keyword-only dataclass. Raises AttrError when a field has a wrong type or value.
 
     arrays: the array arguments of the kernel, inputs first. floats: float fields that the C function takes after the
     integers (all int fields), as ``const double *``. options: parameters of the everyday function after its arrays:
     fields by name, ``axis``, or ``shape`` where no input determines the leading dimensions. beyond: an array, the most
-    dimensions of it that this row supports, and the row whose everyday function serves calls with more.
-    implemented_as: the class whose implementations serve this one too, for rows that are created on demand. streams:
-    extents of attrs whose speed is bound by memory bandwidth, of a row where their number does not show it. singles:
+    dimensions of it that this schema supports, and the schema whose everyday function serves calls with more.
+    implemented_as: the class whose implementations serve this one too, for schemas that are created on demand. streams:
+    extents of attrs whose speed is bound by memory bandwidth, of a schema where their number does not show it. singles:
     extents for which the implementation compiled from the reference has specialised code where they are 1.
     derived: integers that `derive` computes from the fields; shapes may name them, and the C function takes them behind
     the integer fields.
@@ -151,10 +151,12 @@ class KernelAttr:
             raise RegistrationError(f"kernel type {kernel_type!r}: expected an upper-case identifier")
         schema_check.check_declaration(cls)
         if not cls.__module__.startswith(f"{families.PACKAGE}."):
-            import_family(kernel_type)  # a row of ours of that name takes precedence
+            import_family(kernel_type)  # a schema of ours of that name takes precedence
         cls.kernel_type = KernelType.add(kernel_type)
-        if rows.setdefault(cls.kernel_type, cls) is not cls:
-            raise RegistrationError(f"kernel type {kernel_type} already has the row {rows[cls.kernel_type].__name__}")
+        if schemas.setdefault(cls.kernel_type, cls) is not cls:
+            raise RegistrationError(
+                f"kernel type {kernel_type} already has the schema {schemas[cls.kernel_type].__name__}"
+            )
 
     def __init__(self, *arguments: Any, **values: Any) -> None:
         if arguments or not self._required <= values.keys() <= self._required | self._defaults.keys():
@@ -252,7 +254,7 @@ class KernelAttr:
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """For each output, elementwise, the sum of the absolute terms that rounding errors are relative to.
 
-        `arrays` are the arguments of a call as float64, inout arrays as before the call. Only rows whose `Tolerance`
+        `arrays` are the arguments of a call as float64, inout arrays as before the call. Only schemas whose `Tolerance`
         has `terms` need this. Infinite where an intermediate overflows, NaN where an infinite one does.
         """
         raise NotImplementedError
@@ -276,7 +278,7 @@ class KernelAttr:
         values = self.fields()
         return {name: values[name] for name, field in self.known_fields().items() if field.is_size}
 
-    def tuning_class(self) -> Self:
+    def size_class(self) -> Self:
         """The attr that stands for this one in measurements: sizes rounded up to powers of two, default numbers.
 
         Every other field stays, and a float that is 0 stays 0, as that may be another computation.
@@ -385,11 +387,11 @@ def power_of_two(extent: int) -> int:
 Attr = TypeVar("Attr", bound=KernelAttr)
 
 
-def grid(row: "type[Attr]", names: str, sizes: Iterable[Sequence[Any]], **choices: Sequence[Any]) -> list["Attr"]:
+def grid(schema: "type[Attr]", names: str, sizes: Iterable[Sequence[Any]], **choices: Sequence[Any]) -> list["Attr"]:
     """Attrs of all sizes of the fields `names`, for every combination of `choices` by field, the first the slowest."""
     fields, tuples = names.split(), list(sizes)
     return [
-        row(**dict(zip(fields, size, strict=True)), **dict(zip(choices, chosen, strict=True)))
+        schema(**dict(zip(fields, size, strict=True)), **dict(zip(choices, chosen, strict=True)))
         for chosen in itertools.product(*choices.values())
         for size in tuples
     ]

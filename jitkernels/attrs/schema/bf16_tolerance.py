@@ -5,7 +5,7 @@ import numpy as np
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.core import bfloat16
 
-TINY = bfloat16.limits(bfloat16.NAME).tiny
+TINY = bfloat16.limits(bfloat16.BFLOAT16_NAME).tiny
 EPS = float(np.finfo(np.float32).eps)
 
 
@@ -14,7 +14,7 @@ def flushed(products: AnyArray, x: AnyArray, y: AnyArray, dtype: str) -> AnyArra
 
     Beside an infinity such a factor may become zero, and there is no bound.
     """
-    if dtype != bfloat16.NAME:
+    if dtype != bfloat16.BFLOAT16_NAME:
         return np.zeros(products.shape)
     lost = np.where(is_subnormal(x) | is_subnormal(y), products, TINY)
     return np.where(np.isinf(lost), np.nan, lost) / EPS
@@ -27,7 +27,7 @@ def is_subnormal(x: AnyArray) -> AnyArray:
 
 def flushed_sums(a: AnyArray, b: AnyArray, dtype: str) -> AnyArray:
     """As `flushed`, for a matrix product of absolute values."""
-    if dtype != bfloat16.NAME:
+    if dtype != bfloat16.BFLOAT16_NAME:
         return np.zeros(1)
     small_a, small_b = is_subnormal(a), is_subnormal(b)
     finite_a, finite_b = (np.where(np.isfinite(factor), factor, 0) for factor in (a, b))

@@ -1,4 +1,4 @@
-"""Check results against the error bound of their row: the one comparison of tests and tuner."""
+"""Check results against the error bound of their schema: the one comparison of tests and tuner."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -48,7 +48,7 @@ def distance(tolerance: Tolerance, dtype: str, true: AnyArray, sums: AnyArray, s
     if not bfloat16.is_float(dtype):
         return np.zeros(true.shape)
     limits = bfloat16.limits(dtype)
-    if dtype == bfloat16.NAME:
+    if dtype == bfloat16.BFLOAT16_NAME:
         with np.errstate(all="ignore"):
             before = distance(tolerance, dtypes.named(dtype).computed, true, sums, slack)
             if tolerance.ulp or tolerance.terms:  # else data is copied, not computed
@@ -67,7 +67,7 @@ def distance(tolerance: Tolerance, dtype: str, true: AnyArray, sums: AnyArray, s
 def unit(value: AnyArray, dtype: str) -> AnyArray:
     """A unit in the last place: from the number of that dtype at `value` to the next larger one."""
     limits = bfloat16.limits(dtype)
-    if dtype == bfloat16.NAME:
+    if dtype == bfloat16.BFLOAT16_NAME:
         _, exponents = np.frexp(np.where(np.isfinite(value), value, 1).astype(np.float64))
         spacing = np.ldexp(1.0, np.maximum(exponents - 8, -133))
         return np.asarray(np.where(np.isfinite(value), spacing, limits.max * limits.epsneg))

@@ -1,8 +1,8 @@
-"""The families of rows, one file each, imported when one of their rows is first used.
+"""The families of schemas, one file each, imported when one of their schemas is first used.
 
-An attr class is the row of its kernel: fields, formula, arguments, input domain, tolerance, sweep. Nothing else in the
-project lists kernels. Looking up one kernel by name imports its family only, found by scanning the text of the
-modules; iterating `jitkernels.attrs.schema.base.rows` imports all.
+An attr class is the schema of its kernel: fields, formula, arguments, input domain, tolerance, sweep. Nothing else in
+the project lists kernels. Looking up one kernel by name imports its family only, found by scanning the text of the
+modules; iterating `jitkernels.attrs.schema.base.schemas` imports all.
 """
 
 import functools
@@ -17,7 +17,7 @@ _ROW = re.compile(r"""^class (\w+)\([^()]*\bkernel_type="(\w+)"[^()]*\):""", re.
 
 @functools.cache
 def _families() -> dict[str, str]:
-    """The module of each row by class name and by kernel name, read from the text of the modules."""
+    """The module of each schema by class name and by kernel name, read from the text of the modules."""
     families: dict[str, str] = {}
     for file in sorted(Path(__file__).parents[1].glob("*.py")):
         for names in _ROW.findall(file.read_text(encoding="utf-8")):
@@ -26,7 +26,7 @@ def _families() -> dict[str, str]:
 
 
 def import_family(name: str) -> bool:
-    """Import the family of a row by class or kernel name; False if no family has it."""
+    """Import the family of a schema by class or kernel name; False if no family has it."""
     family = _families().get(name)
     if family is not None:
         importlib.import_module(f"{PACKAGE}.{family}")

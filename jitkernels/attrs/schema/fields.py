@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 
 from jitkernels.core import dtypes
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import AttrError, RegistrationError, shown
 
 FLOATS = ("float32", "float64")
 NARROW = (*FLOATS, "bfloat16")
-"""Dtypes of float arrays where a row supports bfloat16 too."""
+"""Dtypes of float arrays where a schema supports bfloat16 too."""
 MAX_ARRAY_BYTES = 1 << 62
-LEAST_SINGLE = 2.0**-149
-MOST_WHOLE = (1 << 63) - 1
+MIN_SINGLE = 2.0**-149
+MAX_WHOLE = (1 << 63) - 1
 Canonical = Callable[[str, Any], Any]
 
 
-@record
+@frozen_dataclass
 class Field:
     """How one field is checked, stored and read back.
 
@@ -82,7 +82,7 @@ def whole(
     *,
     default: Any = dataclasses.MISSING,
     least: int = 0,
-    most: int = MOST_WHOLE,
+    most: int = MAX_WHOLE,
     is_size: bool = True,
     samples: tuple[int, ...] = (),
 ) -> Any:
@@ -174,7 +174,7 @@ def in_dtype(label: str, value: float, dtype: str) -> float:
     """
     nearest = value if dtypes.named(dtype).computed == "float64" else ctypes.c_float(value).value
     if nearest == 0 != value:
-        nearest = math.copysign(LEAST_SINGLE, value)
+        nearest = math.copysign(MIN_SINGLE, value)
     if not math.isfinite(nearest):
         raise AttrError(f"{label}: expected a number that {dtype} can hold, got {value}")
     return nearest

@@ -12,7 +12,7 @@ from typing import Any
 
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.core import cffi_values, signal_exceptions
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import NotUsableError, RegistrationError
 
 PLAIN = frozenset({int, float, str, bool})
@@ -43,7 +43,7 @@ def sources_cached() -> Iterator[None]:
             _cached_sources.clear()
 
 
-@record
+@frozen_dataclass
 class Implementation:
     """One implementation of a kernel.
 
@@ -85,7 +85,7 @@ class Implementation:
             raise NotUsableError(f"{kernel}: {self.name} cannot be used: {reason}")
 
     def source(self, attr: KernelAttr, variant: Variant) -> Any:
-        """The source of the row's C function for a variant, as `function` returns it."""
+        """The source of the schema's C function for a variant, as `function` returns it."""
         key = self, attr._key, *variant.items()
         if not _open_caches or key not in _cached_sources:
             source = self._source(attr, variant)
@@ -95,13 +95,13 @@ class Implementation:
         return _cached_sources[key]
 
     def _source(self, attr: KernelAttr, variant: Variant) -> Any:
-        source = self.function(attr, **variant)
+        source = cffi_values.pointer_of(self.function(attr, **variant))
         if cffi_values.is_function(source):
             source = self._source_of_c(attr, source)
         own = getattr(source, "__dict__", ())  # the property `text` itself may be expensive
         if not all(name in own or hasattr(type(source), name) for name in ("name", "text", "externals")):
             raise self._mistake(
-                "the function", attr, "a source such as a LoopNest or a CSource, or a cffi function", source
+                "the function", attr, "a source such as a RangeKernel or a CSource, or a cffi function", source
             )
         expected = attr.signature().c_arguments
         arguments = tuple(getattr(source, "arguments", expected))
@@ -133,7 +133,9 @@ class Implementation:
         names = [*code_arguments.args, *(name for name in (code_arguments.varargs, code_arguments.varkw) if name)]
         if len(names) != len(expected):
             wanted = f"the {len(expected)} parameters ({', '.join(expected)})"
-            raise self._mistake("the body of the loop nest", attr, wanted, _Text(f"{len(names)}: ({', '.join(names)})"))
+            raise self._mistake(
+                "the body of the range kernel", attr, wanted, _Text(f"{len(names)}: ({', '.join(names)})")
+            )
 
     def check_reference(self, attr: KernelAttr) -> None:
         """Raise RegistrationError unless `function` takes the attr and every array."""

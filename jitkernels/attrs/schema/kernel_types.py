@@ -1,4 +1,4 @@
-"""The names of the kernels. Each row of the registry adds its own; no list exists elsewhere."""
+"""The names of the kernels. Each schema of the registry adds its own; no list exists elsewhere."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -24,24 +24,24 @@ class _Members(type):
         return item in cls._members.values()
 
     def __iter__(cls) -> Iterator["KernelType"]:
-        hooks.discover_rows()
+        hooks.discover_schemas()
         return iter(list(cls._members.values()))
 
     def __len__(cls) -> int:
-        hooks.discover_rows()
+        hooks.discover_schemas()
         return len(cls._members)
 
     def _knows(cls, name: str) -> bool:
         """Whether a member of that name exists, plug-ins included."""
         if name not in cls._members:
-            hooks.discover_rows()
+            hooks.discover_schemas()
         return name in cls._members
 
 
 class KernelType(metaclass=_Members):
-    """The name of a kernel, like an enum member, created by the row (attr class) it belongs to.
+    """The name of a kernel, like an enum member, created by the schema (attr class) it belongs to.
 
-    `hooks.discover_rows`, which the registry provides, imports the members of plug-ins.
+    `hooks.discover_schemas`, which the registry provides, imports the members of plug-ins.
     """
 
     __slots__ = ("name",)
@@ -59,14 +59,14 @@ class KernelType(metaclass=_Members):
 
     @classmethod
     def unlisted(cls, name: str) -> "KernelType":
-        """A kernel type that is not a member: for rows that are created on demand."""
+        """A kernel type that is not a member: for schemas that are created on demand."""
         kernel_type = super().__new__(cls)
         kernel_type.name = name
         return kernel_type
 
     @classmethod
     def remove(cls, name: str) -> None:
-        """Delete a member after its row is removed."""
+        """Delete a member after its schema is removed."""
         cls._members.pop(name, None)
 
     def __new__(cls, name: str) -> "KernelType":  # noqa: PYI034  # nobody derives from it

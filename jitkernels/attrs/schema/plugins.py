@@ -15,7 +15,7 @@ from jitkernels.core.atomic_files import warn_once
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-GROUP = "jitkernels.kernels"
+ENTRY_POINT_GROUP = "jitkernels.kernels"
 FOLDERS = (".dist-info", ".egg-info")
 
 
@@ -26,9 +26,9 @@ def installed() -> "Sequence[EntryPoint]":
     from importlib.metadata import entry_points
 
     try:
-        return sorted(entry_points(group=GROUP))
+        return sorted(entry_points(group=ENTRY_POINT_GROUP))
     except Exception as error:  # noqa: BLE001  # files of other packages may be damaged in any way
-        warn_once(GROUP, f"cannot look for kernels of other packages: {type(error).__name__}: {error}")
+        warn_once(ENTRY_POINT_GROUP, f"cannot look for kernels of other packages: {type(error).__name__}: {error}")
         return ()
 
 
@@ -41,7 +41,7 @@ def _may_name_the_group(folder: str) -> bool:
         return True  # packages in an archive are not ours to open
     except OSError:
         return False
-    return any(GROUP.encode() in content for content in _entry_point_files(metadata_folders))
+    return any(ENTRY_POINT_GROUP.encode() in content for content in _entry_point_files(metadata_folders))
 
 
 def _entry_point_files(folders: Sequence[str]) -> Iterator[bytes]:

@@ -1,6 +1,6 @@
 """The registry of implementations: registration, lookup, and their static order.
 
-A reference that can be compiled becomes the ``gen`` of its row where none is written by hand. The order is static:
+A reference that can be compiled becomes the ``gen`` of its schema where none is written by hand. The order is static:
 ``gen``, then the folders of ``more`` in the order of `MORE`, then plug-ins, then ``refer``. The implementations of a
 family are imported on first use; plug-ins are imported when a name is unknown or everything is listed. Nothing depends
 on the order of imports: the contract of an author is checked at lookup.
@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jitkernels.attrs.schema import plugins
-from jitkernels.attrs.schema.base import KernelAttr, rows
+from jitkernels.attrs.schema.base import KernelAttr, schemas
 from jitkernels.attrs.schema.families import PACKAGE, import_all, import_family
 from jitkernels.attrs.schema.kernel_impl import Implementation, Usable, Variant, Variants, checked_variants
 from jitkernels.attrs.schema.kernel_types import KernelType
@@ -30,12 +30,12 @@ __all__ = [
     "MORE",
     "Implementation",
     "Variant",
-    "all_rows",
-    "find_row",
+    "all_schemas",
+    "find_schema",
     "implementation",
     "implementations",
     "implements",
-    "row",
+    "op_schema",
 ]  # fmt: skip
 
 MORE = ("mkl", "openblas", "onednn", "intrinsic", "mix", "numba")
@@ -77,24 +77,27 @@ def implements(
     dtypes: Sequence[str] = (),
     compiler: str | None = None,
 ) -> Callable[[Function], Function]:
-    """Register the decorated function as an implementation of a row.
+    """Register the decorated function as an implementation of a schema.
 
     `name` defaults to the folder of the module. `can_be_used(attr)` means correct and available here, never faster; it
     returns True or the reason why not. `compiles` declares that the NumPy text of a reference can be compiled as one
     loop nest, as ``gen``; where a function is registered for `dtypes`, it is the ``gen`` of these, and the compiled
     reference that of the others.
 
-    Instead of a Python function, a C function of cffi (``lib.name``) with the C signature of the row can be
+    Instead of a Python function, a C function of cffi (``lib.name``) with the C signature of the schema can be
     registered; it needs a `name`. With ``compiler="numba"`` the function takes the arrays of the kernel, writes its
-    outputs, and is compiled by numba, or is a ``@cfunc`` of the row's C signature. Raises RegistrationError if the row
-    already has that name, or for an object that cannot be an implementation.
+    outputs, and is compiled by numba, or is a ``@cfunc`` of the schema's C signature. Raises RegistrationError if the
+    schema already has that name, or for an object that cannot be an implementation.
     """
     _check_registration(attr_class, can_be_used, variants, compiler)
 
     def register(function: Function) -> Function:
-        if compiler is not None or cffi_values.is_function(function):
-            _register_c_function(attr_class, name, function, can_be_used, is_by_numba=compiler is not None)
+        compiled = cffi_values.pointer_of(function)
+        if compiler is not None or cffi_values.is_function(compiled):
+            _register_c_function(attr_class, name, compiled, can_be_used, is_by_numba=compiler is not None)
             return function
+        if not callable(function):
+            raise RegistrationError(f"@implements({attr_class.__name__}): expected a function, got {function!r}")
         chosen = name or function.__module__.rpartition(".")[0].rpartition(".")[2]
         if not isinstance(chosen, str) or not NAME.fullmatch(chosen):
             raise RegistrationError(
@@ -128,10 +131,10 @@ def _check_registration(
     attr_class: type[KernelAttr], can_be_used: Usable, variants: Variants, compiler: str | None
 ) -> None:
     """Raise RegistrationError for invalid arguments of `implements`."""
-    if not _is_row(attr_class) and getattr(attr_class, "implemented_as", False) is not attr_class:
+    if not _is_schema(attr_class) and getattr(attr_class, "implemented_as", False) is not attr_class:
         shown = getattr(attr_class, "__name__", repr(attr_class))
         raise RegistrationError(
-            f"@implements({shown}): expected the class of a row, as from class VMulAttr(..., kernel_type=...)"
+            f"@implements({shown}): expected the class of a schema, as from class VMulAttr(..., kernel_type=...)"
         )
     for what, function in (("can_be_used", can_be_used), ("variants", variants)):
         if not callable(function):
@@ -168,18 +171,18 @@ def _register_c_function(
 
 
 def is_compiled(attr_class: type[KernelAttr]) -> bool:
-    """Whether the ``gen`` of a row is compiled from its reference."""
+    """Whether the ``gen`` of a schema is compiled from its reference."""
     return attr_class in _compiled and "gen" in implementations(attr_class)
 
 
-def _is_row(attr_class: object) -> bool:
-    return any(known is attr_class for known in rows.known())
+def _is_schema(attr_class: object) -> bool:
+    return any(known is attr_class for known in schemas.known())
 
 
 def implementations(attr_class: type[KernelAttr]) -> dict[str, Implementation]:
-    """All registered implementations of a row by name, in the static order.
+    """All registered implementations of a schema by name, in the static order.
 
-    Raises RegistrationError if the row has no reference.
+    Raises RegistrationError if the schema has no reference.
     """
     _discover(attr_class)
     attr_class = attr_class.implemented_as or attr_class
@@ -196,7 +199,7 @@ def implementations(attr_class: type[KernelAttr]) -> dict[str, Implementation]:
 
 
 def why_without(attr_class: type[KernelAttr], name: str) -> str:
-    """Why a row of ours has no implementation of that name, as the folder of the name says; nothing if it does not."""
+    """Why a schema of ours has no implementation of that name, as the folder of the name says, or nothing."""
     folder = importlib.import_module(f"jitkernels.more.{name}" if name in MORE else f"jitkernels.{name}")
     reasons: Mapping[str, str] = getattr(folder, "WITHOUT", {})
     return reasons.get(attr_class.kernel_type.name, "")
@@ -232,7 +235,7 @@ def implementation(attr_class: type[KernelAttr], name: str) -> Implementation:
 
 
 def _of_folder(attr_class: type[KernelAttr], name: str) -> Implementation | None:
-    """The implementation that one of our folders, or the row's compiled reference, provides for one of our rows."""
+    """The implementation of one of our schemas by a folder of ours or by its compiled reference."""
     with build_lock:
         _import_from(f"more.{name}" if name in MORE else name, attr_class)
         if name in ("gen", "numba") and name not in _implementations.get(attr_class, {}):
@@ -242,7 +245,7 @@ def _of_folder(attr_class: type[KernelAttr], name: str) -> Implementation | None
 
 
 def _compile_reference(attr_class: type[KernelAttr]) -> None:
-    """Register ``gen`` and ``numba`` as the reference of a row makes them, where they are not written by hand."""
+    """Register ``gen`` and ``numba`` as the reference of a schema makes them, where they are not written by hand."""
     if attr_class not in _compiled:
         return
     known = _implementations.get(attr_class, {})
@@ -254,44 +257,44 @@ def _compile_reference(attr_class: type[KernelAttr]) -> None:
         )
 
 
-def row(name: str) -> type[KernelAttr]:
-    """The row of a kernel by name in any case; raises UnknownNameError that lists the existing names."""
-    match = find_row(name.upper())
+def op_schema(name: str) -> type[KernelAttr]:
+    """The schema of a kernel by name in any case; raises UnknownNameError that lists the existing names."""
+    match = find_schema(name.upper())
     if match is None:
-        known = ", ".join(kernel_type.name.lower() for kernel_type in rows)
+        known = ", ".join(kernel_type.name.lower() for kernel_type in schemas)
         raise UnknownNameError(f"no kernel {name!r}; there are {known}")
     return match
 
 
-def find_row(name: str) -> type[KernelAttr] | None:
-    """The row of that kernel type, plug-ins included, or None."""
-    return _find_row(name, lambda row: row.kernel_type.name == name)
+def find_schema(name: str) -> type[KernelAttr] | None:
+    """The schema of that kernel type, plug-ins included, or None."""
+    return _find_schema(name, lambda schema: schema.kernel_type.name == name)
 
 
-def find_row_by_class_name(name: str) -> type[KernelAttr] | None:
-    """The row class of that name, plug-ins included, or None."""
-    return _find_row(name, lambda row: row.__name__ == name)
+def find_schema_by_class_name(name: str) -> type[KernelAttr] | None:
+    """The schema class of that name, plug-ins included, or None."""
+    return _find_schema(name, lambda schema: schema.__name__ == name)
 
 
-def _find_row(name: str, fits: Callable[[type[KernelAttr]], bool]) -> type[KernelAttr] | None:
-    """The row that `fits`: first among imported rows, then in its family, in all families, and in plug-ins."""
+def _find_schema(name: str, fits: Callable[[type[KernelAttr]], bool]) -> type[KernelAttr] | None:
+    """The schema that `fits`: first among imported schemas, then in its family, in all families, and in plug-ins."""
     for load in (lambda: None, partial(import_family, name), import_all, _load_plugins):
         with build_lock:  # a fork waits for the imports
             load()
-        for candidate in rows.known():
+        for candidate in schemas.known():
             if fits(candidate):
                 return candidate
     return None
 
 
-def all_rows() -> list[type[KernelAttr]]:
-    """All rows, plug-ins included."""
+def all_schemas() -> list[type[KernelAttr]]:
+    """All schemas, plug-ins included."""
     _load_plugins()
-    return list(rows.values())
+    return list(schemas.values())
 
 
 def _discover(attr_class: type[KernelAttr]) -> None:
-    """Import the modules named like a row's family from each folder of implementations."""
+    """Import the modules named like a schema's family from each folder of implementations."""
     if attr_class.__module__ in _discovered:
         return
     with build_lock:
@@ -308,12 +311,12 @@ def _discover(attr_class: type[KernelAttr]) -> None:
 
 
 def _is_ours(attr_class: type[KernelAttr]) -> bool:
-    """Whether our own folders hold the implementations of a row."""
+    """Whether our own folders hold the implementations of a schema."""
     return attr_class.__module__.startswith(f"{PACKAGE}.")
 
 
 def _import_from(folder: str, attr_class: type[KernelAttr]) -> None:
-    """Import the module of a row's family from one folder, if it exists; rows of plug-ins have none."""
+    """Import the module of a schema's family from one folder, if it exists; schemas of plug-ins have none."""
     package, _, family = attr_class.__module__.rpartition(".")
     module = f"jitkernels.{folder}.{family}"
     if package != PACKAGE or module in _imported_modules:
@@ -329,19 +332,19 @@ def _load_plugins() -> None:
     One that fails is one warning and leaves nothing registered: half of a package could compute anything.
     """
     with build_lock:
-        if plugins.GROUP in _discovered:
+        if plugins.ENTRY_POINT_GROUP in _discovered:
             return
-        _discovered.add(plugins.GROUP)
+        _discovered.add(plugins.ENTRY_POINT_GROUP)
         entry_points = plugins.installed()
         if not entry_points:
             return
-        own = set(rows.known())
+        own = set(schemas.known())
         for entry_point in entry_points:
             _load(entry_point)
-        for attr_class in {attr_class for attr_class in rows.known() if not _is_ours(attr_class)} - own:
+        for attr_class in {attr_class for attr_class in schemas.known() if not _is_ours(attr_class)} - own:
             if "refer" not in _implementations.get(attr_class, {}):
                 warn_once(
-                    f"row {attr_class.__name__}",
+                    f"schema {attr_class.__name__}",
                     f"{attr_class.__module__}: the kernel {attr_class.kernel_type.name} is ignored: it has no "
                     "implementation 'refer'",
                 )
@@ -349,7 +352,7 @@ def _load_plugins() -> None:
 
 
 def _load(entry_point: "EntryPoint") -> None:
-    before = {attr_class: dict(_implementations.get(attr_class, {})) for attr_class in rows.known()}
+    before = {attr_class: dict(_implementations.get(attr_class, {})) for attr_class in schemas.known()}
     try:
         entry_point.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001  # an error of a plug-in must not break this package
@@ -357,7 +360,7 @@ def _load(entry_point: "EntryPoint") -> None:
             f"plugin {entry_point.name}",
             f"the kernels of {entry_point.value} are ignored: {type(error).__name__}: {error}",
         )
-        for attr_class in set(rows.known()) - set(before):
+        for attr_class in set(schemas.known()) - set(before):
             if not _is_ours(attr_class):
                 _remove(attr_class)
         for attr_class, known in list(_implementations.items()):
@@ -365,7 +368,7 @@ def _load(entry_point: "EntryPoint") -> None:
 
 
 def _remove(attr_class: type[KernelAttr]) -> None:
-    rows.pop(attr_class.kernel_type)
+    schemas.pop(attr_class.kernel_type)
     KernelType.remove(attr_class.kernel_type.name)
     _implementations.pop(attr_class, None)
     _compiled.pop(attr_class, None)
@@ -379,8 +382,8 @@ def _forget_foreign(known: dict[str, Implementation], before: Mapping[str, Imple
             del known[name]
 
 
-def import_all_rows() -> None:
-    """Import every row."""
+def import_all_schemas() -> None:
+    """Import every schema."""
     with build_lock:
         import_all()
     _load_plugins()

@@ -16,13 +16,13 @@ from jitkernels.errors import ArgumentError, ArgumentTypeError, WorkspaceError, 
 if TYPE_CHECKING:
     from jitkernels.attrs.schema.base import KernelAttr
 
-MOST_DIMENSIONS = 64
+MAX_NUMPY_DIMENSIONS = 64
 """The most dimensions of a NumPy array."""
 
 
 def trail_of(
     kernel: str,
-    row: "type[KernelAttr]",
+    schema: "type[KernelAttr]",
     present: Sequence[Argument],
     arrays: dict[str, AnyArray],
     values: dict[str, Any],
@@ -30,7 +30,7 @@ def trail_of(
     """The trailing dimensions, which must be equal in all inputs that have them."""
     first, *others = [a for a in present if a.trailing is not None]
     shape: tuple[int, ...] = arrays[first.name].shape
-    if AXIS in row.options:
+    if AXIS in schema.options:
         count = -1 - from_end(kernel, first.name, len(shape), values[AXIS])
     else:
         count = max(len(shape) - len(first.fixed), 0)
@@ -71,9 +71,9 @@ def requested_shape(kernel: str, shape: Any) -> tuple[int, ...]:
     for extent in extents:
         if isinstance(extent, bool) or not isinstance(extent, int | np.integer):
             raise ArgumentTypeError(f"{kernel}: shape: expected an int or a tuple of ints, got {shown(shape)}")
-        if extent < 0 or len(extents) > MOST_DIMENSIONS:
+        if extent < 0 or len(extents) > MAX_NUMPY_DIMENSIONS:
             raise ArgumentError(
-                f"{kernel}: shape: expected at most {MOST_DIMENSIONS} ints of 0 or more, got {shown(shape)}"
+                f"{kernel}: shape: expected at most {MAX_NUMPY_DIMENSIONS} ints of 0 or more, got {shown(shape)}"
             )
         result.append(int(extent))
     most_bytes = 8 * math.prod(max(extent, 1) for extent in result)
@@ -83,12 +83,12 @@ def requested_shape(kernel: str, shape: Any) -> tuple[int, ...]:
 
 
 def moved_axis(
-    kernel: str, row: "type[KernelAttr]", arrays: dict[str, AnyArray], values: dict[str, Any]
+    kernel: str, schema: "type[KernelAttr]", arrays: dict[str, AnyArray], values: dict[str, Any]
 ) -> tuple[dict[str, AnyArray], Callable[[AnyArray], AnyArray] | None]:
     """The arrays with their axis moved to the end, and the function that moves it back in a result, or None."""
-    if AXIS not in row.options:
+    if AXIS not in schema.options:
         return arrays, None
-    names = [a.name for a in inputs_of(row) if a.name in arrays and any(e.spread for e in a.extents)]
+    names = [a.name for a in inputs_of(schema) if a.name in arrays and any(e.spread for e in a.extents)]
     axis = from_end(kernel, names[0], arrays[names[0]].ndim, values[AXIS])
     if axis == -1:
         return arrays, None
@@ -128,7 +128,7 @@ def lead_of(kernel: str, present: Sequence[Argument], arrays: dict[str, AnyArray
 
 def extents_of(
     kernel: str,
-    row: "type[KernelAttr]",
+    schema: "type[KernelAttr]",
     present: Sequence[Argument],
     arrays: dict[str, AnyArray],
     lead: tuple[int, ...],
@@ -154,12 +154,12 @@ def extents_of(
             if fixed < len(own):
                 missing.add(own[-1].symbols[0])
                 values.setdefault(own[-1].symbols[0], 1)
-    values |= dict.fromkeys(spread_of(row), math.prod(lead))
-    behind = trailing_of(row)
+    values |= dict.fromkeys(spread_of(schema), math.prod(lead))
+    behind = trailing_of(schema)
     if behind is not None:
         values[behind] = math.prod(trail)
-    if row.derived:
-        values |= row.derive(values)
+    if schema.derived:
+        values |= schema.derive(values)
     for argument in present:
         array = arrays[argument.name]
         own = argument.fixed[: fixed_of(argument, array)]
@@ -213,7 +213,7 @@ def flat(
         array = array.swapaxes(-1, -2)
     if array.size != math.prod(declared.shape):
         return np.empty(declared.shape, declared.numpy)  # all results are empty, so it is never read
-    if declared.dtype == bfloat16.NAME:
+    if declared.dtype == bfloat16.BFLOAT16_NAME:
         array = array.view(np.uint16) if bfloat16.is_foreign(array.dtype) else bfloat16.stored(array)
     if array.dtype == declared.numpy and array.flags.c_contiguous and array.flags.aligned:
         return array.reshape(declared.shape)

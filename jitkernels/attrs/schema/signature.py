@@ -1,7 +1,7 @@
-"""The arguments of a kernel as data, which launchers, tests, benchmarks and C headers read from a row.
+"""The arguments of a kernel as data, which launchers, tests, benchmarks and C headers read from a schema.
 
-A row declares each array once, as an `Argument` with a symbolic shape; an attr binds the symbols and has a `Signature`
-of `Array`s with concrete extents.
+A schema declares each array once, as an `Argument` with a symbolic shape; an attr binds the symbols and has a
+`Signature` of `Array`s with concrete extents.
 """
 
 import math
@@ -12,13 +12,13 @@ import numpy as np
 
 from jitkernels.core import bfloat16, dtypes
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentError, ArgumentTypeError, RegistrationError
 
 AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 
-@record
+@frozen_dataclass
 class DeclaredExtent:
     """One extent of a symbolic shape: ``factor * symbols + more``, or a number.
 
@@ -50,11 +50,11 @@ class DeclaredExtent:
         return f"{product}+{self.more}" if self.more else product
 
 
-@record
+@frozen_dataclass
 class Argument:
-    """One array as a row declares it, such as ``Argument("x", "in", "*rows n")``.
+    """One array as a schema declares it, such as ``Argument("x", "in", "*rows n")``.
 
-    shape: extents separated by blanks; each is a field of the row, a product such as ``4*d``, one of these plus a
+    shape: extents separated by blanks; each is a field of the schema, a product such as ``4*d``, one of these plus a
     number, such as ``tag+2``, or a number. The shape ``1`` is that of a scalar, for which everyday calls accept a
     Python number or an array of no dimensions. A leading ``*`` lets everyday calls pass any number of dimensions there
     (none counts as 1), before the others or, where it is not the first, after them (kernels take an array without it
@@ -66,7 +66,7 @@ class Argument:
     dimensions, but for the last, this array broadcasts in everyday calls that pass more than the shape has; those
     before the shape's are then flattened into its first. Where there are fewer they are 1. picks: an input whose rows
     these indices select, so that a kernel may receive those rows alone and their positions as indices; nothing else of
-    the row may determine how many rows that input has. moves: the row's only input, whose elements an output copies
+    the schema may determine how many rows that input has. moves: the only input, whose elements an output copies
     unchanged: at the same index along extents of the same names, broadcast along others.
     """
 
@@ -168,13 +168,13 @@ def _extent(argument: Argument, word: str) -> DeclaredExtent:
     return DeclaredExtent(symbols, factor, spread, optional, more)
 
 
-@record
+@frozen_dataclass
 class Array:
     """One array argument, C-contiguous and aligned.
 
     `in_place` on an input and an output means that both may alias exactly. `domain` is the range of random inputs in
     tests, benchmarks and the tuner; for integers the upper end is excluded. `alone`: there are no trailing dimensions,
-    where the row has some.
+    where the schema has some.
     """
 
     name: str
@@ -186,7 +186,7 @@ class Array:
     alone: bool = False
 
     def as_declared(self, array: AnyArray) -> AnyArray:
-        """The array with all dimensions that the row declares, as references, oracles and tolerances expect them."""
+        """The array with all dimensions that the schema declares, as references, oracles and tolerances expect them."""
         return array[..., np.newaxis] if self.alone else array
 
     def as_given(self, array: AnyArray) -> AnyArray:
@@ -229,26 +229,28 @@ class Array:
 
     def takes(self, dtype: "np.dtype[Any]") -> bool:
         """Whether arrays of `dtype` can be passed; another package's bfloat16 has the same bits as ours."""
-        return dtype == self.numpy or (self.dtype == bfloat16.NAME and bfloat16.is_foreign(dtype))
+        return dtype == self.numpy or (self.dtype == bfloat16.BFLOAT16_NAME and bfloat16.is_foreign(dtype))
 
     def numbers(self, array: AnyArray) -> AnyArray:
         """The values of an array, bfloat16 decoded to float32."""
-        return bfloat16.numbers(array) if self.dtype == bfloat16.NAME else array
+        return bfloat16.numbers(array) if self.dtype == bfloat16.BFLOAT16_NAME else array
 
     def stored(self, values: Any) -> AnyArray:
         """An array of this dtype with the values rounded to nearest."""
-        return bfloat16.stored(values) if self.dtype == bfloat16.NAME else np.asarray(values).astype(self.dtype)
+        return (
+            bfloat16.stored(values) if self.dtype == bfloat16.BFLOAT16_NAME else np.asarray(values).astype(self.dtype)
+        )
 
     def describe(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
-@record
+@frozen_dataclass
 class Signature:
     """All arguments of a kernel: arrays (inputs, then outputs), then integers, then floats.
 
     Python callers pass the arrays only. The C function takes the arrays, the integers as ``int64_t`` and each float as
-    ``const double *``. `absent`: names of arrays that the row declares and this attr lacks.
+    ``const double *``. `absent`: names of arrays that the schema declares and this attr lacks.
     """
 
     arrays: tuple[Array, ...]
@@ -276,7 +278,7 @@ class Signature:
         return (*[array.name for array in self.arrays], *dict([*self.integers, *self.floats]), *self.absent)
 
     def as_declared(self, arrays: Sequence[AnyArray]) -> list[AnyArray]:
-        """The arrays of a call with all dimensions that the row declares."""
+        """The arrays of a call with all dimensions that the schema declares."""
         return [parameter.as_declared(array) for parameter, array in zip(self.arrays, arrays, strict=True)]
 
     def outputs_as_given(self, results: Sequence[AnyArray]) -> list[AnyArray]:
@@ -285,7 +287,7 @@ class Signature:
 
     def through_numbers(self, function: Callable[..., None], arrays: Sequence[AnyArray]) -> None:
         """Call a function of NumPy arrays; it sees bfloat16, which NumPy lacks, as float32."""
-        narrow = [array.dtype == bfloat16.NAME for array in self.arrays]
+        narrow = [array.dtype == bfloat16.BFLOAT16_NAME for array in self.arrays]
         values = [p.numbers(a) for p, a in zip(self.arrays, arrays, strict=True)] if any(narrow) else arrays
         function(*self.as_declared(values))
         for parameter, is_narrow, array, numbers in zip(self.arrays, narrow, arrays, values, strict=True):

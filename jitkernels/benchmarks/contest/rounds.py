@@ -16,7 +16,7 @@ from jitkernels.benchmarks.contest.task import NEEDS, Task, reason_unavailable
 
 TURNS = 7
 """Interleaved measurements of each contestant at each size."""
-MOST_CALLS = 1000
+MAX_CALLS_PER_ROUND = 1000
 TIMEOUT_SECONDS = 120
 """Seconds until a request fails, compilation included."""
 
@@ -138,7 +138,7 @@ def contest(
 
 def _turn(contestant: Contestant, size: int, result: Result, seconds: float) -> None:
     usual = result.seconds if result.seen else result.first
-    answer = contestant.request(size, min(max(int(seconds / max(usual, 1e-7)), 1), MOST_CALLS))
+    answer = contestant.request(size, min(max(int(seconds / max(usual, 1e-7)), 1), MAX_CALLS_PER_ROUND))
     if "wrong" not in answer:
         result.take(answer["seconds"])
         result.bytes = answer["bytes"]

@@ -49,7 +49,6 @@ class Task:
 
 
 def all_tasks() -> dict[str, Task]:
-    """Return the tasks by name."""
     from jitkernels.benchmarks.contest import tasks
 
     modules = [

@@ -13,9 +13,9 @@ from jitkernels.benchmarks.entries import training
 from jitkernels.benchmarks.programs import all_programs
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 
-ELEMENTS = 100_000
+ARENA_ELEMENTS = 100_000
 LEVELS = (3, 0)
-EQUAL, MOST = 0.8, 1.1
+EQUAL, PROMISED_ARENA_RATIO = 0.8, 1.1
 """Promised share of plans that reach the peak of live bytes, and the largest ratio to it."""
 Make = Callable[[], tuple[Any, ...]]
 
@@ -23,7 +23,7 @@ Make = Callable[[], tuple[Any, ...]]
 def programs() -> dict[str, tuple[Callable[..., Any], Make]]:
     """Return functions and their argument factories by name."""
     result: dict[str, tuple[Callable[..., Any], Make]] = {
-        name: (program.function, lambda program=program: program.arguments(ELEMENTS, "float32"))  # type: ignore[misc]
+        name: (program.function, lambda program=program: program.arguments(ARENA_ELEMENTS, "float32"))  # type: ignore[misc]
         for name, program in all_programs().items()
     }
     result |= {program.__name__: (program, make) for program, make in whole_programs.PROGRAMS.items()}
@@ -37,9 +37,9 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     equal = sum(ratio == 1 for ratio in ratios) / len(ratios)
     text = (
         f"{equal:.0%} of {len(ratios)} plans reach the peak of live bytes (promised: {EQUAL:.0%}), "
-        f"the largest is {max(ratios):.3f} times the peak (promised: {MOST})"
+        f"the largest is {max(ratios):.3f} times the peak (promised: {PROMISED_ARENA_RATIO})"
     )
-    return Verdict(text, equal >= EQUAL and max(ratios) <= MOST)
+    return Verdict(text, equal >= EQUAL and max(ratios) <= PROMISED_ARENA_RATIO)
 
 
 def planned(function: Callable[..., Any], arguments: tuple[Any, ...], level: int) -> tuple[int, int]:

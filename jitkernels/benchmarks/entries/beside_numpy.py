@@ -18,9 +18,9 @@ from jitkernels.benchmarks.table import geometric_mean, settled_calls
 
 DTYPES = ("bool", "uint8", "int64", "float32")
 SIZES = (8, 1000, 100_000)
-SECONDS = 0.1
+SECONDS_PER_LINE = 0.1
 """Share of a line's seconds for an operation: there are thousands, all short."""
-LEAST = 1.0
+PROMISED_LEAST = 1.0
 
 
 def _written(change: Callable[[Any], None]) -> Callable[[Any], Any]:
@@ -122,7 +122,7 @@ def layouts(dtype: str, elements: int) -> Iterator[tuple[str, AnyArray]]:
 
 def verdict(lines: Sequence[Line]) -> Verdict:
     ratios = {f"{line.group}, {line.case}": line.speed_over("numpy") or 0.0 for line in lines}
-    slower = sorted((ratio, name) for name, ratio in ratios.items() if ratio < LEAST)
+    slower = sorted((ratio, name) for name, ratio in ratios.items() if ratio < PROMISED_LEAST)
     listed = "".join(f"\n{ratio:6.2f}  {name}" for ratio, name in slower)
     mean = geometric_mean(list(ratios.values()))
     return Verdict(
@@ -153,7 +153,7 @@ def lines_of_products(
                 operands = [generator.standard_normal(shape).astype(dtype) for shape in (left, right)]
                 calls = {"jitkernels": partial(compiled, *operands), "numpy": partial(operation, *operands)}
                 case = f"{m} x {n} of {k} {dtype}"
-                yield settled_calls(name, case, calls, SECONDS * seconds)
+                yield settled_calls(name, case, calls, SECONDS_PER_LINE * seconds)
 
 
 def lines_of(
@@ -175,4 +175,4 @@ def lines_of(
                             continue
                         calls = {"jitkernels": partial(compiled, array), "numpy": partial(operation, array)}
                         case = f"{elements} {dtype}, {layout}"
-                        yield settled_calls(name, case, calls, SECONDS * seconds)
+                        yield settled_calls(name, case, calls, SECONDS_PER_LINE * seconds)

@@ -12,9 +12,9 @@ from jitkernels.benchmarks.processes import empty_cache, run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing
 
-FIRST, LATER, NUMPY = "first call", "later call", "numpy"
+FIRST_CALL, LATER, NUMPY = "first call", "later call", "numpy"
 LIMITS = {"four_deep": 1.0}
-MOST_SECONDS = 2.0
+PROMISED_COMPILE_SECONDS = 2.0
 
 
 def _names() -> list[str]:
@@ -25,10 +25,10 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     slow = [
         line.group
         for line in lines
-        if line.timings[FIRST].seconds > LIMITS.get(line.group, MOST_SECONDS) or line.detail
+        if line.timings[FIRST_CALL].seconds > LIMITS.get(line.group, PROMISED_COMPILE_SECONDS) or line.detail
     ]
-    longest = max(line.timings[FIRST].seconds for line in lines)
-    text = f"{longest:.2f} s at most (promised: {MOST_SECONDS:g} s, four_deep {LIMITS['four_deep']:g} s)"
+    longest = max(line.timings[FIRST_CALL].seconds for line in lines)
+    text = f"{longest:.2f} s at most (promised: {PROMISED_COMPILE_SECONDS:g} s, four_deep {LIMITS['four_deep']:g} s)"
     return Verdict(f"{text}, too slow: {', '.join(slow) or 'none'}", not slow)
 
 
@@ -38,7 +38,7 @@ def compile_time(settings: Settings) -> Iterator[Line]:
     for name in settings.some_of(_names()):
         with empty_cache() as cache:
             measurement = run(__name__, "child", name, cache=cache, JITKERNELS_NUM_THREADS="1")
-        timings = {kind: Timing(measurement[kind], 0.0) for kind in (FIRST, LATER, NUMPY)}
+        timings = {kind: Timing(measurement[kind], 0.0) for kind in (FIRST_CALL, LATER, NUMPY)}
         yield Line(name, "", timings, detail=measurement["reason"])
 
 
@@ -59,4 +59,4 @@ def child(name: str) -> dict[str, Any]:
         np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
     status = str(compiled.explain(*arguments())).splitlines()[0]
     reason = status if "falls back to NumPy" in status else ""
-    return {**dict(zip((FIRST, LATER, NUMPY), seconds, strict=True)), "reason": reason}
+    return {**dict(zip((FIRST_CALL, LATER, NUMPY), seconds, strict=True)), "reason": reason}

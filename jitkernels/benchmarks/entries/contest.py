@@ -9,8 +9,8 @@ from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.tuning.timer import Timing
 
-NAME, OURS = "contest", "jitkernels"
-FIRST, ERROR, MEMORY = "first call", "error", "memory"
+CONTEST_NAME, OURS = "contest", "jitkernels"
+FIRST_CALL, ERROR_FIGURE, MEMORY_FIGURE = "first call", "error", "memory"
 """Measurements besides later calls; each has a table of its own."""
 CI_SIZES = 3
 """Number of sizes of each task under the tag "ci"."""
@@ -28,7 +28,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     return Verdict("\n".join([f"speed over others, geometric means: {words}", *missing]))
 
 
-@benchmark(NAME, verdict=verdict, against="numpy", parts=lambda: tuple(all_tasks()))
+@benchmark(CONTEST_NAME, verdict=verdict, against="numpy", parts=lambda: tuple(all_tasks()))
 def run(settings: Settings) -> Iterator[Line]:
     """Monte Carlo pi, n-body, Mandelbrot and options by NumPy, Numba, JAX, torch, TensorFlow, Triton and jitkernels."""
     tasks = all_tasks()
@@ -50,8 +50,8 @@ def lines_of(task: Task, measurements: Sequence[tuple[int, Mapping[str, Result],
         yield line(task.name, size, times, {}, "; ".join(f"{name}: {why}" for name, why in missing.items()))
     for size, results, _ in measurements:
         first = {name: Timing(result.first, 0.0) for name, result in results.items()}
-        yield line(f"{task.name}, {FIRST}", size, first, {}, "")
-    for part, figure in ((ERROR, "error"), (MEMORY, "bytes")):
+        yield line(f"{task.name}, {FIRST_CALL}", size, first, {}, "")
+    for part, figure in ((ERROR_FIGURE, "error"), (MEMORY_FIGURE, "bytes")):
         for size, results, _ in measurements:
             values: dict[str, Any] = {name: getattr(result, figure) for name, result in results.items()}
             yield line(f"{task.name}, {part}", size, {}, values, "")

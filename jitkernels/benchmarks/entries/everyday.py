@@ -15,10 +15,10 @@ from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.tuning.timer import measure
 
 SIZES, TYPES = (1, 3, 20, 100, 1000), ("float64", "float32")
-OURS, PLAIN = "jit", "plain"
-NOISE, SECONDS = 1.1, 2e-7
+JIT, PLAIN_FUNCTION = "jit", "plain"
+NOISE_FACTOR, PROMISED_EVERYDAY_SECONDS = 1.1, 2e-7
 """Noise limits, relative and absolute: a function is slower if it exceeds both."""
-CALLS = 50
+CALLS_PER_MEASUREMENT = 50
 """Calls per measurement: reading the clock takes as long as the shortest call."""
 
 
@@ -45,24 +45,24 @@ def _arguments(name: str, settings: Settings) -> Iterator[tuple[str, tuple[Any, 
 
 def is_behind(line: Line) -> bool:
     """Return whether the interpreted function is faster beyond noise."""
-    ours, plain = (line.timings[name].seconds / CALLS for name in (OURS, PLAIN))
-    return ours > NOISE * plain and ours > plain + SECONDS
+    ours, plain = (line.timings[name].seconds / CALLS_PER_MEASUREMENT for name in (JIT, PLAIN_FUNCTION))
+    return ours > NOISE_FACTOR * plain and ours > plain + PROMISED_EVERYDAY_SECONDS
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
     """Report whether any compiled function is slower."""
     behind = [f"{line.group}, {line.case}" for line in lines if is_behind(line)]
-    mean = geometric_mean([line.timings[PLAIN].seconds / line.timings[OURS].seconds for line in lines])
+    mean = geometric_mean([line.timings[PLAIN_FUNCTION].seconds / line.timings[JIT].seconds for line in lines])
     text = f"{len(lines)} cases, {mean:.2f} times the interpreted functions; slower: {', '.join(behind) or 'none'}"
     return Verdict(text, not behind)
 
 
 def _repeated(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    for _ in range(CALLS):
+    for _ in range(CALLS_PER_MEASUREMENT):
         function(*arguments)
 
 
-@benchmark("everyday", verdict=verdict, against=PLAIN, parts=_names)
+@benchmark("everyday", verdict=verdict, against=PLAIN_FUNCTION, parts=_names)
 def everyday(settings: Settings) -> Iterator[Line]:
     """Some 110 functions of a few lines, of arrays of 1 to 1,000 elements: 50 calls, compiled and interpreted."""
     jit, clock = jk.jit, thread_time if settings.threads == 1 else perf_counter
@@ -75,12 +75,15 @@ def everyday(settings: Settings) -> Iterator[Line]:
                     function(*arguments)
                 except (ValueError, IndexError):  # as NumPy does for arrays of one element
                     continue
-                calls = {OURS: partial(_repeated, compiled, arguments), PLAIN: partial(_repeated, function, arguments)}
+                calls = {
+                    JIT: partial(_repeated, compiled, arguments),
+                    PLAIN_FUNCTION: partial(_repeated, function, arguments),
+                }
                 for _ in range(3):
                     compiled(*arguments)
                 timings = measure(calls, budget=settings.seconds / 4, rounds=(5, 40), clock=clock)
-                line = Line(name, case, timings, OURS)
+                line = Line(name, case, timings, JIT)
                 if is_behind(line):  # measure again before reporting it
                     timings = measure(calls, budget=settings.seconds, rounds=(9, 80), clock=clock)
-                    line = Line(name, case, timings, OURS)
+                    line = Line(name, case, timings, JIT)
             yield line

@@ -12,16 +12,16 @@ from typing import Any
 from jitkernels.benchmarks.contests import NUMPY, OURS, contests
 from jitkernels.benchmarks.processes import run
 from jitkernels.benchmarks.programs import all_programs
-from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.suite import TINY_TAG, Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.tuning.timer import Timing
 
 BEST = "the best peer"
 SHORT = ("linear", "black_scholes", "softmax", "fdtd_step", "box_blur", "forces_of_bodies")
-SIZES = {TINY: (8,), "ci": (8, 1000, 100_000), "full": (8, 64, 512, 4096, 32_768, 262_144, 2_000_000, 10_000_000)}
-DTYPES = {TINY: ("float32",), "ci": ("float32",), "full": ("float32", "float64")}
+SIZES = {TINY_TAG: (8,), "ci": (8, 1000, 100_000), "full": (8, 64, 512, 4096, 32_768, 262_144, 2_000_000, 10_000_000)}
+DTYPES = {TINY_TAG: ("float32",), "ci": ("float32",), "full": ("float32", "float64")}
 PROMISED = {NUMPY: 3.0, BEST: 1.3}
-BEHIND = 0.9
+REPORTED_RATIO = 0.9
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "JITKERNELS")
 
 
@@ -33,14 +33,18 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     behind = sorted(
         (ratio, f"{_named(line)} ({_best(line)})")
         for line in lines
-        if (ratio := _ratio(line, OURS, BEST) or 1.0) < BEHIND
+        if (ratio := _ratio(line, OURS, BEST) or 1.0) < REPORTED_RATIO
     )
     words = (
         f"{name} {mean:.2f}" + (f" (promised: {PROMISED[name]})" if name in PROMISED else "")
         for name, mean in means.items()
     )
     text = [f"{len(lines)} cases, geometric means of the speed over {', '.join(words)}"]
-    text += [f"{len(behind)} cases below {BEHIND} of {BEST}:" if behind else f"no case below {BEHIND} of {BEST}"]
+    text += [
+        f"{len(behind)} cases below {REPORTED_RATIO} of {BEST}:"
+        if behind
+        else f"no case below {REPORTED_RATIO} of {BEST}"
+    ]
     text += [f"  {ratio:.2f} {name}" for ratio, name in behind]
     text += [f"  failed: {name}" for name in failed]
     holds = not failed and all(mean >= PROMISED.get(name, 1.0) for name, mean in means.items())

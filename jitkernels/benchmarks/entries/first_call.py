@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.registry import op_schema
 from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.benchmarks.processes import empty_cache, run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
@@ -16,7 +16,7 @@ from jitkernels.tuning.timer import Timing
 
 EXPONENTS = tuple(range(3, 25))
 LIMITS = {"first": 0.8, "further": 0.35}
-AGAIN = 2
+EXTRA_PROCESSES = 2
 """Additional processes, each with an empty cache, if a call takes longer than promised."""
 
 
@@ -36,12 +36,12 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("first-call", verdict=verdict)
 def first_call(settings: Settings) -> Iterator[Line]:
     """First calls of fresh processes with an empty cache, every everyday function, 2^3 to 2^24 elements."""
-    names = [row.kernel_type.name.lower() for row in settings.rows if ordinary_calls_of(row, 8)]
+    names = [schema.kernel_type.name.lower() for schema in settings.schemas if ordinary_calls_of(schema, 8)]
     for number, exponent in enumerate(settings.limited(EXPONENTS)):
         starts = range(len(names)) if settings.tag == "full" else [number % len(names)]
         for start in starts:
             order = names[start:] + names[:start]
-            measurements = _in_fresh_processes(order, exponent, 0 if settings.is_tiny else AGAIN)
+            measurements = _in_fresh_processes(order, exponent, 0 if settings.is_tiny else EXTRA_PROCESSES)
             for name, (first, again) in measurements.items():
                 times = {"first call": first, "computation": again, "beyond": _beyond(first, again)}
                 timings = {key: Timing(seconds, 0.0) for key, seconds in times.items()}
@@ -76,7 +76,7 @@ def _in_fresh_processes(order: Sequence[str], exponent: int, again: int) -> dict
 def child(names: Sequence[str], exponent: int) -> list[tuple[str, float, float]]:
     """Return for each function the seconds of its first call and of the fastest of three later ones."""
     measurements: list[tuple[str, float, float]] = []
-    plain = {name: ordinary_calls_of(row(name), 1 << exponent)[0].bind(getattr(jk, name)) for name in names}
+    plain = {name: ordinary_calls_of(op_schema(name), 1 << exponent)[0].bind(getattr(jk, name)) for name in names}
     for name, call in plain.items():
         times = []
         for _ in range(4):

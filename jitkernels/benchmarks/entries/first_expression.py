@@ -15,11 +15,11 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.benchmarks.processes import empty_cache, run, script
-from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.suite import TINY_TAG, Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing
 
-EXPRESSIONS = {TINY: 1, "ci": 10, "full": 100}
-PROCESSES = 3
+EXPRESSIONS = {TINY_TAG: 1, "ci": 10, "full": 100}
+EXPRESSION_PROCESSES = 3
 """An expression is new once per process, so the minimum over this many processes counts."""
 WARM, FRESH, DISK = "warm process", "fresh process", "from disk"
 LIMITS = {WARM: 0.04, FRESH: 0.2, DISK: 0.01}
@@ -47,7 +47,7 @@ NAMED: dict[str, tuple[Callable[..., Any], int]] = {
     "power": (lambda a, b, c: np.power(a * b, c) * a - b, 0),
 }
 """Functions, and the length of the rows of their arguments; 0 for one-dimensional arrays."""
-CHILD = """
+EXPRESSION_PROGRAM = """
 import json, sys, time
 import numpy as np
 a, b, c = (np.linspace(0.5, 1.5, 1000 + i, dtype=np.float32)[:1000] for i in range(3))
@@ -76,7 +76,7 @@ def first_expression(settings: Settings) -> Iterator[Line]:
     numbers = range(1, 1 + EXPRESSIONS[settings.tag])
     measurements: dict[str, list[list[float]]] = {WARM: [], DISK: [], FRESH: []}
     imported = dict.fromkeys(measurements, False)
-    processes = settings.limited(range(PROCESSES))
+    processes = settings.limited(range(EXPRESSION_PROCESSES))
     for _ in processes:
         with empty_cache() as cache:
             for case in (WARM, DISK):
@@ -87,7 +87,7 @@ def first_expression(settings: Settings) -> Iterator[Line]:
         for number in numbers:
             with empty_cache() as cache:
                 seconds, numba = script(
-                    CHILD, *(step.__name__ for step in steps(number)), JITKERNELS_CACHE_DIR=str(cache)
+                    EXPRESSION_PROGRAM, *(step.__name__ for step in steps(number)), JITKERNELS_CACHE_DIR=str(cache)
                 )
             times.append(seconds)
             imported[FRESH] |= numba

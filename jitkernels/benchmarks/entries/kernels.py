@@ -1,4 +1,4 @@
-"""``jitkernels bench [KERNEL ...]``: every row, implementation and attr of the sweep."""
+"""``jitkernels bench [KERNEL ...]``: every schema, implementation and attr of the sweep."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("kernels", verdict=verdict, against="refer")
 def kernels(settings: Settings) -> Iterator[Line]:
     """Every implementation, the selection and, on request, peers, over the sweeps of kernels."""
-    for row in settings.rows:
+    for schema in settings.schemas:
         tag = "ci" if settings.is_tiny else settings.tag
-        for case in settings.limited(case for case in row.sweep() if tag in case.tags):
+        for case in settings.limited(case for case in schema.sweep() if tag in case.tags):
             yield table.line(case.attr, case.name, peers=settings.peers, seconds=settings.seconds)

@@ -22,26 +22,26 @@ from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean, time_calls
 from jitkernels.tuning.timer import measure
 
-ELEMENTS = 1 << 22
+LEVEL_ELEMENTS = 1 << 22
 SIZES = (1 << 12, 1 << 17)
 """Elements of the programs of `bench expressions`: in L1, and in L2."""
-FUSED, UNFUSED, NUMPY = "level 3", "level 0", "numpy, out="
-LEAST = {UNFUSED: 1.5, NUMPY: 1.0}
-MEAN = 1.5
+LEVEL_3, UNFUSED, NUMPY_OUT = "level 3", "level 0", "numpy, out="
+LEAST = {UNFUSED: 1.5, NUMPY_OUT: 1.0}
+PROMISED_LEVEL_MEAN = 1.5
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
     """Report both promised ratios of the first two expressions, and the ratios of all other programs."""
-    large = [line for line in lines if NUMPY in line.timings]
+    large = [line for line in lines if NUMPY_OUT in line.timings]
     speeds = {(line.group, name): line.speed_over(name) or 0.0 for line in large for name in LEAST}
     words = [f"{group} {speed:.2f} times {name} (promised: {LEAST[name]})" for (group, name), speed in speeds.items()]
     holds = all(speed >= LEAST[name] for (_, name), speed in speeds.items())
     suite = {f"{line.group}, {line.case}": line.speed_over(UNFUSED) or 0.0 for line in lines if line not in large}
     if suite:
         mean = geometric_mean([*suite.values()])
-        words.append(f"{len(suite)} programs {mean:.2f} times {UNFUSED} (promised: {MEAN})")
-        holds = holds and mean >= MEAN
-    text = [f"{FUSED}: {'; '.join(words)}"]
+        words.append(f"{len(suite)} programs {mean:.2f} times {UNFUSED} (promised: {PROMISED_LEVEL_MEAN})")
+        holds = holds and mean >= PROMISED_LEVEL_MEAN
+    text = [f"{LEVEL_3}: {'; '.join(words)}"]
     text += [f"  {speed:.2f} {name}" for name, speed in sorted(suite.items(), key=lambda entry: entry[1]) if speed < 1]
     return Verdict("\n".join(text), holds)
 
@@ -51,15 +51,15 @@ def levels(settings: Settings) -> Iterator[Line]:
     """a * b * c and a * b + c of 2^22 float32 at levels 0 and 3, and NumPy with out=; then all programs."""
     for name, ufunc in (("product", np.multiply), ("product_and_sum", np.add)):
         program = all_programs()[name]
-        a, b, c = program.arguments(ELEMENTS, "float32")
+        a, b, c = program.arguments(LEVEL_ELEMENTS, "float32")
         out = np.empty_like(a)
         calls: dict[str, Bound] = {
             label: partial(jk.jit(program.function, opt_level=level), a, b, c, out=out)
-            for label, level in ((FUSED, 3), (UNFUSED, 0))
+            for label, level in ((LEVEL_3, 3), (UNFUSED, 0))
         }
-        calls[NUMPY] = partial(_by_numpy, ufunc, a, b, c, out)
+        calls[NUMPY_OUT] = partial(_by_numpy, ufunc, a, b, c, out)
         timings = time_calls(calls, seconds=4 * settings.seconds, rounds=(5, 40))
-        yield Line(name, f"{ELEMENTS} elements", timings, FUSED)
+        yield Line(name, f"{LEVEL_ELEMENTS} elements", timings, LEVEL_3)
     if settings.tag == "full":
         yield from _suite(settings)
 
@@ -81,14 +81,14 @@ def _line(
     name: str, case: str, function: Callable[..., Any], arguments: tuple[Any, ...], settings: Settings, *, writes: bool
 ) -> Line:
     calls = {}
-    for label, level in ((FUSED, 3), (UNFUSED, 0)):
+    for label, level in ((LEVEL_3, 3), (UNFUSED, 0)):
         compiled = jk.jit(function, opt_level=level)
         own = arguments if name == "training" else copied(arguments)
         calls[label] = partial(_called, compiled, own) if writes else partial(compiled, *own)
     clock = thread_time if settings.threads == 1 else perf_counter
     with np.errstate(all="ignore"):
         timings = measure(calls, budget=2 * settings.seconds, rounds=(5, 40), clock=clock)
-    return Line(name, case, timings, FUSED)
+    return Line(name, case, timings, LEVEL_3)
 
 
 def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

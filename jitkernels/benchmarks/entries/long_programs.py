@@ -20,9 +20,9 @@ from jitkernels.tuning.timer import Timing
 PROGRAMS = {"chain": 1000, "program": 10_000}
 """Operations of each kind."""
 LIMITS = {"chain": 3.0, "program": 30.0}
-MOST_BYTES = 1e9
-RECENT, MEAN_EVERY = 16, 100
-"""A step uses the last value and an input or one of the RECENT values before; every MEAN_EVERY-th is a mean."""
+MAX_PROGRAM_BYTES = 1e9
+RECENT_VALUES, MEAN_EVERY = 16, 100
+"""A step uses the last value and an input or one of the RECENT_VALUES values before; every MEAN_EVERY-th is a mean."""
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -32,9 +32,9 @@ def verdict(lines: Sequence[Line]) -> Verdict:
         limit = LIMITS[line.group]
         words.append(
             f"{line.group} of {line.case}: {seconds:.2f} s (promised: {limit:.0f} s), {memory / 1e6:.0f} MB "
-            f"(promised: {MOST_BYTES / 1e6:.0f} MB)"
+            f"(promised: {MAX_PROGRAM_BYTES / 1e6:.0f} MB)"
         )
-        holds = holds and seconds <= limit and memory <= MOST_BYTES
+        holds = holds and seconds <= limit and memory <= MAX_PROGRAM_BYTES
     return Verdict("; ".join(words), holds)
 
 
@@ -98,7 +98,7 @@ def program(operations: int) -> Callable[..., Any]:
         values, done = [x, y], 0
         while done < operations:
             random = Random(len(values))
-            last, other = values[-1], random.choice((x, y, *values[-RECENT:]))
+            last, other = values[-1], random.choice((x, y, *values[-RECENT_VALUES:]))
             if len(values) % MEAN_EVERY == 0:
                 found, count = last.mean() * 0.5 + other * 0.5, 4
             else:

@@ -11,14 +11,16 @@ from jitkernels.benchmarks.peers import Bound
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import time_calls
 
-CALLS = 1000
+CALLS_PER_LOOP = 1000
 """Calls of one timed loop, enough to make the entry into numba's code negligible."""
 KERNEL, OUT, NEW = "kernel", "jk.softmax(x, out=y)", "jk.softmax(x)"
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
     """Report the overhead of a call over its kernel."""
-    more = {line.case: (line.timings[OUT].seconds - line.timings[KERNEL].seconds) / CALLS * 1e9 for line in lines}
+    more = {
+        line.case: (line.timings[OUT].seconds - line.timings[KERNEL].seconds) / CALLS_PER_LOOP * 1e9 for line in lines
+    }
     return Verdict("above the kernel: " + ", ".join(f"{case} {extra:.1f} ns" for case, extra in more.items()))
 
 
@@ -43,11 +45,11 @@ def _loops() -> tuple[Callable[..., None], Callable[..., None]]:
     import numba
 
     def into(x: Any, y: Any) -> None:
-        for _ in range(CALLS):
+        for _ in range(CALLS_PER_LOOP):
             jk.softmax(x, out=y)
 
     def new(x: Any) -> None:
-        for _ in range(CALLS):
+        for _ in range(CALLS_PER_LOOP):
             jk.softmax(x)
 
     return numba.njit(into), numba.njit(new)
@@ -62,7 +64,7 @@ def _kernel_loop(n: int) -> Callable[..., None]:
     function = cffi.FFI().cast("int64_t(*)(int64_t, int64_t, int64_t, int64_t, int64_t)", kernel.address)
 
     def loop(x: int, y: int, n: int) -> None:
-        for _ in range(CALLS):
+        for _ in range(CALLS_PER_LOOP):
             function(x, y, 1, n, 1)
 
     return numba.njit(loop)  # type: ignore[no-any-return,unused-ignore]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.registry import op_schema
 from jitkernels.attrs.schema.schema_queries import is_everyday
-from jitkernels.benchmarks.entries.startup import CHILD
+from jitkernels.benchmarks.entries.startup import STARTUP_PROGRAM
 from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.benchmarks.processes import empty_cache, run, script
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
@@ -18,16 +18,16 @@ from jitkernels.dispatch.operators import everyday
 from jitkernels.tools.archive_builder import Packing
 from jitkernels.tuning.timer import Timing
 
-PROCESSES = 5
-ELEMENTS = 1000
+ARCHIVE_PROCESSES = 5
+CALL_ELEMENTS = 1000
 LIMITS = {"total": 0.06, "further": 0.02, "memory": 15.0}
 """Seconds from NumPy to three kernels, seconds of a first call, MB beyond NumPy's own."""
 WITHOUT = "import sys\nsys.modules['llvmlite'] = sys.modules['numba'] = None\n"
-MEMORY = """
+MEMORY_PROGRAM = """
 import json
 print(json.dumps(next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmRSS")) / 1024))
 """
-CALLS = """
+CALLS_PROGRAM = """
 import json
 import numpy as np
 from time import perf_counter, process_time
@@ -42,7 +42,7 @@ for name, arguments, named in json.loads(sys.argv[2]):
 print(json.dumps(found))
 """
 """First calls in sequence, with everything that a function needs besides its code."""
-FIRST = "vmul"
+FIRST_FUNCTION = "vmul"
 """The function called before all others, which bears the cost of a process's first call."""
 
 
@@ -63,38 +63,38 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 @benchmark("packed", verdict=verdict)
 def packed(settings: Settings) -> Iterator[Line]:
     """A process without a compiler, with an archive: three kernels, the first call of each function, memory."""
-    names = [row.kernel_type.name.lower() for row in settings.rows if is_everyday(row)]
+    names = [schema.kernel_type.name.lower() for schema in settings.schemas if is_everyday(schema)]
     with empty_cache() as folder:
         pack, arrays, cache = folder / "some.pack", folder / "arrays.npz", folder / "cache"
         cache.mkdir(mode=0o700)
-        first, *calls = run(__name__, "make", str(pack), str(arrays), [FIRST, *names])
+        first, *calls = run(__name__, "make", str(pack), str(arrays), [FIRST_FUNCTION, *names])
         process = {
             "JITKERNELS_PACK": str(pack),
             "JITKERNELS_CACHE_DIR": str(cache),
             "PYTHONDONTWRITEBYTECODE": "",  # an installed package has bytecode
             "PYTHONPYCACHEPREFIX": str(folder / "compiled"),
         }
-        script(f"{WITHOUT}{CHILD}", **process)
-        processes = settings.limited(range(PROCESSES))
-        runs = [script(f"{WITHOUT}{CHILD}", **process) for _ in processes]
-        alone = min(script(f"import numpy\n{MEMORY}", **process) for _ in range(2))
-        most = min(script(f"{WITHOUT}{CHILD}{MEMORY}", **process) for _ in range(2))
+        script(f"{WITHOUT}{STARTUP_PROGRAM}", **process)
+        processes = settings.limited(range(ARCHIVE_PROCESSES))
+        runs = [script(f"{WITHOUT}{STARTUP_PROGRAM}", **process) for _ in processes]
+        alone = min(script(f"import numpy\n{MEMORY_PROGRAM}", **process) for _ in range(2))
+        most = min(script(f"{WITHOUT}{STARTUP_PROGRAM}{MEMORY_PROGRAM}", **process) for _ in range(2))
         yield Line(
             "packed",
             "three kernels",
             {name: _quickest([measurement["times"][name] for measurement in runs]) for name in runs[0]["times"]},
             figures={"megabytes": most - alone, "pack": pack.stat().st_size / 1e6},
         )
-        script(f"{WITHOUT}{CALLS}", str(arrays), json.dumps([first, *calls]), **process)
+        script(f"{WITHOUT}{CALLS_PROGRAM}", str(arrays), json.dumps([first, *calls]), **process)
         times: dict[str, list[list[float]]] = {}
         for number in processes:
-            start = number * len(calls) // PROCESSES
+            start = number * len(calls) // ARCHIVE_PROCESSES
             order = [first, *calls[start:], *calls[:start]]
-            for name, *seconds in script(f"{WITHOUT}{CALLS}", str(arrays), json.dumps(order), **process):
+            for name, *seconds in script(f"{WITHOUT}{CALLS_PROGRAM}", str(arrays), json.dumps(order), **process):
                 times.setdefault(name, []).append(seconds)
         for name, pairs in times.items():
             wall, processor = map(_quickest, zip(*pairs, strict=True))
-            yield Line("packed", name, {"first" if name == FIRST else "further": wall, "processor": processor})
+            yield Line("packed", name, {"first" if name == FIRST_FUNCTION else "further": wall, "processor": processor})
 
 
 def _quickest(seconds: Sequence[float]) -> Timing:
@@ -109,7 +109,7 @@ def make(pack: str, arrays: str, names: Sequence[str]) -> list[Any]:
     with Packing() as packing:
         packing.add_launcher()
         for name in names:
-            for call in ordinary_calls_of(row(name), ELEMENTS)[:1]:
+            for call in ordinary_calls_of(op_schema(name), CALL_ELEMENTS)[:1]:
                 result = everyday(name)(*call.arguments, **call.named)
                 results = result if isinstance(result, tuple) else (result,)
                 stored |= {f"{name} {i}": np.asarray(array) for i, array in enumerate(results)}

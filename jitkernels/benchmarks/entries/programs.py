@@ -15,10 +15,10 @@ from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.tuning.timer import Timing, measure
 
-OURS, NUMPY, NUMBA, JAX = "jit", "numpy", "numba", "jax"
+JIT, NUMPY, NUMBA, JAX = "jit", "numpy", "numba", "jax"
 PROMISED = {NUMPY: 10.0, NUMBA: 1.0}
 PROGRAMS = {**whole_programs.PROGRAMS, **scalar_programs.PROGRAMS}
-MOST_SECONDS = 1.0
+MAX_PROGRAM_SECONDS = 1.0
 ONE_THREAD = {
     **{f"{one}_NUM_THREADS": "1" for one in ("OPENBLAS", "MKL", "JITKERNELS")},
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
@@ -32,20 +32,20 @@ def _names() -> list[str]:
 def verdict(lines: Sequence[Line]) -> Verdict:
     words, holds = [], True
     for name, promised in PROMISED.items():
-        ratios = [line.timings[name].seconds / line.timings[OURS].seconds for line in lines if name in line.timings]
+        ratios = [line.timings[name].seconds / line.timings[JIT].seconds for line in lines if name in line.timings]
         if ratios:
             mean = geometric_mean(ratios)
             words.append(f"{mean:.2f} times as fast as {name} (promised: {promised:g})")
             holds = holds and mean >= promised
     behind = {
-        line.group: line.timings[JAX].seconds / line.timings[OURS].seconds for line in lines if JAX in line.timings
+        line.group: line.timings[JAX].seconds / line.timings[JIT].seconds for line in lines if JAX in line.timings
     }
     if behind:
         least = min(behind, key=lambda name: behind[name])
         words.append(f"at least {behind[least]:.2f} times as fast as {JAX} on each ({least}; promised: 1)")
         holds = holds and behind[least] >= 1
-    slow = [line.group for line in lines if line.figures["compile s"] > MOST_SECONDS]
-    words.append(f"compiling takes more than {MOST_SECONDS:g} s: {', '.join(slow) or 'nowhere'}")
+    slow = [line.group for line in lines if line.figures["compile s"] > MAX_PROGRAM_SECONDS]
+    words.append(f"compiling takes more than {MAX_PROGRAM_SECONDS:g} s: {', '.join(slow) or 'nowhere'}")
     return Verdict("; ".join(words), holds and not slow)
 
 
@@ -57,11 +57,11 @@ def programs(settings: Settings) -> Iterator[Line]:
             measurement = run(__name__, "child", name, settings.seconds, cache=cache, **ONE_THREAD)
         timings = {contestant: Timing(*values) for contestant, values in measurement["times"].items()}
         figures = {
-            f"x {contestant}": round(timings[contestant].seconds / timings[OURS].seconds, 2) for contestant in timings
+            f"x {contestant}": round(timings[contestant].seconds / timings[JIT].seconds, 2) for contestant in timings
         }
-        del figures[f"x {OURS}"], figures[f"x {NUMPY}"]  # always a row of the table
+        del figures[f"x {JIT}"], figures[f"x {NUMPY}"]  # always a row of the table
         yield Line(
-            name, "", timings, OURS, figures={**figures, **measurement["compiling"]}, detail=measurement["remark"]
+            name, "", timings, JIT, figures={**figures, **measurement["compiling"]}, detail=measurement["remark"]
         )
 
 
@@ -94,7 +94,7 @@ def child(name: str, seconds: float) -> dict[str, Any]:
         (candidate, factory) for candidate, factory in PROGRAMS.items() if candidate.__name__ == name
     )
     jk.jit(lambda x: -x)(np.ones(3))  # these imports do not count as compile time
-    contestants: dict[str, Callable[..., Any]] = {NUMPY: function, OURS: jk.jit(function)}
+    contestants: dict[str, Callable[..., Any]] = {NUMPY: function, JIT: jk.jit(function)}
     if importlib.util.find_spec("numba"):
         import numba
 
@@ -111,7 +111,7 @@ def child(name: str, seconds: float) -> dict[str, Any]:
             remarks.append(f"{contestant}: {type(error).__name__}")
             del contestants[contestant]
             continue
-        compiling["compile s" if contestant == OURS else f"{contestant} compile s"] = round(perf_counter() - started, 2)
+        compiling["compile s" if contestant == JIT else f"{contestant} compile s"] = round(perf_counter() - started, 2)
         np.testing.assert_allclose(result, expected, rtol=1e-9, err_msg=contestant)
     inputs = arguments()
     calls = {contestant: partial(_called, call, inputs, written) for contestant, call in contestants.items()}

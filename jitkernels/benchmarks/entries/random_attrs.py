@@ -10,14 +10,14 @@ import numpy as np
 
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.benchmarks import table
-from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.suite import TINY_TAG, Line, Settings, Verdict, benchmark
 from jitkernels.errors import AttrError
 
-COUNT = {TINY: 1, "ci": 60, "full": 500}
-"""Attrs over all requested rows, at least one of each."""
+COUNT = {TINY_TAG: 1, "ci": 60, "full": 500}
+"""Attrs over all requested schemas, at least one of each."""
 MEDIAN, LATE = 0.02, 0.10
-MOST_BYTES, MOST_OPERATIONS = 1 << 26, 5e8
-SEED = 20
+MAX_ATTR_BYTES, MAX_ATTR_OPERATIONS = 1 << 26, 5e8
+ATTRS_SEED = 20
 Draw = Callable[[np.random.Generator], Any]
 
 
@@ -51,12 +51,12 @@ def _faults(lines: Sequence[Line]) -> Iterator[str]:
 
 @benchmark("random-attrs", verdict=verdict, against="refer")
 def random_attrs(settings: Settings) -> Iterator[Line]:
-    """60 attrs (tag full: 500) outside the sweeps, drawn evenly from the rows: selection, regret."""
-    generator = np.random.default_rng(SEED)
-    count, rows = COUNT[settings.tag], len(settings.rows)
-    for number, row in enumerate(settings.rows):
-        share = count * (number + 1) // rows - count * number // rows
-        for attr in attrs_between(row, max(1, share), generator):
+    """60 attrs (tag full: 500) outside the sweeps, drawn evenly from the schemas: selection, regret."""
+    generator = np.random.default_rng(ATTRS_SEED)
+    count, schema_count = COUNT[settings.tag], len(settings.schemas)
+    for number, schema in enumerate(settings.schemas):
+        share = count * (number + 1) // schema_count - count * number // schema_count
+        for attr in attrs_between(schema, max(1, share), generator):
             yield table.settled(partial(_look, attr, settings), "refer")
 
 
@@ -64,27 +64,27 @@ def _look(attr: KernelAttr, settings: Settings, turn: int) -> Line:
     return table.line(attr, attr.text(), peers=settings.peers, seconds=settings.seconds, turn=turn)
 
 
-def attrs_between(row: type[KernelAttr], count: int, generator: np.random.Generator) -> list[KernelAttr]:
-    """Return attrs outside the sweep: every field is drawn from the values that the row allows."""
-    known = [case.attr for case in row.sweep() if "full" in case.tags]
-    draws = {name: _draw_of(row, name, [attr.fields()[name] for attr in known]) for name in row.known_fields()}
+def attrs_between(schema: type[KernelAttr], count: int, generator: np.random.Generator) -> list[KernelAttr]:
+    """Return attrs outside the sweep: every field is drawn from the values that the schema allows."""
+    known = [case.attr for case in schema.sweep() if "full" in case.tags]
+    draws = {name: _draw_of(schema, name, [attr.fields()[name] for attr in known]) for name in schema.known_fields()}
     drawn: dict[KernelAttr, None] = {}
     for _ in range(10_000 * count):
         if len(drawn) == count:
             break
         try:
-            attr = row(**{name: draw(generator) for name, draw in draws.items()})
+            attr = schema(**{name: draw(generator) for name, draw in draws.items()})
         except AttrError:
             continue
         size = sum(array.nbytes for array in attr.signature().arrays)
-        if attr not in known and size <= MOST_BYTES and attr.operations() <= MOST_OPERATIONS:
+        if attr not in known and size <= MAX_ATTR_BYTES and attr.operations() <= MAX_ATTR_OPERATIONS:
             drawn[attr] = None
     return list(drawn)
 
 
-def _draw_of(row: type[KernelAttr], name: str, known: Sequence[Any]) -> Draw:
+def _draw_of(schema: type[KernelAttr], name: str, known: Sequence[Any]) -> Draw:
     """Return how to draw a field: integers in the range of the sweep, other fields from allowed or swept values."""
-    field = row.known_fields()[name]
+    field = schema.known_fields()[name]
     if field.is_integer:
         least, most = max(1, min(known)), max(1, *known)
         return lambda generator: round(math.exp(generator.uniform(math.log(least), math.log(most))))

@@ -12,31 +12,31 @@ import numpy as np
 import jitkernels as jk
 from jitkernels.benchmarks.peers import Bound
 from jitkernels.benchmarks.programs import all_programs
-from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.suite import TINY_TAG, Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean, time_calls
 
-COMPILED, BY_HAND, NUMPY = "compiled", "by hand", "numpy"
+JIT_LEVEL, BY_HAND, NUMPY = "compiled", "by hand", "numpy"
 PROGRAMS = ("softmax", "layer_norm", "log_sum_exp", "variance", "rms_norm", "cosine_similarity")
 KERNELS = ("softmax", "layer_norm")
-WIDTHS = {TINY: (16,), "ci": (16, 100, 1000), "full": (8, 16, 32, 64, 100, 128, 256, 1000, 4096)}
-ROWS = {TINY: (1,), "ci": (1, 100), "full": (1, 10, 100, 1000)}
-DTYPES = {TINY: ("float32",), "ci": ("float32",), "full": ("float32", "float64")}
+WIDTHS = {TINY_TAG: (16,), "ci": (16, 100, 1000), "full": (8, 16, 32, 64, 100, 128, 256, 1000, 4096)}
+ROWS = {TINY_TAG: (1,), "ci": (1, 100), "full": (1, 10, 100, 1000)}
+DTYPES = {TINY_TAG: ("float32",), "ci": ("float32",), "full": ("float32", "float64")}
 LARGEST = 1 << 21
 """Elements; larger arrays would measure memory bandwidth."""
-PROMISED = 0.9
+PROMISED_ROWS_MEAN = 0.9
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
     unfused = sorted({line.group for line in lines if line.figures["kernels"] != 1})
     speeds = {f"{line.group}, {line.case}": line.speed_over(BY_HAND) for line in lines}
     by_hand = {name: speed for name, speed in speeds.items() if speed is not None}
-    behind = sorted((speed, name) for name, speed in by_hand.items() if speed < PROMISED)
+    behind = sorted((speed, name) for name, speed in by_hand.items() if speed < PROMISED_ROWS_MEAN)
     over_numpy = [line.speed_over(NUMPY) or 0.0 for line in lines]
     text = [
         f"over {name}: geometric mean {geometric_mean(ratios):.2f}, lowest {min(ratios, default=0.0):.2f}"
         for name, ratios in (("kernels by hand", [*by_hand.values()]), ("NumPy", over_numpy))
     ]
-    text[0] += f" (promised: {PROMISED})"
+    text[0] += f" (promised: {PROMISED_ROWS_MEAN})"
     text += [f"  {speed:.2f} {name}" for speed, name in behind]
     text += [f"  more kernels than one: {name}" for name in unfused]
     return Verdict("\n".join(text), not behind and not unfused)
@@ -57,11 +57,11 @@ def rows(settings: Settings) -> Iterator[Line]:
             of_rows = 2 if name == "cosine_similarity" else 1
             arguments = (*values[:of_rows], *columns[:of_columns])
             out = np.empty_like(compiled(*arguments))  # interleave both: their time depends on array addresses
-            calls: dict[str, Bound] = {COMPILED: partial(compiled, *arguments, out=out)}
+            calls: dict[str, Bound] = {JIT_LEVEL: partial(compiled, *arguments, out=out)}
             if name in KERNELS:
                 calls[BY_HAND] = partial(getattr(jk, name), *arguments, out=out)
             calls[NUMPY] = partial(program.function, *arguments)
             timings = time_calls(calls, seconds=4 * settings.seconds, rounds=(5, 200))
             stats = compiled.stats()
             figures = {"kernels": stats.kernels / stats.compiles}
-            yield Line(f"{name}, {dtype}", f"{count} x {width}", timings, COMPILED, figures=figures)
+            yield Line(f"{name}, {dtype}", f"{count} x {width}", timings, JIT_LEVEL, figures=figures)

@@ -22,40 +22,41 @@ from jitkernels.selection.size_classes import nbytes
 from jitkernels.tuning.timer import Timing
 from jitkernels.tuning.tune import candidates, tune_class
 
-TRIAD, PICK, STATIC, NUMPY = "triad", "pick", "static", "refer"
-ELEMENTS, SMALLEST = 1 << 24, 1 << 10
+TRIAD, PICK, STATIC, REFERENCE = "triad", "pick", "static", "refer"
+STREAMED_ELEMENTS, TINY_ELEMENTS = 1 << 24, 1 << 10
 SHAPES: Mapping[int, tuple[tuple[int, ...], ...]] = {
-    1: ((ELEMENTS,),),
+    1: ((STREAMED_ELEMENTS,),),
     2: ((1 << 14, 1024), (4096, 4096), (256, 1 << 16)),
 }
-"""Extents by number of extents, for rows without declared streaming attrs."""
-MOST_OPERATIONS = 16.0
+"""Extents by number of extents, for schemas without declared streaming attrs."""
+MAX_OPERATIONS_PER_ELEMENT = 16.0
 """Operations per byte: kernels above this are not bound by memory."""
-PROMISED = 0.9
+PROMISED_TRIAD_SHARE = 0.9
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
     shares = {f"{line.group} {line.case}": line.figures["share"] for line in lines}
-    behind = sorted((share, name) for name, share in shares.items() if share < PROMISED)
-    text = f"share of the triad's bandwidth: lowest {min(shares.values(), default=0.0):.2f} (promised: {PROMISED})"
+    behind = sorted((share, name) for name, share in shares.items() if share < PROMISED_TRIAD_SHARE)
+    lowest = min(shares.values(), default=0.0)
+    text = f"share of the triad's bandwidth: lowest {lowest:.2f} (promised: {PROMISED_TRIAD_SHARE})"
     return Verdict("\n".join([text, *(f"  {share:.2f} {name}" for share, name in behind)]), not behind)
 
 
-def attrs(row: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAttr]:
-    """Return the row's attrs that stream through `elements` elements: declared ones, or those of one or two extents."""
-    behind = trailing_of(row)
-    extents = [name for name, field in row.known_fields().items() if field.kind == "int" and name != behind]
-    for shape in row.streams or SHAPES.get(len(extents), ()):
-        smaller = [max(size * elements // ELEMENTS, 1) if size == max(shape) else size for size in shape]
+def attrs(schema: type[KernelAttr], elements: int = STREAMED_ELEMENTS) -> Iterator[KernelAttr]:
+    """Return the schema's attrs that stream through `elements` elements: declared ones, or of one or two extents."""
+    behind = trailing_of(schema)
+    extents = [name for name, field in schema.known_fields().items() if field.kind == "int" and name != behind]
+    for shape in schema.streams or SHAPES.get(len(extents), ()):
+        smaller = [max(size * elements // STREAMED_ELEMENTS, 1) if size == max(shape) else size for size in shape]
         fields: dict[str, Any] = dict(zip((*extents, *([behind] if behind else ())), (*smaller, 1), strict=False))
-        usual = next((case.attr for case in row.sweep() if case.attr.fields().get("dtype") == "float32"), None)
+        usual = next((case.attr for case in schema.sweep() if case.attr.fields().get("dtype") == "float32"), None)
         if usual is None:
             continue
         try:
             attr = type(usual)(**usual.fields() | fields)
         except AttrError:
             continue
-        if attr.operations() <= MOST_OPERATIONS * nbytes(attr):
+        if attr.operations() <= MAX_OPERATIONS_PER_ELEMENT * nbytes(attr):
             yield attr
 
 
@@ -63,9 +64,11 @@ def attrs(row: type[KernelAttr], elements: int = ELEMENTS) -> Iterator[KernelAtt
 def streaming(settings: Settings) -> Iterator[Line]:
     """Kernels at 2 ** 24 elements, measured selections, against the bandwidth of a triad."""
     parallel = settings.threads > 1
-    triads = [peaks.triad(past=past, parallel=parallel) for past in (False, True)]
-    for row in settings.rows:
-        for attr in attrs(row, SMALLEST if settings.is_tiny else ELEMENTS):
+    triads = [
+        peaks.triad(streaming=with_streaming_stores, parallel=parallel) for with_streaming_stores in (False, True)
+    ]
+    for schema in settings.schemas:
+        for attr in attrs(schema, TINY_ELEMENTS if settings.is_tiny else STREAMED_ELEMENTS):
             yield line(attr, triads, settings.seconds, perf_counter if parallel else thread_time)
 
 
@@ -78,7 +81,7 @@ def line(
     calls: dict[str, Bound] = {f"{TRIAD} {i}": partial(run) for i, (run, _) in enumerate(triads)}
     calls[PICK] = partial(KernelFuncs.cache().at(attr), *arrays)
     calls[STATIC] = partial(candidates(attr)[0].callable(), *arrays)
-    calls[NUMPY] = partial(get_refer(attr), *arrays)
+    calls[REFERENCE] = partial(get_refer(attr), *arrays)
     timings = time_calls(calls, seconds=20 * seconds, rounds=(7, 60), clock=clock)
     work = nbytes(attr)
     least = min((timings.pop(f"{TRIAD} {i}") for i in range(len(triads))), key=lambda timing: timing.seconds)
@@ -90,7 +93,6 @@ def line(
 
 
 def _pick_label(attr: KernelAttr) -> str:
-    """Return the label of the selection."""
     from jitkernels.selection.select import choose
 
     choice = choose(attr)

@@ -19,9 +19,9 @@ from jitkernels.benchmarks.processes import run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.tuning.timer import Timing, measure
 
-OURS, UNFUSED, NUMPY, EAGER, COMPILED = "jit", "level 0", "numpy", "torch", "torch.compile"
+JIT, UNFUSED, NUMPY, EAGER, COMPILED = "jit", "level 0", "numpy", "torch", "torch.compile"
 PROMISED = {UNFUSED: 1.15, EAGER: 1.5, COMPILED: 1.5}
-LAYERS, ROWS, STEPS = (784, 256, 128, 10), 64, 20
+LAYERS, BATCH_ROWS, TRAINING_STEPS = (784, 256, 128, 10), 64, 20
 SMALL = (196, 64, 32, 10)
 FIRST = np.float32(1)
 """The number of the first step."""
@@ -84,7 +84,7 @@ def state(layers: Sequence[int] = LAYERS, dtype: Any = np.float32) -> tuple[Any,
     return parameters, means, squares
 
 
-def batch(rows: int = ROWS, layers: Sequence[int] = LAYERS, dtype: Any = np.float32) -> tuple[Any, Any]:
+def batch(rows: int = BATCH_ROWS, layers: Sequence[int] = LAYERS, dtype: Any = np.float32) -> tuple[Any, Any]:
     random = np.random.default_rng(1)
     x = random.normal(size=(rows, layers[0])).astype(dtype)
     return x, np.eye(layers[-1], dtype=dtype)[random.integers(0, layers[-1], rows)]
@@ -99,7 +99,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
                 words.append(f"{speed:.2f} times {name} (promised: {promised})")
                 holds = holds and speed >= promised
         if f"{EAGER} MB" in line.figures:
-            share = line.figures[f"{OURS} MB"] / line.figures[f"{EAGER} MB"]
+            share = line.figures[f"{JIT} MB"] / line.figures[f"{EAGER} MB"]
             words.append(f"its peak memory is {share:.2f} times that of {EAGER} (promised: 1)")
             holds = holds and share <= 1
         words.append(f"losses differ by up to {line.figures['losses differ']:.1e} of the first")
@@ -113,24 +113,24 @@ def training(settings: Settings) -> Iterator[Line]:
     limits: dict[str, Any] = {f"{library}_NUM_THREADS": threads for library in ("OPENBLAS", "MKL", "OMP", "JITKERNELS")}
     measurements = run(__name__, "child", settings.threads, settings.seconds, **limits)
     timings = {name: Timing(*values) for name, values in measurements["times"].items()}
-    case = f"{'-'.join(map(str, LAYERS))}, {ROWS} rows, {threads} threads"
+    case = f"{'-'.join(map(str, LAYERS))}, {BATCH_ROWS} rows, {threads} threads"
     figures = {"losses differ": measurements["differ"]}
-    for name in (OURS, EAGER) if EAGER in timings and rss.is_available() else ():
+    for name in (JIT, EAGER) if EAGER in timings and rss.is_available() else ():
         alone = limits | dict.fromkeys(limits, "1") | rss.PROMPT
         figures[f"{name} MB"] = run(__name__, "memory", name, **alone) / 1e6
-    yield Line("training", case, timings, OURS, figures=figures)
+    yield Line("training", case, timings, JIT, figures=figures)
 
 
 def child(threads: int, seconds: float) -> dict[str, Any]:
     """Return seconds of a step by each contestant, and the relative difference of their losses."""
-    steps = {OURS: _ours(jk.jit(step)), UNFUSED: _ours(jk.jit(step, opt_level=0)), NUMPY: _ours(by_hand)}
+    steps = {JIT: _ours(jk.jit(step)), UNFUSED: _ours(jk.jit(step, opt_level=0)), NUMPY: _ours(by_hand)}
     if importlib.util.find_spec("torch"):
         steps |= {EAGER: _torch(threads, compiles=False), COMPILED: _torch(threads, compiles=True)}
-    curves = {name: [float(value(number)) for number in range(1, STEPS + 1)] for name, value in steps.items()}
+    curves = {name: [float(value(number)) for number in range(1, TRAINING_STEPS + 1)] for name, value in steps.items()}
     expected = np.array(curves[NUMPY])
     differ = max(float(np.max(np.abs(np.array(value) - expected))) for value in curves.values()) / expected[0]
     clock = thread_time if threads == 1 else perf_counter
-    calls = {name: partial(value, STEPS + 1) for name, value in steps.items()}
+    calls = {name: partial(value, TRAINING_STEPS + 1) for name, value in steps.items()}
     times = measure(calls, budget=max(20 * seconds, 2.0), rounds=(9, 60), clock=clock)
     return {"times": {name: [value.seconds, value.spread] for name, value in times.items()}, "differ": differ}
 
@@ -143,34 +143,34 @@ def memory(name: str) -> int:
     function = jk.jit(step)
 
     def of(layers: Sequence[int], rows: int) -> Step:
-        if name == OURS:
+        if name == JIT:
             return _ours(function, layers, rows)
         return _torch(1, compiles=False, layers=layers, rows=rows)
 
     small = of(SMALL, 16)
-    for number in range(1, STEPS):
+    for number in range(1, TRAINING_STEPS):
         small(number)
     common: int = sum(array.nbytes for listed in (*state(), batch()) for array in listed)
     before = rss.now()
-    own = of(LAYERS, ROWS)
-    for number in range(1, STEPS):
+    own = of(LAYERS, BATCH_ROWS)
+    for number in range(1, TRAINING_STEPS):
         own(number)
     return rss.most() - before - common
 
 
-def _ours(function: Callable[..., Any], layers: Sequence[int] = LAYERS, rows: int = ROWS) -> Step:
+def _ours(function: Callable[..., Any], layers: Sequence[int] = LAYERS, rows: int = BATCH_ROWS) -> Step:
     state_of_training, (x, y) = state(layers), batch(rows, layers)
     return lambda number: function(*state_of_training, np.float32(number), x, y)
 
 
-def _torch(threads: int, *, compiles: bool, layers: Sequence[int] = LAYERS, rows: int = ROWS) -> Step:
+def _torch(threads: int, *, compiles: bool, layers: Sequence[int] = LAYERS, rows: int = BATCH_ROWS) -> Step:
     import torch
 
     torch.set_num_threads(threads)
     inputs, ones = batch(rows, layers)
     x, classes = torch.tensor(inputs), torch.tensor(ones.argmax(axis=1))
     given = [torch.tensor(step, requires_grad=True) for step in state(layers)[0]]
-    optimiser = torch.optim.Adam(given, lr=1e-3, foreach=True)
+    optimizer = torch.optim.Adam(given, lr=1e-3, foreach=True)
 
     def forward(x: Any) -> Any:
         w1, b1, w2, b2, w3, b3 = given
@@ -178,12 +178,12 @@ def _torch(threads: int, *, compiles: bool, layers: Sequence[int] = LAYERS, rows
         h = torch.relu(h @ w2 + b2)
         return torch.nn.functional.cross_entropy(h @ w3 + b3, classes)
 
-    change: Any = optimiser.step
+    change: Any = optimizer.step
     if compiles:
         forward, change = torch.compile(forward), torch.compile(change)
 
     def step(_: int) -> Any:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value = forward(x)
         value.backward()
         change()

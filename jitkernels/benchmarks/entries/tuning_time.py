@@ -9,18 +9,18 @@ from time import perf_counter
 from typing import Any
 
 import jitkernels as jk
-from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.registry import op_schema
 from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.benchmarks.processes import empty_cache, run
-from jitkernels.benchmarks.suite import TINY, Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.suite import TINY_TAG, Line, Settings, Verdict, benchmark
 from jitkernels.runtime.abi_layout import OperatorTable
 from jitkernels.tuning.timer import Timing
 
-CALLS, CALLS_OF_TINY = 100_000, 100
-MOST_SECONDS = 20.0
+CALLS_OF_RUN, CALLS_OF_TINY = 100_000, 100
+MAX_LOOP_SECONDS = 20.0
 """A loop ends after this many seconds, whatever its number of calls."""
-SIZES = {TINY: (8,), "ci": (8, 1000), "full": (8, 1000, 30_000)}
-LIMIT = 1.0
+SIZES = {TINY_TAG: (8,), "ci": (8, 1000), "full": (8, 1000, 30_000)}
+PROMISED_TUNING_SHARE = 1.0
 BUILDING = 0.8
 """Seconds of building in the first call of a process, which do not count as tuning; see `first-call`."""
 
@@ -34,9 +34,9 @@ def verdict(lines: Sequence[Line]) -> Verdict:
         shares[f"{line.group}, {line.case}"] = (paused + in_first_call) / calls
     worst = max(shares, key=lambda name: shares[name])
     return Verdict(
-        f"of {CALLS} calls, tuning takes at most {shares[worst]:.0%} of the time of the others, {BUILDING} s of "
-        f"building not counted ({worst}; promised: {LIMIT:.0%})",
-        shares[worst] <= LIMIT,
+        f"of {CALLS_OF_RUN} calls, tuning takes at most {shares[worst]:.0%} of the time of the others, {BUILDING} s of "
+        f"building not counted ({worst}; promised: {PROMISED_TUNING_SHARE:.0%})",
+        shares[worst] <= PROMISED_TUNING_SHARE,
     )
 
 
@@ -46,11 +46,11 @@ def tuning_time(settings: Settings) -> Iterator[Line]:
 
     The first call is listed separately; its time beyond building counts as tuning.
     """
-    for attr_class in settings.limited(settings.rows):
+    for attr_class in settings.limited(settings.schemas):
         name = attr_class.kernel_type.name.lower()
         for elements in SIZES[settings.tag] if ordinary_calls_of(attr_class, 8) else ():
             with empty_cache() as cache:
-                calls = CALLS_OF_TINY if settings.is_tiny else CALLS
+                calls = CALLS_OF_TINY if settings.is_tiny else CALLS_OF_RUN
                 measurements = run(__name__, "child", name, elements, calls, cache=cache, JITKERNELS_TUNE="auto")
             timings = {key: Timing(seconds, 0.0) for key, seconds in measurements.items()}
             yield Line(name, f"{elements} elements", timings)
@@ -75,13 +75,13 @@ class _Watched:
 def child(name: str, elements: int, most: int) -> dict[str, float]:
     """Return seconds of the first call, of the following loop, of its pauses, and of the faster of two more loops."""
     function = getattr(jk, name)
-    call = ordinary_calls_of(row(name), elements)[0].bind(function)
+    call = ordinary_calls_of(op_schema(name), elements)[0].bind(function)
 
     def loop(calls: int) -> tuple[float, int]:
         started = perf_counter()
         for done in range(1, calls + 1):
             call()
-            if done % 1000 == 0 and perf_counter() - started > MOST_SECONDS:
+            if done % 1000 == 0 and perf_counter() - started > MAX_LOOP_SECONDS:
                 break
         return perf_counter() - started, done
 

@@ -1,9 +1,10 @@
-"""What a user would write or call instead of a kernel: one module per family, with the name of the row's module.
+"""What a user would write or call instead of a kernel: one module per family, with the name of the schema's module.
 
-Three things are registered for a row. **Peers** compute one attr with another library and appear beside the
+Three things are registered for a schema. **Peers** compute one attr with another library and appear beside the
 implementations in the benchmark's table. The **equivalent** is NumPy's function with the arguments of the everyday
 function; if it returns another dtype, as products of int8 do, its time includes a conversion.
-**Ordinary calls** are arguments in all the forms that users pass, for both of them.
+**Ordinary calls** are arguments in all the forms that users pass, for both of them. A schema that registers none of
+these has those of its reference, `reference`.
 """
 
 import importlib
@@ -14,8 +15,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.schema_queries import is_everyday
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers.array_layouts import OrdinaryCall, in_all_forms
+from jitkernels.benchmarks.peers.reference import reference_calls, reference_equivalent, reference_peer
 from jitkernels.core import bfloat16
 from jitkernels.errors import RegistrationError
 
@@ -43,7 +46,7 @@ class Peer:
     def bound(self, attr: KernelAttr, *arrays: AnyArray) -> Bound | None:
         """Return the call for these arrays; NumPy, which has no bfloat16, gets float32, and its result is rounded."""
         parameters = attr.signature().arrays
-        if self.narrow or all(parameter.dtype != bfloat16.NAME for parameter in parameters):
+        if self.narrow or all(parameter.dtype != bfloat16.BFLOAT16_NAME for parameter in parameters):
             return self.function(attr, *arrays)
         if self.name != "numpy":
             return None
@@ -51,7 +54,7 @@ class Peer:
         results = [
             (wide, array)
             for argument, wide, array in zip(parameters, held, arrays, strict=True)
-            if argument.output and argument.dtype == bfloat16.NAME
+            if argument.output and argument.dtype == bfloat16.BFLOAT16_NAME
         ]
         call = self.function(attr, *held)
         return None if call is None else partial(_rounded, call, results)
@@ -75,9 +78,9 @@ _ordinary: dict[type[KernelAttr], Callable[[int], Iterator[OrdinaryCall]]] = {}
 def peer(
     attr_class: type[KernelAttr], *, name: str = "numpy", needs: str | None = None, narrow: bool = False
 ) -> Callable[[Function], Function]:
-    """Register the decorated function as a peer of a row; `needs` is the module it imports, by default `name`.
+    """Register the decorated function as a peer of a schema; `needs` is the module it imports, by default `name`.
 
-    `narrow`: it also accepts the bits of bfloat16. Raises RegistrationError if the row has another peer of that
+    `narrow`: it also accepts the bits of bfloat16. Raises RegistrationError if the schema has another peer of that
     name.
     """
 
@@ -114,29 +117,45 @@ def ordinary_calls(
 
 
 def peers_of(attr_class: type[KernelAttr]) -> dict[str, Peer]:
-    """Return the installed peers of a row, by name."""
+    """Return the installed peers of a schema, by name; NumPy's is the reference where none is registered."""
     _import_family(attr_class)
-    return {name: candidate for name, candidate in _peers.get(attr_class, {}).items() if candidate.installed}
+    known = {"numpy": Peer("numpy", reference_peer, "numpy", narrow=True)} | _peers.get(attr_class, {})
+    return {name: candidate for name, candidate in known.items() if candidate.installed}
+
+
+def has_equivalent(attr_class: type[KernelAttr]) -> bool:
+    """Return whether NumPy has an equivalent of a schema's everyday function besides the reference."""
+    _import_family(attr_class)
+    return attr_class in _equivalents
 
 
 def equivalent_of(attr_class: type[KernelAttr]) -> Callable[..., Any] | None:
-    """Return NumPy's equivalent of a row's everyday function, or None if none is registered."""
-    _import_family(attr_class)
+    """Return NumPy's equivalent of a schema's everyday function, by default the reference; None without one.
+
+    The reference is called behind bindings in Python, so its time is no measure: see `has_equivalent`.
+    """
+    if not has_equivalent(attr_class) and is_everyday(attr_class):
+        return reference_equivalent(attr_class)
     return _equivalents.get(attr_class)
 
 
 def ordinary_calls_of(attr_class: type[KernelAttr], elements: int) -> list[OrdinaryCall]:
-    """Return the ordinary calls of a row for about `elements` elements, in separate arrays.
+    """Return the ordinary calls of a schema for about `elements` elements, in separate arrays.
 
-    After the row's own calls follows its simplest one again, in all layouts and forms of arrays.
+    After the schema's own calls, or else those that follow from its arrays, comes its simplest one again, in all
+    layouts and forms of arrays.
     """
     _import_family(attr_class)
-    calls = list(_ordinary[attr_class](elements)) if attr_class in _ordinary else []
+    calls: list[OrdinaryCall] = []
+    if attr_class in _ordinary:
+        calls += _ordinary[attr_class](elements)
+    elif is_everyday(attr_class):
+        calls += reference_calls(attr_class, elements)
     return [*calls, *in_all_forms(calls[0])] if calls else []
 
 
 def _import_family(attr_class: type[KernelAttr]) -> None:
-    """Import the module here with a row's family name; rows of other packages register on their own."""
+    """Import the module here with a schema's family name; schemas of other packages register on their own."""
     package, _, family = attr_class.__module__.rpartition(".")
     module = f"{__name__}.{family}"
     if package == "jitkernels.attrs" and importlib.util.find_spec(module) is not None:

@@ -109,11 +109,11 @@ def torch_adam(attr: AdamAttr, *arrays: AnyArray) -> Bound | None:
     own, *states = map(torch.from_numpy, results)
     own.requires_grad_()
     own.grad = torch.from_numpy(grad)
-    optimiser = optimizer([own], lr=attr.lr, betas=(attr.beta1, attr.beta2), eps=attr.eps, **kinds)
-    optimiser.state[own]["step"] = torch.tensor(steps, dtype=torch.float32)
+    instance = optimizer([own], lr=attr.lr, betas=(attr.beta1, attr.beta2), eps=attr.eps, **kinds)
+    instance.state[own]["step"] = torch.tensor(steps, dtype=torch.float32)
     for name, state in zip(("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), states, strict=False):
-        optimiser.state[own][name] = state
-    return partial(optimiser.step)
+        instance.state[own][name] = state
+    return partial(instance.step)
 
 
 @peer(AdamAttr, name="numba")

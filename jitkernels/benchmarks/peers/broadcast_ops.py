@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs import broadcast_ops as rows
+from jitkernels.attrs import broadcast_ops as schemas
 from jitkernels.benchmarks.peers import OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, in_dtypes, in_layouts, shape, values, with_outs
 from jitkernels.benchmarks.peers.compiled import of_torch
@@ -33,15 +33,15 @@ def vbroadcast(x: Any, h: int = 1, out: Any = None) -> Any:
     return out
 
 
-equivalent(rows.StrideScalAttr)(stride_scal)
-equivalent(rows.VBroadcastAttr)(vbroadcast)
-elementwise(rows.VScalAttr, np.multiply, "a * x", lambda torch, a, x, y: partial(torch.mul, x, a, out=y))
-elementwise(rows.VAddBiasAttr, np.add, "a + x", lambda torch, a, x, y: partial(torch.add, x, a, out=y))
-equivalent(rows.NCHW16CMulNCAttr)(np.multiply)
+equivalent(schemas.StrideScalAttr)(stride_scal)
+equivalent(schemas.VBroadcastAttr)(vbroadcast)
+elementwise(schemas.VScalAttr, np.multiply, "a * x", lambda torch, a, x, y: partial(torch.mul, x, a, out=y))
+elementwise(schemas.VAddBiasAttr, np.add, "a + x", lambda torch, a, x, y: partial(torch.add, x, a, out=y))
+equivalent(schemas.NCHW16CMulNCAttr)(np.multiply)
 
 
-@ordinary_calls(rows.VScalAttr)
-@ordinary_calls(rows.VAddBiasAttr)
+@ordinary_calls(schemas.VScalAttr)
+@ordinary_calls(schemas.VAddBiasAttr)
 def scaled(elements: int) -> Iterator[OrdinaryCall]:
     x, y = values(elements), values(shape(elements, 2))
     numbers = {"float": 2.0, "int": 3, "bool": True, "np.float32": np.float32(2), "np.float64": np.float64(2)}
@@ -66,7 +66,7 @@ def scaled(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("out overlaps", (1.0, room[:-1]), {"out": room[1:]})
 
 
-@ordinary_calls(rows.StrideScalAttr)
+@ordinary_calls(schemas.StrideScalAttr)
 def strided_scales(elements: int) -> Iterator[OrdinaryCall]:
     x = values(elements)
     yield OrdinaryCall("1-D", (np.array(2, np.float32), x))
@@ -87,7 +87,7 @@ def strided_scales(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("in place", (1.0, x, 3, x))
 
 
-@ordinary_calls(rows.VBroadcastAttr)
+@ordinary_calls(schemas.VBroadcastAttr)
 def repeated(elements: int) -> Iterator[OrdinaryCall]:
     h, w = shape(elements, 2)
     x = values(w)
@@ -106,7 +106,7 @@ def repeated(elements: int) -> Iterator[OrdinaryCall]:
     yield from with_outs((x, h), 2, result)
 
 
-@ordinary_calls(rows.NCHW16CMulNCAttr)
+@ordinary_calls(schemas.NCHW16CMulNCAttr)
 def blocks(elements: int) -> Iterator[OrdinaryCall]:
     x, y = values((*shape(max(elements // 16, 1), 2), 16)), values(16)
     yield OrdinaryCall("3-D", (x, y))
@@ -119,8 +119,8 @@ def blocks(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("in place", (x, np.ones_like(y), x))
 
 
-peer(rows.StrideScalAttr)(lambda attr, a, x, y: partial(stride_scal, a, x, attr.stride, y))
-peer(rows.VBroadcastAttr)(lambda _, x, y: partial(np.copyto, y, x))
-of_torch(rows.VBroadcastAttr, lambda _, _torch, x, y: partial(y.copy_, x))
-peer(rows.NCHW16CMulNCAttr)(lambda _, x, y, z: partial(np.multiply, x, y, z))
-of_torch(rows.NCHW16CMulNCAttr, lambda _, torch, x, y, z: partial(torch.mul, x, y, out=z))
+peer(schemas.StrideScalAttr)(lambda attr, a, x, y: partial(stride_scal, a, x, attr.stride, y))
+peer(schemas.VBroadcastAttr)(lambda _, x, y: partial(np.copyto, y, x))
+of_torch(schemas.VBroadcastAttr, lambda _, _torch, x, y: partial(y.copy_, x))
+peer(schemas.NCHW16CMulNCAttr)(lambda _, x, y, z: partial(np.multiply, x, y, z))
+of_torch(schemas.NCHW16CMulNCAttr, lambda _, torch, x, y, z: partial(torch.mul, x, y, out=z))

@@ -10,7 +10,7 @@ from jitkernels.attrs.cdist import CDistAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, transposed, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_torch
+from jitkernels.benchmarks.peers.compiled import of_torch, stored
 
 
 @equivalent(CDistAttr)
@@ -39,11 +39,7 @@ def scipy_cdist(attr: CDistAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound
 
     if attr.metric == "dot" or 0 in (attr.m, attr.n, attr.d):
         return None
-
-    def into(x: AnyArray, y: AnyArray, metric: str, z: AnyArray) -> None:
-        z[...] = cdist(x, y, metric)
-
-    return partial(into, x, y, attr.metric, z)
+    return stored(z, cdist, x, y, attr.metric)
 
 
 @partial(of_torch, CDistAttr)
@@ -72,12 +68,7 @@ def numkong_cdist(attr: CDistAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bou
 
     if 0 in (attr.m, attr.n, attr.d):
         return None
-    metric = {"cosine": "angular"}.get(attr.metric, attr.metric)
-
-    def into(x: AnyArray, y: AnyArray, metric: str, z: AnyArray) -> None:
-        z[...] = numkong.cdist(x, y, metric)
-
-    return partial(into, x, y, metric, z)
+    return stored(z, numkong.cdist, x, y, {"cosine": "angular"}.get(attr.metric, attr.metric))
 
 
 @ordinary_calls(CDistAttr)

@@ -34,7 +34,25 @@ def tensor(array: AnyArray) -> Any:
     return torch.from_numpy(array)
 
 
-def of_torch(row: type[KernelAttr], function: Callable[..., Bound | None], *, narrow: bool = False) -> None:
+def stored(out: AnyArray, function: Callable[..., Any], *inputs: Any) -> Bound:
+    """Return the call of a function without ``out``, whose result is copied into an array."""
+    return partial(_store, out, function, *inputs)
+
+
+def _store(out: AnyArray, function: Callable[..., Any], *inputs: Any) -> None:
+    out[...] = function(*inputs)
+
+
+def stored_tensor(out: Any, function: Callable[..., Any], *inputs: Any) -> Bound:
+    """Return the call of a torch function without ``out``, whose result is copied into a tensor."""
+    return partial(_store_tensor, out, function, *inputs)
+
+
+def _store_tensor(out: Any, function: Callable[..., Any], *inputs: Any) -> None:
+    out.copy_(function(*inputs))
+
+
+def of_torch(schema: type[KernelAttr], function: Callable[..., Bound | None], *, narrow: bool = False) -> None:
     """Register a torch peer: a function of the attr, the library and a tensor of each array returns the call."""
 
     def call(attr: KernelAttr, *arrays: AnyArray) -> Bound | None:
@@ -42,10 +60,10 @@ def of_torch(row: type[KernelAttr], function: Callable[..., Bound | None], *, na
 
         return function(attr, torch, *map(tensor, arrays))
 
-    peer(row, name="torch", narrow=narrow)(call)
+    peer(schema, name="torch", narrow=narrow)(call)
 
 
-def of_jax(row: type[KernelAttr], function: Callable[..., Any]) -> None:
+def of_jax(schema: type[KernelAttr], function: Callable[..., Any]) -> None:
     """Register a JAX peer: a function of the attr, the library and its arrays, which are created before."""
 
     def call(attr: KernelAttr, *arrays: AnyArray) -> Bound | None:
@@ -56,9 +74,9 @@ def of_jax(row: type[KernelAttr], function: Callable[..., Any]) -> None:
             return None
         compiled = _jitted(function, attr)
         given = [jax.numpy.array(array) for array in inputs_of(attr, arrays)]
-        return partial(_call_and_wait, compiled, jax.block_until_ready, *given)
+        return partial(call_and_wait, jax.block_until_ready, compiled, *given)
 
-    peer(row, name="jax")(call)
+    peer(schema, name="jax")(call)
 
 
 @functools.cache
@@ -69,17 +87,18 @@ def _jitted(function: Callable[..., Any], attr: KernelAttr) -> Callable[..., Any
     return compiled
 
 
-def _call_and_wait(compiled: Callable[..., Any], wait: Callable[[Any], Any], *inputs: Any) -> Any:
-    return wait(compiled(*inputs))
+def call_and_wait(wait: Callable[[Any], Any], function: Callable[..., Any], *inputs: Any) -> Any:
+    """Call a function that returns before its result is there, and wait for the result."""
+    return wait(function(*inputs))
 
 
-def of_numba(row: type[KernelAttr], expression: Callable[[KernelAttr], tuple[str, Mapping[str, Any]]]) -> None:
+def of_numba(schema: type[KernelAttr], expression: Callable[[KernelAttr], tuple[str, Mapping[str, Any]]]) -> None:
     """Register a numba loop over an expression of an attr's inputs and of its numbers by name."""
 
     def call(attr: KernelAttr, *arrays: AnyArray) -> Bound:
         named, constants = expression(attr)
-        given = {known.name: known.is_number for known in row.arrays}
-        out = row.arrays[-1].name
+        given = {known.name: known.is_number for known in schema.arrays}
+        out = schema.arrays[-1].name
         for name, is_number in given.items():
             named = re.sub(rf"\b{name}\b", f"{name}[{0 if is_number else 'i'}]", named)
         lines = (
@@ -89,7 +108,7 @@ def of_numba(row: type[KernelAttr], expression: Callable[[KernelAttr], tuple[str
         )
         return partial(_loop("\n".join(lines)), *arrays, *constants.values())
 
-    peer(row, name="numba")(call)
+    peer(schema, name="numba")(call)
 
 
 @functools.cache
@@ -113,7 +132,7 @@ def globals_of(source: str, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_onnxruntime(
-    row: type[KernelAttr], node: Callable[..., tuple[str, Sequence[str], dict[str, Any]] | None]
+    schema: type[KernelAttr], node: Callable[..., tuple[str, Sequence[str], dict[str, Any]] | None]
 ) -> None:
     """Register a session of one operator: `node` returns its name, inputs and attributes, or None."""
 
@@ -127,7 +146,7 @@ def of_onnxruntime(
         run = session(operator, {name: given[name] for name in names}, options)
         return None if run is None else partial(run, None, given)
 
-    peer(row, name="onnxruntime")(call)
+    peer(schema, name="onnxruntime")(call)
 
 
 def session(operator: str, inputs: Mapping[str, AnyArray], options: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, shape, strided, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_torch
+from jitkernels.benchmarks.peers.compiled import of_torch, stored_tensor
 
 
 @equivalent(EmbSeqPoolAttr)
@@ -34,10 +34,8 @@ peer(EmbSeqPoolAttr)(lambda attr, table, ids, out: partial(emb_seq_pool, table, 
 
 @partial(of_torch, EmbSeqPoolAttr, narrow=True)
 def torch_emb_seq_pool(attr: EmbSeqPoolAttr, torch: Any, table: Any, ids: Any, out: Any) -> Bound:
-    def into(bags: Any, table: Any, pool: str, result: Any) -> None:
-        result.copy_(torch.nn.functional.embedding_bag(bags, table, mode=pool))
-
-    return partial(into, ids.T.contiguous(), table, attr.pool, out.reshape(attr.idx_w, attr.table_w))
+    pooled = partial(torch.nn.functional.embedding_bag, mode=attr.pool)
+    return stored_tensor(out.reshape(attr.idx_w, attr.table_w), pooled, ids.T.contiguous(), table)
 
 
 @ordinary_calls(EmbSeqPoolAttr)

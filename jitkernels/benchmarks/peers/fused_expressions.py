@@ -1,4 +1,4 @@
-"""Register peers of an elementwise row in one line: NumPy's function, an expression for compilers, torch's function."""
+"""Register peers of an elementwise schema in one line: NumPy's function, an expression for compilers, torch's."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,71 +16,72 @@ LITERAL = re.compile(r"(?<![\w.])\d+(\.\d+)?(?![\w.])")
 
 
 def elementwise(
-    row: type[KernelAttr],
+    schema: type[KernelAttr],
     numpy: Callable[..., Any],
     text: str | None,
     torch: Callable[..., Bound] | None = None,
     compiled: Mapping[str, str] | None = None,
 ) -> None:
-    """Register the peers of a row with one result, and its equivalent.
+    """Register the peers of a schema with one result, and its equivalent.
 
     numpy: a function of the inputs, the options and ``out``. text: numexpr's expression of the inputs and floats by
     name, which JAX and numba compile as well; its numbers have the arrays' dtype. torch: returns the call for torch, a
     tensor of each array and the options. compiled: what the two compile if numexpr cannot express it, by the value of
-    the row's option, or by "".
+    the schema's option, or by "".
     """
-    equivalent(row)(numpy)
-    inputs = [argument.name for argument in row.arrays[:-1]]
+    equivalent(schema)(numpy)
+    inputs = [argument.name for argument in schema.arrays[:-1]]
 
     def by_numpy(attr: KernelAttr, *arrays: AnyArray) -> Bound:
-        return partial(numpy, *arrays[:-1], **_options(row, attr), out=arrays[-1])
+        return partial(numpy, *arrays[:-1], **_options(schema, attr), out=arrays[-1])
 
     def by_numexpr(attr: KernelAttr, *arrays: AnyArray) -> Bound:
         import numexpr
 
         assert text is not None, "registered only where it is given"
-        named, numbers = _named(text, row, attr)
+        named, numbers = _named(text, schema, attr)
         values = {**dict(zip(inputs, arrays, strict=False)), **numbers}
         return partial(numexpr.evaluate, named, local_dict=values, out=arrays[-1])
 
-    peer(row)(by_numpy)
+    peer(schema)(by_numpy)
     if text is not None:
-        peer(row, name="numexpr")(by_numexpr)
+        peer(schema, name="numexpr")(by_numexpr)
     if torch is not None:
-        of_torch(row, lambda attr, library, *tensors: torch(library, *tensors, **_options(row, attr)))
+        of_torch(schema, lambda attr, library, *tensors: torch(library, *tensors, **_options(schema, attr)))
     texts = compiled or ({"": text} if text is not None else {})
     if texts:
-        chosen = partial(_chosen, row, texts)
-        of_numba(row, lambda attr: _named(chosen(attr), row, attr))
+        chosen = partial(_chosen, schema, texts)
+        of_numba(schema, lambda attr: _named(chosen(attr), schema, attr))
         of_jax(
-            row, lambda attr, jax, *given: _in_jax(jax, chosen(attr), row, attr, dict(zip(inputs, given, strict=True)))
+            schema,
+            lambda attr, jax, *given: _in_jax(jax, chosen(attr), schema, attr, dict(zip(inputs, given, strict=True))),
         )
 
 
-def _chosen(row: type[KernelAttr], texts: Mapping[str, str], attr: KernelAttr) -> str:
-    (option,) = [str(value) for value in _options(row, attr).values()] if "" not in texts else [""]
+def _chosen(schema: type[KernelAttr], texts: Mapping[str, str], attr: KernelAttr) -> str:
+    (option,) = [str(value) for value in _options(schema, attr).values()] if "" not in texts else [""]
     return texts[option]
 
 
-def _in_jax(jax: Any, text: str, row: type[KernelAttr], attr: KernelAttr, values: dict[str, Any]) -> Any:
+def _in_jax(jax: Any, text: str, schema: type[KernelAttr], attr: KernelAttr, values: dict[str, Any]) -> Any:
     """Return the expression of JAX's arrays; a single name is copied, as JAX would return its argument."""
     names = {name: getattr(jax.numpy, name) for name in FUNCTIONS} | {"erf": jax.scipy.special.erf}
-    names |= values | {name: getattr(attr, name) for name in row.floats}
+    names |= values | {name: getattr(attr, name) for name in schema.floats}
     found = globals_of(f"found = {text}", names)["found"]
     return jax.numpy.copy(found) if text in values else found
 
 
-def _options(row: type[KernelAttr], attr: KernelAttr) -> dict[str, Any]:
-    return {name: getattr(attr, name) for name in row.options}
+def _options(schema: type[KernelAttr], attr: KernelAttr) -> dict[str, Any]:
+    return {name: getattr(attr, name) for name in schema.options}
 
 
-def _named(text: str, row: type[KernelAttr], attr: KernelAttr) -> tuple[str, dict[str, Any]]:
+def _named(text: str, schema: type[KernelAttr], attr: KernelAttr) -> tuple[str, dict[str, Any]]:
     """Return the expression with a name for each number, and all numbers in the dtype of the arrays.
 
     Python numbers would make numexpr compute in float64.
     """
     number = np.dtype(attr.fields()["dtype"]).type
-    numbers = {name: number(getattr(attr, name)) for name in row.floats}
+    numbers = {name: number(getattr(attr, name)) for name in schema.floats}
 
     def name_of(match: re.Match[str]) -> str:
         name = f"c{match[0].replace('.', '_')}"

@@ -11,6 +11,7 @@ from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values, with_outs
 from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
+from jitkernels.benchmarks.peers.matmul import add_product
 
 equivalent(GEMVAttr)(np.matmul)
 
@@ -20,12 +21,7 @@ def numpy_matvec(attr: GEMVAttr, a: AnyArray, x: AnyArray, y: AnyArray) -> Bound
     matrix = a.T if attr.trans else a
     if not attr.beta:
         return partial(np.matmul, matrix, x, y)
-
-    def added(matrix: AnyArray, x: AnyArray, beta: float, y: AnyArray) -> None:
-        y *= beta
-        y += matrix @ x
-
-    return partial(added, matrix, x, attr.beta, y)
+    return partial(add_product, matrix, x, attr.beta, y)
 
 
 @partial(of_torch, GEMVAttr, narrow=True)

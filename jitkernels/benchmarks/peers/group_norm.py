@@ -11,7 +11,7 @@ from jitkernels.attrs.group_norm import GroupNormAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_torch
+from jitkernels.benchmarks.peers.compiled import of_torch, stored_tensor
 
 
 @equivalent(GroupNormAttr)
@@ -39,11 +39,7 @@ def torch_group_norm(attr: GroupNormAttr, torch: Any, x: Any, *rest: Any) -> Bou
         return None
     *affine, result = rest
     scale, bias = affine or (None, None)
-
-    def into(x: Any, y: Any) -> None:
-        y.copy_(torch.nn.functional.group_norm(x, attr.groups, scale, bias, attr.eps))
-
-    return partial(into, x, result)
+    return stored_tensor(result, torch.nn.functional.group_norm, x, attr.groups, scale, bias, attr.eps)
 
 
 @ordinary_calls(GroupNormAttr)

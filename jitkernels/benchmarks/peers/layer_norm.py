@@ -10,7 +10,7 @@ from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime, of_torch
+from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime, of_torch, stored_tensor
 
 
 @equivalent(LayerNormAttr)
@@ -62,11 +62,7 @@ def torch_layer_norm(attr: LayerNormAttr, torch: Any, x: Any, *rest: Any) -> Bou
         return None  # it returns the mean, and one over the deviation
     *parameters, y = rest
     scale, bias = parameters or (None, None)
-
-    def into(x: Any, n: tuple[int], scale: Any, bias: Any, eps: float, y: Any) -> None:
-        y.copy_(torch.nn.functional.layer_norm(x, n, scale, bias, eps))
-
-    return partial(into, x, (attr.n,), scale, bias, attr.eps, y)
+    return stored_tensor(y, torch.nn.functional.layer_norm, x, (attr.n,), scale, bias, attr.eps)
 
 
 @partial(of_jax, LayerNormAttr)

@@ -20,12 +20,12 @@ def numpy_matmul(attr: MatMulAttr, a: AnyArray, b: AnyArray, c: AnyArray) -> Bou
     left, right = a.T if attr.trans_a else a, b.T if attr.trans_b else b
     if not attr.beta:
         return partial(np.matmul, left, right, c)
+    return partial(add_product, left, right, attr.beta, c)
 
-    def added(left: AnyArray, right: AnyArray, beta: float, c: AnyArray) -> None:
-        c *= beta
-        c += left @ right
 
-    return partial(added, left, right, attr.beta, c)
+def add_product(left: AnyArray, right: AnyArray, beta: float, out: AnyArray) -> None:
+    out *= beta
+    out += left @ right
 
 
 @partial(of_torch, MatMulAttr, narrow=True)

@@ -10,7 +10,7 @@ from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import OF_ARRAYS, in_layouts, shape, values
-from jitkernels.benchmarks.peers.packed_weights import EXACT, IN_INT8, matmul_nbits
+from jitkernels.benchmarks.peers.packed_weights import ACCURACY_FLOAT32, ACCURACY_INT8, matmul_nbits
 
 
 @equivalent(MatMulInt4Attr)
@@ -38,7 +38,7 @@ def onnxruntime_nbits(
 ) -> Bound | None:
     if attr.shifted:
         return None
-    accuracy = IN_INT8 if attr.rounded == "int8" else EXACT
+    accuracy = ACCURACY_INT8 if attr.rounded == "int8" else ACCURACY_FLOAT32
     return matmul_nbits(a, packed, scale, rest[-1], bits=4, accuracy=accuracy)
 
 

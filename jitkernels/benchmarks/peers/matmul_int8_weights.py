@@ -11,7 +11,7 @@ from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import OF_ARRAYS, in_layouts, shape, values
 from jitkernels.benchmarks.peers.compiled import of_torch
-from jitkernels.benchmarks.peers.packed_weights import EXACT, IN_INT8, matmul_nbits
+from jitkernels.benchmarks.peers.packed_weights import ACCURACY_FLOAT32, ACCURACY_INT8, matmul_nbits
 
 
 @equivalent(MatMulInt8WeightsAttr)
@@ -47,7 +47,7 @@ def onnxruntime_nbits(
 ) -> Bound | None:
     if attr.shifted:
         return None
-    accuracy = IN_INT8 if attr.rounded == "int8" else EXACT
+    accuracy = ACCURACY_INT8 if attr.rounded == "int8" else ACCURACY_FLOAT32
     return matmul_nbits(a, q.view(np.uint8) ^ 128, scale, rest[-1], bits=8, accuracy=accuracy)
 
 

@@ -10,7 +10,7 @@ from jitkernels.attrs.normalization import BatchNormAttr, RmsNormAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, in_dtypes, in_layouts, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
+from jitkernels.benchmarks.peers.compiled import of_jax, of_torch, stored_tensor
 
 
 @equivalent(RmsNormAttr)
@@ -47,11 +47,7 @@ def torch_rms_norm(attr: RmsNormAttr, torch: Any, x: Any, *rest: Any) -> Bound |
     *scale, y = rest
     if attr.remain != 1:
         return None
-
-    def into(x: Any, scale: Any, y: Any) -> None:
-        y.copy_(torch.nn.functional.rms_norm(x, (attr.n,), scale, attr.eps))
-
-    return partial(into, x, scale[0] if scale else None, y)
+    return stored_tensor(y, torch.nn.functional.rms_norm, x, (attr.n,), scale[0] if scale else None, attr.eps)
 
 
 @peer(BatchNormAttr)
@@ -65,11 +61,8 @@ def numpy_batch_norm(attr: BatchNormAttr, x: AnyArray, mean: AnyArray, var: AnyA
 def torch_batch_norm(attr: BatchNormAttr, torch: Any, x: Any, mean: Any, var: Any, *rest: Any) -> Bound:
     *affine, y = rest
     scale, bias = affine or (None, None)
-
-    def into(x: Any, y: Any) -> None:
-        y.copy_(torch.nn.functional.batch_norm(x, mean, var, scale, bias, eps=attr.eps))
-
-    return partial(into, x, y)
+    normalized = partial(torch.nn.functional.batch_norm, eps=attr.eps)
+    return stored_tensor(y, normalized, x, mean, var, scale, bias)
 
 
 @partial(of_jax, RmsNormAttr)

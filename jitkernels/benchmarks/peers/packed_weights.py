@@ -10,7 +10,7 @@ from jitkernels.benchmarks.peers import Bound
 
 BLOCKS = (16, 32, 64, 128, 256)
 """Group sizes that the operator supports."""
-EXACT, IN_INT8 = 1, 4
+ACCURACY_FLOAT32, ACCURACY_INT8 = 1, 4
 """Its ``accuracy_level``: a in float32, or quantized to int8."""
 
 

@@ -44,9 +44,9 @@ def numpy_random(attr: RandomAttr, y: AnyArray) -> Bound:
     return partial(draw, None, y.dtype.type, y)
 
 
-for _row in (UniformAttr, NormalAttr):
-    peer(_row)(numpy_random)
-    of_torch(_row, lambda attr, _, y: partial(y.uniform_ if isinstance(attr, UniformAttr) else y.normal_))
+for _schema in (UniformAttr, NormalAttr):
+    peer(_schema)(numpy_random)
+    of_torch(_schema, lambda attr, _, y: partial(y.uniform_ if isinstance(attr, UniformAttr) else y.normal_))
 
 
 def draws(elements: int) -> Iterator[OrdinaryCall]:

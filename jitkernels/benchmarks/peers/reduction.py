@@ -11,7 +11,7 @@ from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import DTYPES, LAYOUTS, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
+from jitkernels.benchmarks.peers.compiled import of_jax, of_torch, stored
 
 
 @equivalent(HVarAttr)
@@ -72,10 +72,7 @@ peer(HLogSumExpAttr)(lambda _, x, y: partial(hlogsumexp, x, 1, y))
 def scipy_hlogsumexp(attr: HLogSumExpAttr, x: AnyArray, y: AnyArray) -> Bound:
     from scipy.special import logsumexp
 
-    def into(x: AnyArray, y: AnyArray) -> None:
-        y[...] = logsumexp(x, axis=1)
-
-    return partial(into, x, y)
+    return stored(y, logsumexp, x, 1)
 
 
 of_torch(HLogSumExpAttr, lambda _, torch, x, y: partial(torch.logsumexp, x, 1, out=y))
@@ -110,12 +107,12 @@ def reductions(row: type[KernelAttr], elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("axis=0, out", (y,), {"axis": 0, "out": np.zeros(y.shape[1], result.dtype)})
 
 
-for _row in (*PLAIN, HVarAttr, HLogSumExpAttr):
-    ordinary_calls(_row)(partial(reductions, _row))
-for _row, _function in PLAIN.items():
-    equivalent(_row)(_of_numpy(_function))
-    peer(_row)(partial(_numpy, _function))
-    of_torch(_row, partial(_torch, OF_TORCH[_row]))
-    of_jax(_row, partial(_jax, _function.__name__))
-    if _row in OF_NUMEXPR:
-        peer(_row, name="numexpr")(partial(_numexpr, OF_NUMEXPR[_row]))
+for _schema in (*PLAIN, HVarAttr, HLogSumExpAttr):
+    ordinary_calls(_schema)(partial(reductions, _schema))
+for _schema, _function in PLAIN.items():
+    equivalent(_schema)(_of_numpy(_function))
+    peer(_schema)(partial(_numpy, _function))
+    of_torch(_schema, partial(_torch, OF_TORCH[_schema]))
+    of_jax(_schema, partial(_jax, _function.__name__))
+    if _schema in OF_NUMEXPR:
+        peer(_schema, name="numexpr")(partial(_numexpr, OF_NUMEXPR[_schema]))

@@ -10,7 +10,7 @@ from jitkernels.attrs.row_similarity import CosineAttr, DotAttr, PairsAttr, SqEu
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, transposed, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
+from jitkernels.benchmarks.peers.compiled import of_jax, of_torch, stored
 
 
 @equivalent(DotAttr)
@@ -67,16 +67,12 @@ def _numkong(attr: PairsAttr, x: AnyArray, y: AnyArray, z: AnyArray) -> Bound | 
     if attr.n == 0:
         return None
     function = {"dot": numkong.dot, "sqeuclidean": numkong.sqeuclidean, "cosine": numkong.angular}[attr.name]
-
-    def into(x: AnyArray, y: AnyArray, z: AnyArray) -> None:
-        z[...] = function(x, y)
-
-    return partial(into, x, y, z)
+    return stored(z, function, x, y)
 
 
-for _row in (DotAttr, SqEuclideanAttr, CosineAttr):
-    of_torch(_row, _torch, narrow=True)
-    peer(_row, name="numkong")(_numkong)
+for _schema in (DotAttr, SqEuclideanAttr, CosineAttr):
+    of_torch(_schema, _torch, narrow=True)
+    peer(_schema, name="numkong")(_numkong)
 
 
 of_jax(DotAttr, lambda _, jax, x, y: jax.numpy.sum(x * y, 1))

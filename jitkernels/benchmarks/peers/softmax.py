@@ -10,7 +10,7 @@ from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.softmax import CrossEntropyAttr, LogSoftmaxAttr, SoftmaxAttr
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, in_dtypes, in_layouts, shape, values, with_outs
-from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime, of_torch
+from jitkernels.benchmarks.peers.compiled import of_jax, of_onnxruntime, of_torch, stored, stored_tensor
 
 
 @equivalent(SoftmaxAttr)
@@ -43,10 +43,7 @@ peer(SoftmaxAttr)(lambda _, x, y: partial(softmax, x, 1, y))
 def scipy_softmax(attr: SoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
     from scipy.special import softmax
 
-    def into(x: AnyArray, y: AnyArray) -> None:
-        y[...] = softmax(x, axis=1)
-
-    return partial(into, x, y)
+    return stored(y, softmax, x, 1)
 
 
 of_torch(SoftmaxAttr, lambda _, torch, x, y: partial(torch.softmax, x, 1, out=y))
@@ -57,10 +54,7 @@ peer(LogSoftmaxAttr)(lambda _, x, y: partial(log_softmax, x, 1, y))
 def scipy_log_softmax(attr: LogSoftmaxAttr, x: AnyArray, y: AnyArray) -> Bound:
     from scipy.special import log_softmax
 
-    def into(x: AnyArray, y: AnyArray) -> None:
-        y[...] = log_softmax(x, axis=1)
-
-    return partial(into, x, y)
+    return stored(y, log_softmax, x, 1)
 
 
 of_torch(LogSoftmaxAttr, lambda _, torch, x, y: partial(torch.log_softmax, x, 1, out=y))
@@ -69,10 +63,8 @@ peer(CrossEntropyAttr)(lambda _, logits, labels, loss: partial(cross_entropy, lo
 
 @partial(of_torch, CrossEntropyAttr)
 def torch_cross_entropy(attr: CrossEntropyAttr, torch: Any, logits: Any, labels: Any, loss: Any) -> Bound:
-    def into(logits: Any, labels: Any, loss: Any) -> None:
-        loss.copy_(torch.nn.functional.cross_entropy(logits, labels, reduction="none"))
-
-    return partial(into, logits, labels, loss)
+    losses = partial(torch.nn.functional.cross_entropy, reduction="none")
+    return stored_tensor(loss, losses, logits, labels)
 
 
 of_jax(SoftmaxAttr, lambda _, jax, x: jax.nn.softmax(x, 1))

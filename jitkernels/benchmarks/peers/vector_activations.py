@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs import vector_activations as rows
+from jitkernels.attrs import vector_activations as schemas
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import values
@@ -37,18 +37,20 @@ def gelu(x: Any, form: str = "erf", out: Any = None) -> Any:
     return np.multiply(0.5 * x, 1 + np.tanh(ROOT * (x + 0.044715 * x**3)), out=out)
 
 
-elementwise(rows.VSiluAttr, silu, "x / (1 + exp(-x))", lambda torch, x, y: partial(torch.ops.aten.silu.out, x, out=y))
 elementwise(
-    rows.VSoftplusAttr,
+    schemas.VSiluAttr, silu, "x / (1 + exp(-x))", lambda torch, x, y: partial(torch.ops.aten.silu.out, x, out=y)
+)
+elementwise(
+    schemas.VSoftplusAttr,
     softplus,
     "where(x > 0, x, 0) + log1p(exp(-where(x > 0, x, -x)))",
     lambda torch, x, y: partial(torch.ops.aten.softplus.out, x, out=y),
 )
 elementwise(
-    rows.SwigluAttr, swiglu, "a / (1 + exp(-a)) * b", lambda torch, a, b, y: partial(_torch_swiglu, torch, a, b, y)
+    schemas.SwigluAttr, swiglu, "a / (1 + exp(-a)) * b", lambda torch, a, b, y: partial(_torch_swiglu, torch, a, b, y)
 )
 elementwise(
-    rows.VGeluAttr,
+    schemas.VGeluAttr,
     gelu,
     None,
     lambda torch, x, y, form: partial(torch.ops.aten.gelu.out, x, approximate="none" if form == "erf" else form, out=y),
@@ -65,8 +67,8 @@ def _torch_swiglu(torch: Any, a: Any, b: Any, y: Any) -> None:
     torch.mul(y, b, out=y)
 
 
-@peer(rows.VGeluAttr, name="numexpr")
-def numexpr_gelu(attr: rows.VGeluAttr, x: AnyArray, y: AnyArray) -> Bound | None:
+@peer(schemas.VGeluAttr, name="numexpr")
+def numexpr_gelu(attr: schemas.VGeluAttr, x: AnyArray, y: AnyArray) -> Bound | None:
     """Use the tanh formula: numexpr has no error function."""
     if attr.form == "erf":
         return None
@@ -77,12 +79,12 @@ def numexpr_gelu(attr: rows.VGeluAttr, x: AnyArray, y: AnyArray) -> Bound | None
     return partial(numexpr.evaluate, text, local_dict={"x": x, **numbers}, out=y)
 
 
-for _row in (rows.VSiluAttr, rows.VSoftplusAttr):
-    ordinary_calls(_row)(unary)
-ordinary_calls(rows.SwigluAttr)(products)
+for _schema in (schemas.VSiluAttr, schemas.VSoftplusAttr):
+    ordinary_calls(_schema)(unary)
+ordinary_calls(schemas.SwigluAttr)(products)
 
 
-@ordinary_calls(rows.VGeluAttr)
+@ordinary_calls(schemas.VGeluAttr)
 def gelus(elements: int) -> Iterator[OrdinaryCall]:
     yield from (call for call in unary(elements) if len(call.arguments) == 1)  # the second is the form
     x = values(elements)

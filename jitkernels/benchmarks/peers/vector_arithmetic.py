@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs import vector_arithmetic as rows
+from jitkernels.attrs import vector_arithmetic as schemas
 from jitkernels.attrs.vector import VectorAttr
 from jitkernels.benchmarks.peers import OrdinaryCall, ordinary_calls
 from jitkernels.benchmarks.peers.array_layouts import values
@@ -39,44 +39,45 @@ def reciprocal_root(x: Any, out: Any = None) -> Any:
     return np.divide(1, np.sqrt(x), out=out)
 
 
-elementwise(rows.VAddAttr, np.add, "x + y", lambda torch, x, y, z: partial(torch.add, x, y, out=z))
-elementwise(rows.VSubAttr, np.subtract, "x - y", lambda torch, x, y, z: partial(torch.sub, x, y, out=z))
+elementwise(schemas.VAddAttr, np.add, "x + y", lambda torch, x, y, z: partial(torch.add, x, y, out=z))
+elementwise(schemas.VSubAttr, np.subtract, "x - y", lambda torch, x, y, z: partial(torch.sub, x, y, out=z))
 elementwise(
-    rows.VAddReluAttr,
+    schemas.VAddReluAttr,
     add_relu,
     "where(x + y > 0, x + y, 0)",
     lambda torch, x, y, z: partial(lambda x, y, z: torch.add(x, y, out=z).relu_(), x, y, z),
 )
-elementwise(rows.VReluAttr, relu, "where(x > 0, x, 0)", lambda torch, x, y: partial(torch.clamp_min, x, 0, out=y))
-elementwise(rows.VIdentityAttr, copy, "x", lambda _, x, y: partial(y.copy_, x))
-elementwise(rows.VCopyAttr, copy, "x", lambda _, x, y: partial(y.copy_, x))
-elementwise(rows.VSquareAttr, np.square, "x * x", lambda torch, x, y: partial(torch.square, x, out=y))
+elementwise(schemas.VReluAttr, relu, "where(x > 0, x, 0)", lambda torch, x, y: partial(torch.clamp_min, x, 0, out=y))
+elementwise(schemas.VIdentityAttr, copy, "x", lambda _, x, y: partial(y.copy_, x))
+elementwise(schemas.VCopyAttr, copy, "x", lambda _, x, y: partial(y.copy_, x))
+elementwise(schemas.VSquareAttr, np.square, "x * x", lambda torch, x, y: partial(torch.square, x, out=y))
 elementwise(
-    rows.VClipAttr,
+    schemas.VClipAttr,
     clip,
     "where(x < low, low, where(x > high, high, x))",
     lambda torch, x, y, low, high: partial(torch.clamp, x, low, high, out=y),
 )
-elementwise(rows.VSqrtAttr, np.sqrt, "sqrt(x)", lambda torch, x, y: partial(torch.sqrt, x, out=y))
-elementwise(rows.VRsqrtAttr, reciprocal_root, "1 / sqrt(x)", lambda torch, x, y: partial(torch.rsqrt, x, out=y))
+elementwise(schemas.VSqrtAttr, np.sqrt, "sqrt(x)", lambda torch, x, y: partial(torch.sqrt, x, out=y))
+elementwise(schemas.VRsqrtAttr, reciprocal_root, "1 / sqrt(x)", lambda torch, x, y: partial(torch.rsqrt, x, out=y))
 
-BINARY: tuple[type[VectorAttr], ...] = (rows.VAddAttr, rows.VAddReluAttr)
+BINARY: tuple[type[VectorAttr], ...] = (schemas.VAddAttr, schemas.VAddReluAttr)
 UNARY: tuple[type[VectorAttr], ...] = (
-    rows.VReluAttr, rows.VIdentityAttr, rows.VCopyAttr, rows.VSquareAttr, rows.VSqrtAttr, rows.VRsqrtAttr
+    schemas.VReluAttr, schemas.VIdentityAttr, schemas.VCopyAttr, schemas.VSquareAttr, schemas.VSqrtAttr,
+    schemas.VRsqrtAttr,
 )  # fmt: skip
-for _row in BINARY:
-    ordinary_calls(_row)(products)
-for _row in UNARY:
-    ordinary_calls(_row)(unary)
+for _schema in BINARY:
+    ordinary_calls(_schema)(products)
+for _schema in UNARY:
+    ordinary_calls(_schema)(unary)
 
 
-@ordinary_calls(rows.VSubAttr)
+@ordinary_calls(schemas.VSubAttr)
 def differences(elements: int) -> Iterator[OrdinaryCall]:
     """Return calls without bools, which NumPy cannot subtract."""
     yield from (call for call in products(elements) if "bool" not in call.form)
 
 
-@ordinary_calls(rows.VClipAttr)
+@ordinary_calls(schemas.VClipAttr)
 def clipped(elements: int) -> Iterator[OrdinaryCall]:
     yield from (call for call in unary(elements) if len(call.arguments) == 1)  # the second is a bound
     x = values(elements)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs import vector_functions as rows
+from jitkernels.attrs import vector_functions as schemas
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, ordinary_calls, peer
 from jitkernels.benchmarks.peers.fused_expressions import elementwise
@@ -27,18 +27,18 @@ def erf(x: Any, out: Any = None) -> Any:
     return out
 
 
-elementwise(rows.VTanhAttr, np.tanh, "tanh(x)", lambda torch, x, y: partial(torch.tanh, x, out=y))
-elementwise(rows.VLogAttr, np.log, "log(x)", lambda torch, x, y: partial(torch.log, x, out=y))
-elementwise(rows.VErfAttr, erf, None, lambda torch, x, y: partial(torch.erf, x, out=y), compiled={"": "erf(x)"})
-elementwise(rows.VSinAttr, np.sin, "sin(x)", lambda torch, x, y: partial(torch.sin, x, out=y))
-elementwise(rows.VCosAttr, np.cos, "cos(x)", lambda torch, x, y: partial(torch.cos, x, out=y))
-elementwise(rows.VPowAttr, np.power, "x ** y", lambda torch, x, y, z: partial(torch.pow, x, y, out=z))
+elementwise(schemas.VTanhAttr, np.tanh, "tanh(x)", lambda torch, x, y: partial(torch.tanh, x, out=y))
+elementwise(schemas.VLogAttr, np.log, "log(x)", lambda torch, x, y: partial(torch.log, x, out=y))
+elementwise(schemas.VErfAttr, erf, None, lambda torch, x, y: partial(torch.erf, x, out=y), compiled={"": "erf(x)"})
+elementwise(schemas.VSinAttr, np.sin, "sin(x)", lambda torch, x, y: partial(torch.sin, x, out=y))
+elementwise(schemas.VCosAttr, np.cos, "cos(x)", lambda torch, x, y: partial(torch.cos, x, out=y))
+elementwise(schemas.VPowAttr, np.power, "x ** y", lambda torch, x, y, z: partial(torch.pow, x, y, out=z))
 
-for _row in (rows.VTanhAttr, rows.VLogAttr, rows.VErfAttr, rows.VSinAttr, rows.VCosAttr):
-    ordinary_calls(_row)(unary)
+for _schema in (schemas.VTanhAttr, schemas.VLogAttr, schemas.VErfAttr, schemas.VSinAttr, schemas.VCosAttr):
+    ordinary_calls(_schema)(unary)
 
 
-@ordinary_calls(rows.VPowAttr)
+@ordinary_calls(schemas.VPowAttr)
 def powers(elements: int) -> Iterator[OrdinaryCall]:
     """Return calls without integer powers, most of which overflow in NumPy's integer types."""
     for call in products(elements):
@@ -46,8 +46,8 @@ def powers(elements: int) -> Iterator[OrdinaryCall]:
             yield call
 
 
-@peer(rows.VErfAttr, name="scipy")
-def scipy_erf(attr: rows.VErfAttr, x: AnyArray, y: AnyArray) -> Bound:
+@peer(schemas.VErfAttr, name="scipy")
+def scipy_erf(attr: schemas.VErfAttr, x: AnyArray, y: AnyArray) -> Bound:
     from scipy.special import erf as of_scipy
 
     return partial(of_scipy, x, y)

@@ -11,7 +11,6 @@ from jitkernels.benchmarks.programs.benchmark_program import Program
 
 
 def all_programs() -> dict[str, Program]:
-    """Return all programs by name."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return dict(benchmark_program.known)

@@ -8,7 +8,7 @@ import numpy as np
 
 from jitkernels.benchmarks.programs.benchmark_program import Arguments
 
-LEAST_SAMPLES, LEAST_SIDE = 4, 3
+MIN_SAMPLES, MIN_SIDE = 4, 3
 """Minima for samples that vary, and for a grid point with neighbours on every side."""
 
 
@@ -49,7 +49,7 @@ def grid(*after: Any, channels: int = 0) -> Arguments:
     """Return a factory of a square grid, of one or several channels, and the program's other arguments."""
 
     def arguments(elements: int, dtype: str) -> tuple[Any, ...]:
-        side = max(LEAST_SIDE, isqrt(elements // max(channels, 1)))
+        side = max(MIN_SIDE, isqrt(elements // max(channels, 1)))
         return (values((side, side, channels) if channels else (side, side), dtype), *after)
 
     return arguments
@@ -60,7 +60,7 @@ def samples(features: int, *further: Callable[[int, int, str], Any]) -> Argument
 
     def arguments(elements: int, dtype: str) -> tuple[Any, ...]:
         columns = min(features, max(1, elements // 4))
-        count = max(LEAST_SAMPLES, elements // columns)
+        count = max(MIN_SAMPLES, elements // columns)
         return (values((count, columns), dtype, -1, 1), *(make(count, columns, dtype) for make in further))
 
     return arguments

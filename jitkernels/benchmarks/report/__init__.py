@@ -12,7 +12,7 @@ from jitkernels.benchmarks.peaks import Peaks
 from jitkernels.benchmarks.saved import Run
 from jitkernels.errors import ArgumentError, NotUsableError
 
-NAME = "index.html"
+PAGE_NAME = "index.html"
 LIBRARIES = ("matplotlib", "jinja2")
 
 
@@ -43,7 +43,7 @@ def write(folder: Path, runs: Sequence[Run], peaks: Peaks | None = None) -> Path
     from jitkernels.benchmarks.report.page import page_of
 
     text = page_of(runs, peaks)
-    path = folder / NAME
+    path = folder / PAGE_NAME
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -16,7 +16,7 @@ from jitkernels.benchmarks.units import duration, size
 
 BAR = 0.26
 """Inches of one bar."""
-MOST_BARS = 60
+MAX_BARS = 60
 
 
 def time_against_size(kernel: str, points: Sequence[Point], names: Sequence[str]) -> str:
@@ -48,7 +48,7 @@ def time_against_size(kernel: str, points: Sequence[Point], names: Sequence[str]
 
 def picks(kernel: str, points: Sequence[Point], against: str) -> str:
     """Draw a bar for each attr: the speedup of its selection over `against`, coloured by implementation."""
-    shown = [point for point in points if point.line.speed_over(against) is not None][:MOST_BARS]
+    shown = [point for point in points if point.line.speed_over(against) is not None][:MAX_BARS]
     names = sorted({point.line.detail for point in shown})
     looks = series(names)
 

@@ -116,7 +116,6 @@ def _group(name: str, lines: Sequence[Line], points: Sequence[Point]) -> dict[st
 
 
 def _charts(kernel: str, points: Sequence[Point], names: Sequence[str], against: str) -> list[dict[str, str]]:
-    """Return the charts of a kernel."""
     charts_of_kernel = [
         {
             "caption": "Time of a call against the bytes of its arrays.",

@@ -1,11 +1,11 @@
-"""The lines of a run with the cost model of their rows: bytes accessed and operations of an attr."""
+"""The lines of a run with the cost model of their schemas: bytes accessed and operations of an attr."""
 
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.registry import op_schema
 from jitkernels.benchmarks.suite import Line
 from jitkernels.errors import UnknownNameError
 
@@ -43,6 +43,6 @@ def points_of(lines: Sequence[Line]) -> list[Point]:
 @functools.cache
 def _sweep(kernel: str) -> Mapping[str, KernelAttr]:
     try:
-        return {case.name: case.attr for case in row(kernel).sweep()}
+        return {case.name: case.attr for case in op_schema(kernel).sweep()}
     except UnknownNameError:
         return {}

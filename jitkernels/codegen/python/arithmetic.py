@@ -10,7 +10,7 @@ from typing import Any
 from jitkernels.codegen.python import types
 from jitkernels.codegen.python.control_statements import ControlFlow
 from jitkernels.codegen.python.types import BOOL, FLOAT64, INT64, LITERAL, Type, Value
-from jitkernels.codegen.source_protocol import MOST_BITS
+from jitkernels.codegen.source_protocol import MAX_BITS
 
 
 def _inverted(number: Any) -> int:
@@ -62,13 +62,13 @@ class Arithmetic(ControlFlow):
         """Fold an operator of constants in Python."""
         if kind not in _PYTHON:
             raise self.failure(node, "an operator that the language does not have")
-        if kind in (ast.Pow, ast.LShift) and abs(numbers[1]) > MOST_BITS:
+        if kind in (ast.Pow, ast.LShift) and abs(numbers[1]) > MAX_BITS:
             raise self.failure(node, "a constant of too many digits")
         try:
             number = _PYTHON[kind](*numbers)
         except (ArithmeticError, TypeError, ValueError) as error:
             raise self.failure(node, f"constants that Python refuses ({error})") from None
-        if isinstance(number, complex) or (isinstance(number, int) and number.bit_length() > MOST_BITS):
+        if isinstance(number, complex) or (isinstance(number, int) and number.bit_length() > MAX_BITS):
             raise self.failure(node, "a constant that is complex, or has too many digits")
         return number
 

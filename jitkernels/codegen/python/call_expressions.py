@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jitkernels.codegen.parameters import record_fields
+from jitkernels.codegen.parameters import struct_fields
 from jitkernels.codegen.python import lookup_tables, types
 from jitkernels.codegen.python.expressions import Expressions
 from jitkernels.codegen.python.types import INT64, NOTHING, Type, Value
@@ -107,7 +107,7 @@ class Calls(Expressions):
             if pointer.type.kind != "pointer" or pointer.type.element is None:
                 raise self.failure(node, f"expected a pointer to numbers, got {pointer.type.name}")
             return self.moved(pointer, pointer.type.element, index)
-        fields = record_fields(found)
+        fields = struct_fields(found)
         if fields is not None:
             return self.construct(node, found, tuple(fields), [self.value(argument) for argument in arguments])
         if isinstance(found, External | IRFunction):
@@ -123,7 +123,7 @@ class Calls(Expressions):
         return self.number(node, node.func, arguments)
 
     def construct(self, node: ast.AST, kind: type, fields: tuple[str, ...], values: Sequence[Value]) -> Value:
-        """Emit a record: variables and arguments of it are its fields."""
+        """Emit a struct: variables and arguments of it are its fields."""
         if len(values) != len(fields):
             raise self.failure(node, f"expected {len(fields)} fields ({', '.join(fields)}), got {len(values)}")
         parts = tuple(self.argument(node, value) for value in values)

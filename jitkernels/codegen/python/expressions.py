@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.parameters import is_property, record_fields
+from jitkernels.codegen.parameters import is_property, struct_fields
 from jitkernels.codegen.python import types
 from jitkernels.codegen.python.arithmetic import Arithmetic
 from jitkernels.codegen.python.types import INT64, Type, Value
@@ -33,7 +33,7 @@ class Expressions(Arithmetic):
         return name not in self.variables and name not in self.around
 
     def path(self, node: ast.expr) -> str:
-        """The name of a variable, or of a field of a record, such as ``sizes.m``; "" if it is neither."""
+        """The name of a variable, or of a field of a struct, such as ``sizes.m``; "" if it is neither."""
         match node:
             case ast.Name(id=name) if name in self.variables:
                 return name
@@ -42,13 +42,13 @@ class Expressions(Arithmetic):
         return ""
 
     def outer(self, node: ast.expr) -> Any:
-        """The value of a name from around the function, or of a field of a record there; else `Ellipsis`."""
+        """The value of a name from around the function, or of a field of a struct there; else `Ellipsis`."""
         match node:
             case ast.Name(id=name) if name not in self.variables:
                 return self.around.get(name, ...)
             case ast.Attribute(value=inner, attr=name):
                 owner = self.outer(inner)
-                fields = record_fields(type(owner))
+                fields = struct_fields(type(owner))
                 if fields is not None and (name in fields or is_property(owner, name)):
                     return getattr(owner, name)
         return ...

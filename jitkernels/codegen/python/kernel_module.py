@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jitkernels.codegen.function_ast import place_of
-from jitkernels.codegen.parameters import parameters_of, record_fields
+from jitkernels.codegen.parameters import parameters_of, struct_fields
 from jitkernels.codegen.python import types
 from jitkernels.codegen.python.control_statements import WEIGHTS
 from jitkernels.codegen.python.function_writer import FunctionWriter
 from jitkernels.codegen.python.types import Type, Value
-from jitkernels.codegen.source_protocol import APART, SELDOM
+from jitkernels.codegen.source_protocol import COLD, NOINLINE
 from jitkernels.errors import BuildError
 
 Function = Callable[..., Any]
@@ -35,7 +35,7 @@ class KernelModule:
     name: str
     texts: list[str] = field(default_factory=list)
     declared: dict[str, str] = field(default_factory=dict)
-    made: dict[tuple[Any, ...], tuple[str, Type]] = field(default_factory=dict)
+    translated: dict[tuple[Any, ...], tuple[str, Type]] = field(default_factory=dict)
     translating: set[int] = field(default_factory=set)
     hints: list[str] = field(default_factory=list)
 
@@ -65,21 +65,21 @@ class KernelModule:
     def called(self, function: Function, arguments: tuple[Value, ...]) -> tuple[str, Type]:
         """The symbol and result type of an inlined function for arguments of these types."""
         key = (id(function), *(value.type for value in arguments))
-        if key in self.made:
-            return self.made[key]
-        number = len(self.made) + len(self.translating)
+        if key in self.translated:
+            return self.translated[key]
+        number = len(self.translated) + len(self.translating)
         symbol = f'@"{function.__code__.co_name}.{number}"'
         parameters = types.numbered(value.type for value in arguments)
         self.translating.add(id(function))
         flags = function.fastmath  # type: ignore[attr-defined]  # set by `inlined`
-        writer = FunctionWriter(self, function, parameters, [flag for flag in flags if flag not in (APART, SELDOM)])
+        writer = FunctionWriter(self, function, parameters, [flag for flag in flags if flag not in (NOINLINE, COLD)])
         result, body = writer.body()
         self.translating.discard(id(function))
         head = ", ".join(f"{leaf.type.llvm} {leaf.text}" for value in parameters for leaf in types.leaves(value))
         returned = result.llvm
-        inlining = "noinline" if APART in flags else "alwaysinline"
+        inlining = "noinline" if NOINLINE in flags else "alwaysinline"
         self.texts.append(f"define internal {returned} {symbol}({head}) {inlining} nounwind {{\n{body}\n}}")
-        self.made[key] = symbol, result
+        self.translated[key] = symbol, result
         return symbol, result
 
     def vector_loop(self, lanes: int, *, masked: bool = False) -> str:
@@ -104,8 +104,8 @@ class KernelModule:
 
 
 def _bound(name: str, annotation: Any, values: Mapping[str, Value]) -> Value:
-    """The value of a parameter: the argument of its name, or a record of those that its fields name."""
-    fields = record_fields(annotation)
+    """The value of a parameter: the argument of its name, or a struct of those that its fields name."""
+    fields = struct_fields(annotation)
     if fields is None:
         return values[name]
     parts = tuple(_bound(field, kind, values) for field, kind in fields.items())

@@ -54,9 +54,11 @@ def row(writer: "Calls", node: ast.AST, table: Table, index: Value) -> Value:
             row_address = writer.new(f"getelementptr {whole}, ptr {symbol}, i64 {number}")
             rows.append(writer.new(f"load {row_type}, ptr {row_address}, align {kind.size}"))
         joined, size = _joined(writer, rows, kind.memory, width), width * writer.lanes
-        all_rows = f"<{size} x {kind.memory}>"
+        all_schemas = f"<{size} x {kind.memory}>"
         results = [
-            writer.new(f"shufflevector {all_rows} {joined}, {all_rows} poison, {_mask(range(column, size, width))}")
+            writer.new(
+                f"shufflevector {all_schemas} {joined}, {all_schemas} poison, {_mask(range(column, size, width))}"
+            )
             for column in range(width)
         ]
     values = tuple(Value(kind, text) for text in results)

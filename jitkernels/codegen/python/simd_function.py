@@ -12,7 +12,7 @@ from typing import Any
 from jitkernels.codegen.python import masked_outlined_calls, types
 from jitkernels.codegen.python.function_writer import FunctionWriter
 from jitkernels.codegen.python.types import BOOL, INT64, Type, Value
-from jitkernels.codegen.source_protocol import APART, SELDOM, External, IRFunction
+from jitkernels.codegen.source_protocol import COLD, NOINLINE, External, IRFunction
 from jitkernels.core import cpu_target
 
 MAX_WIDENED_INT_BYTES = 4
@@ -25,7 +25,7 @@ class ElementWriter(FunctionWriter):
     has_indices = False
 
     def construct(self, node: ast.AST, kind: type, fields: tuple[str, ...], values: Sequence[Value]) -> Value:  # noqa: ARG002
-        raise self.failure(node, "records are of loop nests alone")
+        raise self.failure(node, "structs are of range kernels alone")
 
 
 class LaneWriter(ElementWriter):
@@ -229,15 +229,15 @@ class LaneWriter(ElementWriter):
     def external(self, node: ast.AST, found: External | IRFunction, values: Sequence[Value]) -> Value:  # noqa: ARG002
         raise self.failure(node, f"{found.symbol} takes one number, not {self.lanes} lanes")
 
-    # Functions apart: by way of memory, lane by lane or vector by vector.
+    # Outlined functions: by way of memory, lane by lane or vector by vector.
 
     def marked(self, node: ast.AST, found: Callable[..., Any], values: Sequence[Value]) -> Value:
         flags = found.fastmath  # type: ignore[attr-defined]  # set by `inlined`
-        if APART not in flags and SELDOM not in flags:
+        if NOINLINE not in flags and COLD not in flags:
             return super().marked(node, found, values)
         return self.in_memory(*self.translate_callee(node, found, values))
 
-    def apart_alone(self, function: Callable[..., Any], arguments: Sequence[Value]) -> tuple[Type, str]:
+    def outlined_call(self, function: Callable[..., Any], arguments: Sequence[Value]) -> tuple[Type, str]:
         """Return the result type and the instructions of a function that only calls an outlined one."""
         symbol, result = self.program.called(function, tuple(arguments))
         whole = self.whole(self.tree, self.in_memory(symbol, result, arguments), result)

@@ -14,14 +14,14 @@ from jitkernels.codegen.function_ast import place_of
 from jitkernels.codegen.python import masked_outlined_calls, translation_cache
 from jitkernels.codegen.python.simd_function import ElementWriter, LaneWriter
 from jitkernels.codegen.python.types import NOTHING, NUMBERS, Type, Value, register
-from jitkernels.codegen.source_protocol import APART, SELDOM
+from jitkernels.codegen.source_protocol import COLD, NOINLINE
 from jitkernels.core import dtypes
 from jitkernels.core.hashing import sha256
 from jitkernels.errors import BuildError
 
 Function = Callable[..., Any]
-NAME = "@NAME"
-COUNT = "\N{SECTION SIGN}"
+SYMBOL_PLACEHOLDER = "@NAME"
+LANES_PLACEHOLDER = "\N{SECTION SIGN}"
 """The placeholder for the number of lanes in texts that are the same for any."""
 
 
@@ -29,7 +29,7 @@ class Lanes(int):
     """A number of lanes that formats as a placeholder."""
 
     def __format__(self, form: str) -> str:
-        return COUNT
+        return LANES_PLACEHOLDER
 
 
 @dataclass
@@ -64,8 +64,8 @@ class Definition:
     def needing(self, function: Function, kinds: tuple[Type, ...]) -> "Definition":
         """The definition of a function, which becomes a dependence."""
         flags = _flags(function)
-        is_apart = self.lanes > 1 and (APART in flags or SELDOM in flags)
-        find = _in_memory if is_apart else _definition
+        is_outlined = self.lanes > 1 and (NOINLINE in flags or COLD in flags)
+        find = _in_memory if is_outlined else _definition
         callee = find(function, kinds, self.lanes, self.translating)
         self.needed[callee.symbol] = callee
         return callee
@@ -77,20 +77,20 @@ class Definition:
         self.declared[symbol] = definition
 
     def define(self, title: str, text: str) -> None:
-        """Set the text, in which NAME stands for the symbol.
+        """Set the text, in which SYMBOL_PLACEHOLDER stands for the symbol.
 
         The symbol is a hash of the content, so that it means one thing in every process: the text of a module is its
         cache key. It is private, as the loader would resolve internal symbols of other modules to it.
         """
         if self.most_lanes:
             self.any_lanes = text, self.declared
-        text = text.replace(COUNT, str(self.lanes))
+        text = text.replace(LANES_PLACEHOLDER, str(self.lanes))
         self.declared = {
-            symbol.replace(COUNT, str(self.lanes)): declaration.replace(COUNT, str(self.lanes))
+            symbol.replace(LANES_PLACEHOLDER, str(self.lanes)): declaration.replace(LANES_PLACEHOLDER, str(self.lanes))
             for symbol, declaration in self.declared.items()
         }
         self.symbol = f'@"{title}.{sha256(text.encode()).hexdigest()[:12]}"'
-        self.text = text.replace(NAME, self.symbol, 1)
+        self.text = text.replace(SYMBOL_PLACEHOLDER, self.symbol, 1)
         self.declaration = f"declare {self.text[: self.text.index(')') + 1].removeprefix('define private ')}"
 
     def vector_loop(self, lanes: int, *, masked: bool = False) -> str:
@@ -199,21 +199,22 @@ def _translated(
     definition = Definition(lanes, translating=callers | {id(function)})
     parameters = tuple(Value(kind, f"%a{i}") for i, kind in enumerate(kinds))
     lanes = Lanes(lanes) if lanes > 1 else lanes
-    own = [flag for flag in flags if flag not in (APART, SELDOM)]
+    own = [flag for flag in flags if flag not in (NOINLINE, COLD)]
     if lanes == 1:
         definition.result, body = ElementWriter(definition, function, parameters, own).body()
     else:
         writer = LaneWriter(definition, function, parameters, own, lanes)
-        definition.result, body = writer.apart_alone(function, parameters) if APART in flags else writer.body()
+        definition.result, body = writer.outlined_call(function, parameters) if NOINLINE in flags else writer.body()
         definition.most_lanes = writer.most_lanes
     if definition.result is NOTHING:
         raise BuildError(f"{place_of(function.__code__)} returns nothing: expected numbers")
     head = ", ".join(f"{register(value.type, lanes)} {value.text}" for value in parameters)
-    definition.is_alone = APART in flags and lanes == 1
+    definition.is_alone = NOINLINE in flags and lanes == 1
     inlining = "noinline" if definition.is_alone else "alwaysinline"
     returned = register(definition.result, lanes)
     definition.define(
-        function.__code__.co_name, f"define private {returned} {NAME}({head}) {inlining} nounwind {{\n{body}\n}}"
+        function.__code__.co_name,
+        f"define private {returned} {SYMBOL_PLACEHOLDER}({head}) {inlining} nounwind {{\n{body}\n}}",
     )
     return definition
 
@@ -221,7 +222,7 @@ def _translated(
 def _in_memory(function: Function, kinds: tuple[Type, ...], lanes: int, callers: frozenset[int]) -> Definition:
     """An outlined function over numbers in memory: for each active lane, or by vectors with active lanes."""
     flags, known = _flags(function), _made.setdefault(function, {})
-    some = 1 if APART in flags else masked_outlined_calls.lanes_of(kinds, lanes)
+    some = 1 if NOINLINE in flags else masked_outlined_calls.lanes_of(kinds, lanes)
     key = ("in memory", some, *(kind.name for kind in kinds))
     if key in known:
         return known[key]
@@ -229,8 +230,8 @@ def _in_memory(function: Function, kinds: tuple[Type, ...], lanes: int, callers:
     made = known[key] = Definition(some, result=inside.result, needed={inside.symbol: inside}, is_alone=True)
     if some == 1:
         made.declare("llvm.cttz.i64", "i64", ["i64", "i1"])
-        text = masked_outlined_calls.each(NAME, inside.symbol, kinds, made.result)
+        text = masked_outlined_calls.each(SYMBOL_PLACEHOLDER, inside.symbol, kinds, made.result)
     else:
-        text = masked_outlined_calls.in_vectors(NAME, inside.symbol, kinds, made.result, some)
+        text = masked_outlined_calls.in_vectors(SYMBOL_PLACEHOLDER, inside.symbol, kinds, made.result, some)
     made.define(f"{function.__code__.co_name}.in_memory", text)
     return made

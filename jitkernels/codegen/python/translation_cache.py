@@ -15,7 +15,7 @@ from jitkernels.core.source_hash import state_of
 
 OWN = "jitkernels.microkernels.maths."
 """The package of cached functions."""
-LEAST, LEAST_CODE = 4000, 100
+MIN_TEXT_CHARS, MIN_CODE_BYTES = 4000, 100
 """The least characters of a cached text, and the least bytecode bytes of a function that is looked up."""
 SUFFIX = ".json"
 """The suffix of cache files, which are beside the objects."""
@@ -25,7 +25,7 @@ def path_of(function: Callable[..., Any], kinds: Sequence[Type], lanes: int) -> 
     """The cache file of one of the package's functions; None for other functions, whose constants may change."""
     name = f"{function.__module__}.{function.__qualname__}"
     is_own = name.startswith(OWN) and "<locals>" not in name
-    if not is_own or len(function.__code__.co_code) < LEAST_CODE:
+    if not is_own or len(function.__code__.co_code) < MIN_CODE_BYTES:
         return None
     directory = object_cache.objects_directory()
     key_parts = ["a translation", name, *(kind.name for kind in kinds), str(lanes), state_of("microkernels/maths")]
@@ -50,7 +50,7 @@ def keep(path: Path, definition: Any) -> None:
     """Write a definition and its dependences, unless the text is short."""
     listed: dict[str, Any] = {}
     _list(definition, listed)
-    if sum(len(entry.text) for entry in listed.values()) < LEAST:
+    if sum(len(entry.text) for entry in listed.values()) < MIN_TEXT_CHARS:
         return
     entries = [
         {

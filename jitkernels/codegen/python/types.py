@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import MOST_BITS
+from jitkernels.codegen.source_protocol import MAX_BITS
 from jitkernels.core import dtypes
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
-@record
+@frozen_dataclass
 class Type:
     """What a value is. `kind` is int, float, bool, pointer, tuple, literal or nothing.
 
     `llvm` is what registers hold, `memory` what arrays hold; they differ for bool alone. A pointer to ``void`` has
-    no element. A tuple with `fields` is a record: it may be a variable, and an argument.
+    no element. A tuple with `fields` is a struct: it may be a variable, and an argument.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Type:
         return self.kind in ("int", "float", "bool", "literal")
 
 
-@record
+@frozen_dataclass
 class Value:
     """An operand: its type and LLVM's text for it, the Python number of a literal, or the values of a tuple."""
 
@@ -63,7 +63,7 @@ NONE = Type("None", "pointer", "ptr", "ptr", 8)
 
 
 def tuple_of(parts: tuple[Type, ...], name: str = "", fields: tuple[str, ...] = ()) -> Type:
-    """The type of several values that a function returns; with a name and fields, of a record."""
+    """The type of several values that a function returns; with a name and fields, of a struct."""
     llvm = "{ " + ", ".join(leaf.llvm for part in parts for leaf in leaf_types(part)) + " }"
     return Type(f"{name}({', '.join(part.name for part in parts)})", "tuple", llvm, parts=parts, fields=fields)
 
@@ -122,7 +122,7 @@ def literal(number: Any) -> Value:
 def holds(kind: Type, number: Any, *, written: bool) -> bool:
     """Return whether a type can represent a literal: in range; integral for integers unless the cast is `written`."""
     if kind.kind == "float":
-        return isinstance(number, float) or number.bit_length() <= MOST_BITS - 1
+        return isinstance(number, float) or number.bit_length() <= MAX_BITS - 1
     if kind.kind == "bool":
         return written or number in (0, 1)
     if kind.kind != "int" or not (math.isfinite(number) and (written or not isinstance(number, float))):

@@ -26,9 +26,9 @@ from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import DifferenceError, JitKernelsError, WorkspaceError
 from jitkernels.runtime import errstate, workspace_allocator
 
-MOST_FORMS = 16
+MAX_FORMS = 16
 """Most call forms (numbers of positional arguments, keyword names) of one specialization that are linked."""
-MOST_KEYS, MOST_OF_A_KEY = 4096, 32
+MAX_KEYS, MAX_OF_A_KEY = 4096, 32
 """Most keys of specializations of a function, and specializations of a key."""
 
 
@@ -54,7 +54,7 @@ class ColdCalls:
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """Serve a call that no compiled entry accepts: find or compile the code for its arguments, or fall back."""
         out = None if self._takes_out else kwargs.pop("out", None)
-        if errstate.numpy_raises_or_calls():
+        if self._is_plain and errstate.numpy_raises_or_calls():
             self._entries.note(python_call_stats.ERRORS)
             return self._plain(args, kwargs, out)
         began = perf_counter()
@@ -63,23 +63,24 @@ class ColdCalls:
             return self._fall_back(specialization, args, kwargs, out)
         if specialization.written and not specialization.may_write(call.leaves):
             self._entries.note(python_call_stats.SHARED)
-            return self._plain(args, kwargs, out)
+            return self._plain(args, kwargs, out, python_call_stats.SHARED)
         reporter = specialization.reporter
         if reporter is not None and reporter.precedes_calls and (plain := reporter.run_plain(args, kwargs)):
             return out_argument.copied_to(out, plain[0])
         specialization.calls += 1
+        may_be_plain = self._is_plain and not self.config.requires_python_calls
         largest = max((leaf.size for leaf in call.leaves if type(leaf) is np.ndarray), default=0)
         most = specialization.max_plain_elements_at_once
-        if largest <= most and not self.config.requires_python_calls:
+        if may_be_plain and largest <= most:
             self._entries.note(python_call_stats.SMALL)
             self._links.enter_plain(self.__wrapped__, args, kwargs, out, most, specialization)
             return self._plain(args, kwargs, out)
         if self._link(specialization, call) or specialization.link_requested_symbols():
-            self._entries.note(python_call_stats.FIRST)
+            self._entries.note(python_call_stats.FIRST_CALLS)
             linked: Any = self  # the new link precedes this function in the chain, and serves the call
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
         self._entries.note(specialization.entry_reason or python_call_stats.OTHERS)
-        if self.config.requires_python_calls:
+        if not may_be_plain:
             return self._run(specialization, call, symbols, out)
         most = specialization.max_plain_elements
         if largest <= most:
@@ -104,17 +105,18 @@ class ColdCalls:
             if self._specializations.get(call.key) is not candidates:  # another thread has changed them
                 return self.look_up(args, kwargs)
             candidates = candidates or []
-            if len(candidates) >= MOST_OF_A_KEY:
-                self._count_fallback(f"more than {MOST_OF_A_KEY} specializations for one signature")
+            if len(candidates) >= MAX_OF_A_KEY:
+                self._count_fallback(f"more than {MAX_OF_A_KEY} specializations for one signature")
                 return None, call, None
             if not candidates and self._recompile_limit.is_reached(call.key):
                 self._count_fallback(recompile_limit.REASON)
                 return None, call, None
             specialization = specialize(call.structure, call.leaves, self.config)
-            specialization.reporter = warning_reporter(self._signature, specialization)
+            reporter = warning_reporter(self._signature, specialization)
+            specialization.reporter = reporter if self._is_plain else None  # which runs the plain function
             symbols = specialization.symbols_of(call.leaves)
             assert symbols is not None, "a trace whose guards hold for what was traced"
-            if not candidates and len(self._specializations) >= MOST_KEYS:
+            if not candidates and len(self._specializations) >= MAX_KEYS:
                 self._specializations.pop(next(iter(self._specializations)))
             self._specializations[call.key] = [specialization, *candidates]
             return specialization, call, symbols
@@ -137,7 +139,8 @@ class ColdCalls:
                 self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
             return self._plain(args, kwargs, out)
 
-    def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+    def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, reason: str = "") -> Any:  # noqa: ARG002
+        """Run the plain function; `reason`: why, for those that have none and raise an error."""
         return out_argument.copied_to(out, self.__wrapped__(*args, **kwargs))
 
     def _run_faster(
@@ -189,7 +192,7 @@ class ColdCalls:
     def _link(self, specialization: Specialization, call: FlatCall) -> bool:
         """Link a compiled entry for calls of this form; whether there is a new one."""
         form, links = call.form, specialization.links
-        if form in links or len(links) >= MOST_FORMS:
+        if form in links or len(links) >= MAX_FORMS:
             return False
         with build_lock:
             if form in links:

@@ -28,7 +28,8 @@ from jitkernels.compiler.capture.pytree.derivative_trees import (
     missing_derivative_error,
 )
 from jitkernels.compiler.capture.trace_context import Tracer, current
-from jitkernels.compiler.dispatch import dispatch_chain, python_call_stats
+from jitkernels.compiler.dispatch import dispatch_chain
+from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import zeros
 from jitkernels.compiler.ir.config import JitConfig
@@ -83,23 +84,13 @@ class Derivative(JitFunction[Any, Any]):
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         if current() is not None:
             return evaluated(self.way.text, self.__wrapped__, *args, **kwargs)
-        out = None if self._takes_out else kwargs.pop("out", None)
-        specialization, call, symbols = self.look_up(args, kwargs)
-        if specialization is None or specialization.graph is None:
-            raise self._refusal(self._fallback_reason(specialization), args, kwargs)
-        if specialization.written and not specialization.may_write(call.leaves):
-            raise self._refusal("arguments that it writes to share memory or are read-only", args, kwargs)
-        specialization.reporter = None
-        specialization.calls += 1
-        if self._link(specialization, call):
-            self._entries.note(python_call_stats.FIRST)
-            linked: Any = self
-            return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
-        self._entries.note(specialization.entry_reason or python_call_stats.OTHERS)
-        return self._run(specialization, call, symbols, out)
+        return super()._call(*args, **kwargs)
 
-    def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:  # noqa: ARG002
-        raise self._refusal("the compiled code refuses these arguments", args, kwargs)
+    def _fall_back(self, specialization: Specialization | None, args: Any, kwargs: Any, out: Any) -> Any:  # noqa: ARG002
+        raise self._refusal(self._fallback_reason(specialization), args, kwargs)
+
+    def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, reason: str = "") -> Any:  # noqa: ARG002
+        raise self._refusal(reason or "the compiled code refuses these arguments", args, kwargs)
 
     def _refusal(self, reason: str, args: Any, kwargs: Any) -> Exception:
         """Why there is no derivative; where the function itself raises, what that raises."""

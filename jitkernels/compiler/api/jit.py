@@ -80,10 +80,19 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
         """The same function with other static arguments and another config."""
         return JitFunction(self.__wrapped__, static_argnames, config)
 
-    def explain(self, *args: P.args, **kwargs: P.kwargs) -> "FunctionExplanation":
-        """Explain a call with these arguments: compile it, but do not run it."""
-        from jitkernels.compiler.diagnostics.explain import FunctionExplanation, explanation
+    @overload
+    def explain(self) -> "FunctionExplanation": ...
+    @overload
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> "FunctionExplanation": ...
+    def explain(self, *args: Any, **kwargs: Any) -> "FunctionExplanation":
+        """Explain a call with these arguments: compile it, but do not run it.
 
+        Without arguments, if the function takes some, explain all that was compiled so far.
+        """
+        from jitkernels.compiler.diagnostics.explain import FunctionExplanation, explanation, explanation_of_all
+
+        if not args and not kwargs and not self._signature.accepts_no_arguments():
+            return explanation_of_all(self)
         specialization, call = self._compile_for(args, kwargs)
         if specialization is None or call is None:
             return FunctionExplanation(self.__name__, (), {}, (), self._fallback_reason(None), 0, 0)
@@ -93,7 +102,10 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
         return explanation(self.__name__, specialization, self._names(call), reason)
 
     def source(self, *args: Any, backend: str = "numba", **kwargs: Any) -> str:
-        """The code of such a call, or all that was made: Python loops, or LLVM IR (``native``); see `printing`."""
+        """The code of such a call, or all that was compiled: Python loops, or LLVM IR for ``backend="native"``.
+
+        Python loops, as the numba backend compiles them, are the default for native functions too: they are shorter.
+        """
         from jitkernels.compiler.diagnostics.source_printer import source
 
         return source(self, args, kwargs, backend)

@@ -1,6 +1,6 @@
 """A fast implementation made from a kernel's reference: its NumPy text, traced and compiled as one loop nest.
 
-It is the ``gen`` of a row whose reference says that it ``compiles``, if none is written by hand. Its key is the text
+It is the ``gen`` of a schema whose reference says that it ``compiles``, if none is written by hand. Its key is the text
 of the reference, with all that this calls, and of the compiler: what is in the cache is found without tracing.
 """
 
@@ -19,9 +19,10 @@ from jitkernels.attrs.schema.registry import Variant as Choice
 from jitkernels.attrs.schema.schema_queries import specialised_extents_of, trailing_of
 from jitkernels.codegen.function_ast import lines_of
 from jitkernels.codegen.numba_functions import numba_version
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import DeferredIR, references
 from jitkernels.core import cpu_target
+from jitkernels.core.canonical_text import canonical_text
 from jitkernels.core.hashing import sha256
 from jitkernels.core.source_hash import state_of
 from jitkernels.errors import BuildError
@@ -37,7 +38,7 @@ ACROSS, REDUCED = (4, 8, 2), (8, 4, 2)
 """The same of steps down columns, and where columns are reduced: so much of each row that memory is read in runs."""
 
 
-def nest(
+def range_kernel(
     attr: KernelAttr,
     reference: Callable[..., None],
     unroll: int,
@@ -45,16 +46,16 @@ def nest(
     stream: bool,
     parallel: bool,
     backend: str = "native",
-) -> LoopNest:
-    """The loop nest of a row's reference, which runs over the first extent of its last array.
+) -> RangeKernel:
+    """The range kernel of a schema's reference, which runs over the first extent of its last array.
 
     `backend`: the code generator that makes it, as of `JitConfig`.
     """
-    row, signature, fields = type(attr), attr.signature(), attr.fields()
+    schema, signature, fields = type(attr), attr.signature(), attr.fields()
     ones = _ones(attr)
-    arguments = [argument for argument in row.arrays if argument.when is None or fields[argument.when]]
-    along = _along(row)
-    static = {name: value for name, value in fields.items() if type(value) is not int and name not in row.floats}
+    arguments = [argument for argument in schema.arrays if argument.when is None or fields[argument.when]]
+    along = _along(schema)
+    static = {name: value for name, value in fields.items() if type(value) is not int and name not in schema.floats}
     own = tuple(array.dtype for array in signature.arrays)
 
     def make(reading: tuple[str, ...]) -> str:
@@ -65,25 +66,25 @@ def nest(
 
         dtypes = (*reading, *own[len(reading) :])
         try:
-            graph, scope = graph_of(reference, arguments, dtypes, fields, row.floats, ones)
+            graph, scope = graph_of(reference, arguments, dtypes, fields, schema.floats, ones)
         except (UnsupportedError, TypeError, ValueError) as error:
-            raise BuildError(f"{row.__name__}: the reference cannot be compiled: {error}") from error
+            raise BuildError(f"{schema.__name__}: the reference cannot be compiled: {error}") from error
         variant = NestSchedule(vector_bytes, unroll, stream, prefetches=stream)
         return body_of(graph, scope, len(arguments), along, variant, backend)
 
     key = [
-        f"; {row.__name__} {static}, {len(arguments)} arrays, along {along}"
+        f"; {schema.__name__} {static}, {len(arguments)} arrays, along {along}"
         + "".join(f", {name} is 1" for name in ones),
-        f"; {unroll} vectors at once{', past the caches' if stream else ''}",
+        f"; {unroll} vectors at once{', streaming stores' if stream else ''}",
         text_of(reference),
     ]
     if backend == "numba":
         key.append(f"; by numba {numba_version()}")
     converts = len(set(own)) == 1
-    return nest_along(attr, along, key, make, vector_bytes, parallel=parallel, converts=converts)
+    return range_kernel_along(attr, along, key, make, vector_bytes, parallel=parallel, converts=converts)
 
 
-def nest_along(
+def range_kernel_along(
     attr: KernelAttr,
     along: str,
     key: Sequence[str],
@@ -92,10 +93,10 @@ def nest_along(
     *,
     parallel: bool,
     converts: bool = False,
-) -> LoopNest:
-    """A loop nest over one extent, whose LLVM IR the compiler makes of what the `key` says."""
+) -> RangeKernel:
+    """A range kernel over one extent, whose LLVM IR the compiler makes of what the `key` says."""
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         "_".join([attr.name, *([attr.fields()["dtype"]] if "dtype" in attr.fields() else [])]),
         signature.c_arguments,
         DeferredIR("\n".join([*key, f"; by the compiler {compiler()}"]), make),
@@ -109,7 +110,7 @@ def nest_along(
 
 
 def variants(attr: KernelAttr) -> list[Choice]:
-    """Vectors for each step, their width, threads where two of them get two blocks each, stores past the caches."""
+    """Vectors for each step, their width, threads where two of them get two blocks each, streaming stores."""
     return variants_along(attr, _along(type(attr)))
 
 
@@ -140,53 +141,55 @@ def unrolls_of(attr: KernelAttr) -> tuple[int, ...]:
 
 
 def register(
-    row: type[KernelAttr],
+    schema: type[KernelAttr],
     reference: Callable[..., None],
     others: AbstractSet[str] = frozenset(),
     by_hand: Implementation | None = None,
 ) -> None:
-    """Give a row the implementation ``gen`` that its reference makes; that of some dtypes is written by hand."""
+    """Give a schema the implementation ``gen`` that its reference makes; that of some dtypes is written by hand."""
 
     def made(
         attr: KernelAttr, unroll: int = UNROLLS[0], vector_bytes: int = 64, stream: bool = False, parallel: bool = False
-    ) -> LoopNest:
-        return nest(attr, reference, unroll, vector_bytes, stream, parallel)
+    ) -> RangeKernel:
+        return range_kernel(attr, reference, unroll, vector_bytes, stream, parallel)
 
     if by_hand is None:
-        implements(row, name="gen", variants=variants)(made)
+        implements(schema, name="gen", variants=variants)(made)
         return
     written = by_hand
 
-    def gen(attr: KernelAttr, **variant: Any) -> LoopNest:
-        found: LoopNest = (written.function if attr.fields()["dtype"] in others else made)(attr, **variant)
+    def gen(attr: KernelAttr, **variant: Any) -> RangeKernel:
+        found: RangeKernel = (written.function if attr.fields()["dtype"] in others else made)(attr, **variant)
         return found
 
     def of_both(attr: KernelAttr) -> Sequence[Choice]:
         return (written.variants if attr.fields()["dtype"] in others else variants)(attr)
 
-    implements(row, name="gen", variants=of_both)(gen)
+    implements(schema, name="gen", variants=of_both)(gen)
 
 
 def register_numba(
-    row: type[KernelAttr], reference: Callable[..., None], others: AbstractSet[str] = frozenset()
+    schema: type[KernelAttr], reference: Callable[..., None], others: AbstractSet[str] = frozenset()
 ) -> None:
-    """Give a row the implementation ``numba``: its reference's loops printed as Python, which numba compiles.
+    """Give a schema the implementation ``numba``: its reference's loops printed as Python, which numba compiles.
 
     `others` are the dtypes of which the reference does not compile.
     """
 
-    def numba(attr: KernelAttr, parallel: bool = False) -> LoopNest:
-        return nest(attr, reference, UNROLLS[0], 64, False, parallel, "numba")
+    def numba(attr: KernelAttr, parallel: bool = False) -> RangeKernel:
+        return range_kernel(attr, reference, UNROLLS[0], 64, False, parallel, "numba")
 
     def can_be_used(attr: KernelAttr) -> bool | str:
         fields = attr.fields()
         if fields["dtype"] in others:
             return f"its reference does not compile for {fields['dtype']}"
         if fields.get("remain", 1) != 1:
-            return "printed loops reduce columns element by element: not the row's error bound, nor its signs of zeros"
+            return (
+                "printed loops reduce columns element by element: not the schema's error bound, nor its signs of zeros"
+            )
         return numba_is_there(attr)
 
-    implements(row, name="numba", can_be_used=can_be_used, variants=numba_variants)(numba)
+    implements(schema, name="numba", can_be_used=can_be_used, variants=numba_variants)(numba)
 
 
 def numba_variants(attr: KernelAttr) -> list[Choice]:
@@ -205,9 +208,9 @@ def _ones(attr: KernelAttr) -> tuple[str, ...]:
     return tuple(name for name in specialised_extents_of(type(attr)) if attr.fields()[name] == 1)
 
 
-def _along(row: type[KernelAttr]) -> str:
+def _along(schema: type[KernelAttr]) -> str:
     """The extent that threads share: the first one of the last array."""
-    return row.arrays[-1].extents[0].symbols[0]
+    return schema.arrays[-1].extents[0].symbols[0]
 
 
 def _block(attr: KernelAttr, along: str) -> int:
@@ -233,7 +236,7 @@ def text_of(function: Callable[..., Any]) -> str:
             continue
         uses = references(one, {*one.__code__.co_names, *one.__code__.co_freevars})
         lines, _ = lines_of(one.__code__)
-        named = [f"{name} = {_shown(value)}\n" for name, value in uses.items() if value is not np]
+        named = [f"{name} = {canonical_text(value, _shown)}\n" for name, value in uses.items() if value is not np]
         found[one] = "".join([*named, *lines])
         remaining += [value for value in uses.values() if inspect.isfunction(value)]
     return "\n".join(found.values())

@@ -5,7 +5,7 @@ from typing import Any
 
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
-from jitkernels.compiler.ir.graph import Graph, Node, frozen, sorted_nodes
+from jitkernels.compiler.ir.graph import Graph, Node, frozen, has_value, sorted_nodes
 from jitkernels.compiler.ir.region_memory import unsupported
 from jitkernels.compiler.ir.regions import clone_region
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope, same_shape
@@ -125,7 +125,7 @@ def is_zeros(node: Node) -> bool:
     """Whether a node is built as an array of zeros."""
     while node.operation == "view":
         node = node.inputs[0]
-    return node.operation == "constant" and node.options["value"] == 0
+    return has_value(node, 0)
 
 
 def _fills(total: Node | None, part: Node) -> bool:

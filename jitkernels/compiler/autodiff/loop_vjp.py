@@ -40,7 +40,7 @@ def max_trip_count(loop: LoopParts, context: DerivativeContext) -> Number | None
     bound = dim_bounds.limit(end - begin if loop.step > 0 else begin - end, is_upper=True)
     if type(bound) is int:
         return max(-(-bound // abs(loop.step)), 1)
-    if bound is None or (symbolic_dims.least_of(bound) or 0) >= 1:
+    if bound is None or symbolic_dims.is_at_least(bound, 1):
         return bound
     return dim_bounds.largest(bound, 1)
 

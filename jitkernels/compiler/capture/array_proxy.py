@@ -365,7 +365,6 @@ def known_array(tracer: Tracer, array: Any) -> Node:
 
 
 def scalar_node(value: Any) -> Node:
-    """The node of a NumPy scalar."""
     if not is_known(value.dtype):
         raise UnsupportedError(f"a number of dtype {value.dtype}")
     return builder.constant(value.item(), value.dtype.name)

@@ -26,7 +26,7 @@ MAX_EVALUATED_ELEMENTS = 1 << 16
 """Largest constant array that is evaluated while tracing; code computes larger ones in each call anyway."""
 VARIABLE = frozenset({"input", "parameter", "extent", "loop", "branch", "item", "kernel"})
 """Operations that are never constants."""
-PREFIX = "Warning: "
+WARNING_PREFIX = "Warning: "
 
 
 class Failure(NamedTuple):
@@ -67,7 +67,7 @@ class ConstantFailures:
         """Record a NumPy warning for the user's line that is being traced."""
         frame, tracer = self._user_frame(), self._tracer
         if frame is not None:
-            message = text.removeprefix(PREFIX).rstrip()
+            message = text.removeprefix(WARNING_PREFIX).rstrip()
             is_certain = not (tracer.depth or tracer.differentiates or self._is_masked)
             self.found.setdefault(Failure(message, frame.f_code.co_filename, frame.f_lineno, is_certain))
 

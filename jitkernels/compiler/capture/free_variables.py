@@ -16,7 +16,7 @@ from jitkernels.compiler.capture.source_locations import line_of_def
 from jitkernels.compiler.capture.trace_context import NUMPY, is_package_file
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.core.cached_property import cached_per_code
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 GENERATES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 STANDARD = str(Path(dis.__file__).parent) + "/"
@@ -29,7 +29,7 @@ READS = frozenset(dis.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if na
 """Opcodes of attribute reads."""
 
 
-@record
+@frozen_dataclass
 class CodeNames:
     """The globals that a code object reads, and the reason why tracing cannot capture it.
 
@@ -201,7 +201,7 @@ def globals_of(function: types.FunctionType, names: tuple[str, ...]) -> dict[str
     return values
 
 
-@record
+@frozen_dataclass
 class Read:
     """A read of an attribute of `owner`, a module or class; `is_known`: of NumPy or the standard library."""
 

@@ -153,7 +153,7 @@ def stand_in(value: Any) -> Any:
         return MathProxy() if value is math else BuiltinsProxy() if value is builtins else value
     if value is type:
         return BUILTINS["type"]
-    if isinstance(value, types.BuiltinFunctionType) and hasattr(value.__self__, "row"):
+    if isinstance(value, types.BuiltinFunctionType) and hasattr(value.__self__, "schema"):
         return hooks.trace_everyday_function(value)
     try:
         is_known = value in CREATION or value in TABLE

@@ -7,7 +7,7 @@ SERVICES: dict[str, Callable[..., Any]] = {}
 """Implementations by name, for the proxies of arrays and ints, which cannot import the implementing modules."""
 TABLE: dict[Any, Callable[..., Any]] = {}
 """NumPy functions, and their implementations for traced arrays."""
-COMPOSED: dict[Any, Callable[..., Any]] = {}
+DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {}
 """NumPy functions, and their decompositions for derivatives."""
 METHODS: dict[str, Callable[..., Any]] = {}
 """Array methods, and their implementations."""
@@ -23,17 +23,17 @@ def serves(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return enter
 
 
-def composes(function: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def decomposes(function: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a decomposition of a NumPy function for derivatives."""
 
     def enter(implementation: Callable[..., Any]) -> Callable[..., Any]:
-        COMPOSED[function] = implementation
+        DECOMPOSITIONS[function] = implementation
         return implementation
 
     return enter
 
 
-def implements(*functions: Any, methods: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def overrides(*functions: Any, methods: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register an implementation of NumPy functions and array methods."""
 
     def enter(implementation: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.trace_context import INT64, Binding, Tracer
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
-from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.graph import Node, number_of
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_loop_variant
 
 MAX_SYMBOL, MAX_ARRAY_ELEMENTS = 2**31, 2**40
@@ -202,10 +202,8 @@ def known_extent(tracer: Tracer, node: Node, of_loop: Any = None) -> Number | No
     """
     if node.ndim or np.dtype(node.dtype).kind not in "iu":
         return None
-    if node.operation == "constant":
-        return int(node.options["value"])
-    if node.operation == "extent":
-        return node.options["extent"]
+    if (number := number_of(node)) is not None:
+        return number
     if node.operation == "input":
         leaf = node.options["index"]
         is_int = isinstance(tracer.leaves[leaf], int | np.integer) and int(tracer.leaves[leaf]) in INT64

@@ -1,6 +1,6 @@
 """The autotuner, `tune` of a compiled function: measure variants for a given time where the calls spend theirs.
 
-Kernels that can be measured alone are measured as rows of the registry, so that other functions share the result.
+Kernels that can be measured alone are measured as schemas of the registry, so that other functions share the result.
 Everything else is measured in place: the whole program, compiled in several ways, on copies of its arguments. A variant
 whose results differ from those of level 0 is discarded.
 """
@@ -22,7 +22,7 @@ from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.lowering import autotune_nest, autotune_program, backends, lower_graph
 from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram, aligned_memory
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.core import cpu_target
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, NotUsableError, shown
@@ -30,7 +30,7 @@ from jitkernels.selection.explain_selection import Explanation
 from jitkernels.tuning.plan_tuning import Plans, tune_for
 from jitkernels.tuning.tune import require_use
 
-LEAST_SHARE = 0.02
+MIN_SHARE = 0.02
 """The share of the time below which kernels and calls are not tuned."""
 FOR_KERNELS, FOR_CONFIGS = 0.4, 0.3
 """Shares of the time for kernels alone and for configs of the whole program; nests in place get the rest."""
@@ -40,7 +40,7 @@ CONFIGS: tuple[Mapping[str, Any], ...] = (
 """The first and the last one are tried however short the time is."""
 STEPS = (1, 2, 4)
 """Unroll factors of a nest that are tried."""
-SECONDS = 1.0
+DEFAULT_TUNE_SECONDS = 1.0
 PROFILED = 3
 """Calls that measure where the time goes."""
 
@@ -48,7 +48,7 @@ PROFILED = 3
 def tune(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Explanation, ...]:
     """The implementation of `JitFunction.tune`."""
     takes_seconds = compiled._signature.takes("seconds")
-    seconds = SECONDS if takes_seconds else kwargs.pop("seconds", SECONDS)
+    seconds = DEFAULT_TUNE_SECONDS if takes_seconds else kwargs.pop("seconds", DEFAULT_TUNE_SECONDS)
     calls = _profiled(compiled) if not (args or kwargs) else []
     try:
         if not calls:
@@ -66,7 +66,7 @@ def tune(compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
     compiled.release()
     for way, taken in sorted(calls_with_times, key=lambda call_with_time: -call_with_time[1]):
         share = taken / total if total else 1.0 / len(calls_with_times)
-        if share >= LEAST_SHARE or not explanations:
+        if share >= MIN_SHARE or not explanations:
             try:
                 explanations |= {call_with_time.attr: call_with_time for call_with_time in way.tuned(seconds * share)}
             except IndexError as error:
@@ -92,7 +92,7 @@ class TunedCall:
 
     def __init__(self, function: Any, structure: Any, leaves: Sequence[Any], config: JitConfig) -> None:
         self.function, self.structure = function, structure
-        self.given = [copy_with_strides(leaf) for leaf in leaves]
+        self.example_leaves = [copy_with_strides(leaf) for leaf in leaves]
         self.copies = [copy_with_strides(leaf) for leaf in leaves]
         self.config = replace(config, opt_level=abs(config.opt_level), profile=False)
         self.name = getattr(function, "__name__", type(function).__name__)
@@ -114,12 +114,12 @@ class TunedCall:
 
         explanations = self._kernels(left)
         reference = self._callable({"opt_level": 0, "exact_sizes": False})
-        variants = Plans(self.row, self._callable, reference)
+        variants = Plans(self.schema, self._callable, reference)
         best = variants.best([dict(config) for config in CONFIGS], left(FOR_KERNELS + FOR_CONFIGS))
         if self._nests_by_share(best) and left(1.0):
             best = variants.best([best, *_with(best, autotune_program.ALL_NESTS, "")], left(1.0) / 2)
         for number, share in self._nests_by_share(best):
-            if share < LEAST_SHARE or not left(1.0):
+            if share < MIN_SHARE or not left(1.0):
                 break
             own = " x ".join(re.findall(r"\d+", self._compiled(best)[1].nests[number].variant)[:2])
             best = variants.best([best, *_with(best, f"{autotune_program.NEST}{number}", own)], left(1.0))
@@ -128,7 +128,7 @@ class TunedCall:
 
     def _kernels(self, left: Callable[[float], float]) -> list[Explanation]:
         """Tune the nests and products alone, in the order of their time."""
-        collected: list[tuple[Nest, autotune_nest.FusedNest]] = []
+        collected: list[tuple[LoopNest, autotune_nest.FusedNest]] = []
 
         def collect(request: NestRequest) -> NestSchedule | None:
             own_kernel = autotune_nest.fused_nest(request)
@@ -143,14 +143,14 @@ class TunedCall:
             raise NotUsableError(f"{self.name} has no kernels: it falls back to NumPy")
         own_kernels = {id(nest): own_kernel for nest, own_kernel in collected}
         explanations: list[Explanation] = []
-        for part, share in _shares(program, self._arrays(trace), trace):
-            if share < LEAST_SHARE or (explanations and not left(FOR_KERNELS)):
+        for step, share in _shares(program, self._arrays(trace), trace):
+            if share < MIN_SHARE or (explanations and not left(FOR_KERNELS)):
                 break
             try:
-                if isinstance(part, MatMulStep) and not part.node.ndim > 2:
-                    attr: Any = part.attr
-                elif id(part) in own_kernels:
-                    attr = autotune_nest.attr_of(own_kernels[id(part)], trace.scope.values)
+                if isinstance(step, MatMulStep) and not step.node.ndim > 2:
+                    attr: Any = step.attr
+                elif id(step) in own_kernels:
+                    attr = autotune_nest.attr_of(own_kernels[id(step)], trace.scope.values)
                 else:
                     continue
             except AttrError:  # too large to be measured
@@ -160,7 +160,7 @@ class TunedCall:
         return explanations
 
     def _nests_by_share(self, best: Mapping[str, Any]) -> list[tuple[int, float]]:
-        """The nests of a program compiled so that no row of the registry is for, by their share of its time."""
+        """The nests of a program compiled so that no schema of the registry is for, by their share of its time."""
         program, how, trace = self._compiled(best, profile=True)
         alone = {id(nest) for nest in how.nests if nest.variant.endswith("measured") and not self.config.exact_sizes}
         numbers = {id(nest): number for number, nest in enumerate(how.nests)}
@@ -170,7 +170,7 @@ class TunedCall:
     def _trace(self, *, exact: bool) -> Specialization:
         if exact not in self.traces:
             config = replace(self.config, exact_sizes=exact, backend="interpreter")
-            self.traces[exact] = specialize(self.structure, self.given, config)
+            self.traces[exact] = specialize(self.structure, self.example_leaves, config)
         return self.traces[exact]
 
     def _compiled(
@@ -188,18 +188,18 @@ class TunedCall:
         return [*self.copies, *trace.constants]
 
     def _callable(self, variant: Mapping[str, Any]) -> Callable[..., None]:
-        """The program, compiled so, as a kernel of `row`'s arrays; each call starts from the original arguments."""
+        """The program, compiled so, as a kernel of `schema`'s arrays; each call starts from the original arguments."""
         program, _, trace = self._compiled(variant)
         arrays = self._arrays(trace)
         values = trace.symbols_of(arrays)
         if values is None:
             raise NotUsableError("the code's guards exclude these arguments")
-        before = [(self.copies[i], self.given[i]) for i in self.written]
+        before = [(self.copies[i], self.example_leaves[i]) for i in self.written]
         call = program.bound(arrays, values)
         call()  # compiles the code
         is_reported = False
 
-        def run(*given: AnyArray) -> None:
+        def run(*operands: AnyArray) -> None:
             nonlocal is_reported
             for array, content in before:
                 array[...] = content
@@ -207,24 +207,24 @@ class TunedCall:
             if not is_reported:  # the tuner checks the results of the first call
                 is_reported = True
                 for i in self.written:
-                    given[i][...] = arrays[i]
-                for array, result in zip(given[len(self.given) :], results, strict=True):
+                    operands[i][...] = arrays[i]
+                for array, result in zip(operands[len(self.example_leaves) :], results, strict=True):
                     array[...] = result
 
         return run
 
     @property
-    def row(self) -> Any:
-        """The row of the measured program, with arguments and results as its arrays."""
+    def schema(self) -> Any:
+        """The schema of the measured program, with arguments and results as its arrays."""
         trace = self._trace(exact=self.config.exact_sizes)
         assert trace.graph is not None, "checked by __init__"
         attr = autotune_program.attr_of(trace.graph, trace.scope, self.config)
-        inputs = [np.asarray(leaf) for leaf in self.given]
+        inputs = [np.asarray(leaf) for leaf in self.example_leaves]
         argument_arrays = [
             Array(f"x{i}", "inout" if i in self.written else "in", value.shape, value.dtype.name)
             for i, value in enumerate(inputs)
         ]
-        values = trace.symbols_of(self.given) or {}
+        values = trace.symbols_of(self.example_leaves) or {}
         results = [
             Array(f"y{i}", "out", tuple(symbolic_dims.evaluated(extent, values) for extent in node.shape), node.dtype)
             for i, node in enumerate(trace.graph.outputs)
@@ -250,7 +250,6 @@ class BoundSignature(Signature):
 
 
 def copy_with_strides(leaf: Any) -> Any:
-    """A copy of an array with the same strides."""
     if type(leaf) is not np.ndarray:
         return leaf
     spans = [(extent - 1) * step for extent, step in zip(leaf.shape, leaf.strides, strict=True)]
@@ -263,7 +262,7 @@ def copy_with_strides(leaf: Any) -> Any:
 
 
 def _shares(program: CompiledProgram, arrays: Sequence[Any], trace: Specialization) -> list[tuple[Any, float]]:
-    """The parts of a profiled program with the share of the time that each took, largest first."""
+    """The steps of a profiled program with the share of the time that each took, largest first."""
     values = trace.symbols_of(arrays)
     assert values is not None, "traced for these"
     assert program.profile is not None, "profiled"
@@ -271,9 +270,9 @@ def _shares(program: CompiledProgram, arrays: Sequence[Any], trace: Specializati
         program.run(arrays, values)
     (taken,) = program.profile.by_sizes.values()
     groups = groups_of(program, program.graph)
-    numbers = {id(part): number for number, part in enumerate(program.profile.parts)}
-    total = sum(taken.seconds(numbers[id(part)]) for g in groups for part in g.parts if id(part) in numbers)
-    shares = [(part, taken.seconds(i) / total if total else 0.0) for i, part in enumerate(program.profile.parts)]
+    numbers = {id(step): number for number, step in enumerate(program.profile.steps)}
+    total = sum(taken.seconds(numbers[id(step)]) for g in groups for step in g.steps if id(step) in numbers)
+    shares = [(step, taken.seconds(i) / total if total else 0.0) for i, step in enumerate(program.profile.steps)]
     return sorted(shares, key=lambda value: -value[1])
 
 

@@ -10,7 +10,7 @@ from jitkernels.compiler.diagnostics.error_analysis import ErrorBound
 from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.errors import DifferenceError
 
-MARGIN = 2.0
+ERROR_BOUND_FACTOR = 2.0
 """Multiples of the error bound above which a difference is a mistake; the bounds are estimates."""
 
 
@@ -19,7 +19,7 @@ class Check:
 
     def __init__(self, specialization: Specialization, leaves: Sequence[Any], values: Any) -> None:
         assert specialization.graph is not None, "compiled"
-        self._found = specialization
+        self._specialization = specialization
         copies = [np.array(leaf) for leaf in (*leaves, *specialization.constants)]
         self._expected = error_analysis.run(specialization.graph, copies, values)
 
@@ -28,13 +28,13 @@ class Check:
 
         `names` returns the names of the arguments.
         """
-        written = [leaves[i] for i in self._found.written]
+        written = [leaves[i] for i in self._specialization.written]
         for number, ((right, error_bound), got) in enumerate(zip(self._expected, [*arrays, *written], strict=True)):
             wrong = difference(np.asarray(got), np.asarray(right), error_bound)
             if not wrong:
                 continue
             if number >= len(arrays):
-                what = names()[self._found.written[number - len(arrays)]]
+                what = names()[self._specialization.written[number - len(arrays)]]
             else:
                 what = "the result" if len(arrays) == 1 else f"result {number}"
             raise DifferenceError(f"{what} of compiled code is not NumPy's: {wrong}")
@@ -48,7 +48,7 @@ def difference(got: Any, right: Any, error_bound: ErrorBound) -> str:
     with np.errstate(all="ignore"):
         distance = np.abs(got.astype("f8") - right.astype("f8"))
         distance = np.where(is_equal, 0.0, np.where(np.isnan(distance), np.inf, distance))
-    allowed = np.zeros(()) if error_bound is None else MARGIN * error_bound
+    allowed = np.zeros(()) if error_bound is None else ERROR_BOUND_FACTOR * error_bound
     wrong = ~is_equal & ~(distance <= allowed)
     if not wrong.any():
         return ""

@@ -97,7 +97,9 @@ def numbers(specializations: Sequence[Specialization], hits: int, entries: Seque
 class FunctionExplanation:
     """The result of `explain`. `reason`: why NumPy runs all of it; "" where compiled code runs.
 
-    `entry_reason`: why each such call enters through Python; "" where the compiled entry takes it.
+    `entry_reason`: why each such call enters through Python; "" where the compiled entry takes it. `specializations`:
+    without arguments, the explanations of all that was compiled so far, whose kernels and bytes are those of this one
+    together; None where a call was given.
     """
 
     title: str
@@ -109,16 +111,22 @@ class FunctionExplanation:
     bytes_after: int
     bytes_between: int = 0
     entry_reason: str = ""
+    specializations: "tuple[FunctionExplanation, ...] | None" = None
 
     @property
     def kernels(self) -> int:
         return sum(group.kind != "NumPy" for group in self.groups)
 
     def __str__(self) -> str:
+        if self.specializations is not None:
+            lines = [line for part in self.specializations for line in str(part).splitlines()]
+            count = len(self.specializations) or "no"
+            head = f"{self.title}: {count} specialization{'' if count == 1 else 's'} compiled so far"
+            return "\n".join([head, *(f"  {line}" for line in (*lines, *self.notes))])
         if self.reason:
             return f"{self.title}: falls back to NumPy: {self.reason}"
-        inner_parts = (part for group in self.groups for part in group.inner)
-        calls = len(self.groups) - self.kernels + sum(isinstance(part, NumpyCall) for part in inner_parts)
+        inner_steps = (step for group in self.groups for step in group.inner)
+        calls = len(self.groups) - self.kernels + sum(isinstance(step, NumpyCall) for step in inner_steps)
         lines = [f"{self.title}: {_counted(self.kernels, 'kernel')}, {_counted(calls, 'call')} of NumPy"]
         for number, group in enumerate(self.groups, 1):
             reads = ", ".join(self._name(node) for node in group.reads) or "nothing"
@@ -175,6 +183,29 @@ def explanation(
     )
 
 
+def explanation_of_all(function: Any) -> FunctionExplanation:
+    """The explanation of all that a compiled function was compiled to so far, and how to ask about a call."""
+    name, names = function.__name__, function._signature.names
+    parts = tuple(
+        explanation(name, specialization, argument_names(structure, names), specialization.entry_reason)
+        for (structure, _), candidates in list(function._specializations.items())
+        for specialization in candidates
+    )
+    fallbacks = [f"{_counted(count, 'call')} fell back to NumPy: {why}" for why, count in function._fallbacks.items()]
+    hint = f"explain({', '.join(names)}) with the arguments of a call explains that call, and compiles it"
+    return FunctionExplanation(
+        name,
+        tuple(group for part in parts for group in part.groups),
+        {key: value for part in parts for key, value in part.names.items()},
+        (*fallbacks, hint),
+        "",
+        sum(part.bytes_before for part in parts),
+        sum(part.bytes_after for part in parts),
+        max((part.bytes_between for part in parts), default=0),
+        specializations=parts,
+    )
+
+
 def names_of(graph: Any, groups: Sequence[Group], arguments: Sequence[str]) -> dict[int, str]:
     """Display names of the arrays in memory: arguments by their Python names, results, and intermediates."""
     names = {id(node): name for node, name in zip(graph.inputs, arguments, strict=False)}
@@ -193,45 +224,45 @@ def names_of(graph: Any, groups: Sequence[Group], arguments: Sequence[str]) -> d
 
 def argument_names(structure: Any, names: Sequence[str]) -> list[str]:
     """The Python expressions of leaves, in order: `weights`, ``layers[0]``, ``model.bias``."""
-    function, (_, parts), (_, keywords, named) = structure
+    function, (_, specs), (_, keywords, named) = structure
     leaf_names = list(_named("", function))
-    parameters = [*names, *(f"argument {i}" for i in range(len(names), len(parts)))]
-    for name, part in zip(parameters, parts, strict=False):
-        leaf_names += _named(name, part)
-    for name, part in zip(keywords, named, strict=True):
-        leaf_names += _named(name, part)
+    parameters = [*names, *(f"argument {i}" for i in range(len(names), len(specs)))]
+    for name, spec in zip(parameters, specs, strict=False):
+        leaf_names += _named(name, spec)
+    for name, spec in zip(keywords, named, strict=True):
+        leaf_names += _named(name, spec)
     return leaf_names
 
 
-def _named(name: str, part: Any) -> Iterator[str]:
-    if type(part) is Leaf:
+def _named(name: str, spec: Any) -> Iterator[str]:
+    if type(spec) is Leaf:
         yield name
         return
-    kind = part[0]
+    kind = spec[0]
     if kind in (tuple, list):
-        for i, element in enumerate(part[1]):
+        for i, element in enumerate(spec[1]):
             yield from _named(f"{name}[{i}]", element)
     elif kind is dict:
-        for key, element in zip(part[1], part[2], strict=True):
+        for key, element in zip(spec[1], spec[2], strict=True):
             yield from _named(f"{name}[{key!r}]", element)
     elif kind == "named":
-        for field, element in zip(part[1]._fields, part[2], strict=True):
+        for field, element in zip(spec[1]._fields, spec[2], strict=True):
             yield from _named(f"{name}.{field}", element)
     elif kind == "object":
-        for field, element in zip(part[2], part[3], strict=True):
+        for field, element in zip(spec[2], spec[3], strict=True):
             yield from _named(f"{name}.{field}", element)
-        for field, (what, element) in part[4]:
+        for field, (what, element) in spec[4]:
             if what == "function":
                 yield from _named(f"{name}.{field}", element)
     elif kind == "function":
-        yield from _of_function(name, part)
+        yield from _of_function(name, spec)
     elif kind in ("slice", "method", "partial"):
-        for i, element in enumerate(part[1:]):
+        for i, element in enumerate(spec[1:]):
             yield from _named(f"{name}[{i}]", element)
 
 
-def _of_function(name: str, part: Any) -> Iterator[str]:
-    code, _, cells, defaults, keywords, bound, read = part[1:]
+def _of_function(name: str, spec: Any) -> Iterator[str]:
+    code, _, cells, defaults, keywords, bound, read = spec[1:]
     prefix = f"{name}." if name else ""
     for variable, element in zip(code.co_freevars, cells, strict=True):
         yield from _named(f"{prefix}{variable}", element)

@@ -9,9 +9,10 @@ from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.errors import NotUsableError
 
-WIDTH, HEIGHT, GAP, MARGIN, CHARACTER = 24, 30, 26, 16, 7.2
+WIDTH, HEIGHT, GAP, MARGIN_PIXELS, CHARACTER = 24, 30, 26, 16, 7.2
 COLOURS = {
-    "kernel": "#e3f0e3", "product": "#e3e8f5", "NumPy": "#f7ead7", "loop": "#f0e3ee", "branch": "#f0e3ee", "": "none",
+    "loop nest": "#e3f0e3", "kernel": "#e3f0e3", "product": "#e3e8f5", "NumPy": "#f7ead7", "loop": "#f0e3ee",
+    "branch": "#f0e3ee", "": "none",
 }  # fmt: skip
 
 
@@ -30,28 +31,28 @@ class Drawing:
 
     def __init__(self, graph: Graph, groups: Sequence[Group], names: dict[int, str]) -> None:
         self._graph, self._groups, self._names = graph, groups, names
-        self._places: dict[int, tuple[float, float, float]] = {}
+        self._positions: dict[int, tuple[float, float, float]] = {}
         self._boxes: list[tuple[str, float, float, float, float]] = []
 
     def __str__(self) -> str:
         return self._repr_svg_()
 
     def _repr_svg_(self) -> str:
-        self._places, self._boxes = {}, []
-        bottom = self._row(list(self._graph.inputs), MARGIN)
+        self._positions, self._boxes = {}, []
+        bottom = self._row(list(self._graph.inputs), MARGIN_PIXELS)
         for number, group in enumerate(self._groups, 1):
             bottom = self._box(number, group, bottom)
         width = (
-            max([x + w for x, _, w in self._places.values()] + [x + w for _, x, _, w, _ in self._boxes] + [200])
-            + MARGIN
+            max([x + w for x, _, w in self._positions.values()] + [x + w for _, x, _, w, _ in self._boxes] + [200])
+            + MARGIN_PIXELS
         )
         return "\n".join(
             [
-                f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{bottom + MARGIN:.0f}"',
+                f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{bottom + MARGIN_PIXELS:.0f}"',
                 'font-family="sans-serif" font-size="12">',
                 '<defs><marker id="to" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"',
                 'orient="auto"><path d="M0 0L8 4L0 8z" fill="#666"/></marker></defs>',
-                f'<rect width="{width:.0f}" height="{bottom + MARGIN:.0f}" fill="white"/>',
+                f'<rect width="{width:.0f}" height="{bottom + MARGIN_PIXELS:.0f}" fill="white"/>',
                 *self._drawn_boxes(),
                 *self._edges(),
                 *self._nodes(),
@@ -65,11 +66,11 @@ class Drawing:
             return f"{name or 'constant'}: {described(node)}"
         return f"{label(node)} = {name}: {described(node)}" if name else label(node)
 
-    def _row(self, nodes: Sequence[Node], top: float, left: float = MARGIN) -> float:
+    def _row(self, nodes: Sequence[Node], top: float, left: float = MARGIN_PIXELS) -> float:
         """Lay out nodes side by side; return the top of the next row."""
         for node in nodes:
             width = len(self._text(node)) * CHARACTER + WIDTH
-            self._places[id(node)] = (left, top, width)
+            self._positions[id(node)] = (left, top, width)
             left += width + GAP
         return top + HEIGHT + GAP if nodes else top
 
@@ -83,13 +84,13 @@ class Drawing:
         start, where = top, top + 22
         for rank in range(max(ranks.values(), default=0) + 1):
             row = [node for node in group.nodes if ranks[id(node)] == rank]
-            where = self._row(row, where, 2 * MARGIN)
+            where = self._row(row, where, 2 * MARGIN_PIXELS)
         for node in group.writes:  # an updated argument or slice of an array: the last operation writes it
-            if id(node) not in self._places and group.nodes:
-                self._places[id(node)] = self._places[id(group.nodes[-1])]
-        width = max([self._places[key][0] + self._places[key][2] for key in inside], default=100.0)
+            if id(node) not in self._positions and group.nodes:
+                self._positions[id(node)] = self._positions[id(group.nodes[-1])]
+        width = max([self._positions[key][0] + self._positions[key][2] for key in inside], default=100.0)
         title = f"{number} {group.kind}"
-        self._boxes.append((title, MARGIN, start, width, where - start - 10))
+        self._boxes.append((title, MARGIN_PIXELS, start, width, where - start - 10))
         return where + 8
 
     def _drawn_boxes(self) -> Iterator[str]:
@@ -103,7 +104,7 @@ class Drawing:
 
     def _nodes(self) -> Iterator[str]:
         for node in [*self._graph.inputs, *(node for group in self._groups for node in group.nodes)]:
-            x, y, width = self._places[id(node)]
+            x, y, width = self._positions[id(node)]
             colour = "#f4f4f4" if node.operation in OMITTED_FROM_SUMMARY else "white"
             yield (
                 f'<rect x="{x:.0f}" y="{y:.0f}" width="{width:.0f}" height="{HEIGHT}" rx="5" fill="{colour}" '
@@ -115,12 +116,12 @@ class Drawing:
         for group in self._groups:
             for node in group.nodes:
                 for operand in node.inputs:
-                    if id(operand) in self._places:
+                    if id(operand) in self._positions:
                         yield self._edge(operand, node)
 
     def _edge(self, source: Node, target: Node) -> str:
-        x1, y1, w1 = self._places[id(source)]
-        x2, y2, w2 = self._places[id(target)]
+        x1, y1, w1 = self._positions[id(source)]
+        x2, y2, w2 = self._positions[id(target)]
         a, b, c, d = x1 + w1 / 2, y1 + HEIGHT, x2 + w2 / 2, y2
         bend = max(12.0, (d - b) / 2)
         path = f"M{a:.0f} {b:.0f}C{a:.0f} {b + bend:.0f} {c:.0f} {d - bend:.0f} {c:.0f} {d:.0f}"

@@ -20,10 +20,10 @@ OMITTED_FROM_SUMMARY = frozenset({"input", "constant", "extent"})
 
 @dataclass(frozen=True)
 class Group:
-    """One step. `kind`: ``kernel``, ``product`` or ``NumPy``; `reads` and `writes`: arrays in memory.
+    """One step. `kind`: ``loop nest``, ``product``, ``kernel`` or ``NumPy``; `reads`, `writes`: arrays in memory.
 
-    `variant`: the unroll factor and vector width of a kernel, and whether they were measured. `parts`: what a profile
-    times; `inner`: the parts inside a loop or branch; `times`: the times of these, its own first.
+    `variant`: the unroll factor and vector width of a loop nest, and whether they were measured. `steps`: what a
+    profile times; `inner`: the steps inside a loop or branch; `times`: the times of these, its own first.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class Group:
     reads: tuple[Node, ...]
     writes: tuple[Node, ...]
     variant: str = ""
-    parts: tuple[Any, ...] = ()
+    steps: tuple[Any, ...] = ()
     inner: tuple[Any, ...] = ()
     times: tuple[Any, ...] = ()
 
@@ -54,7 +54,7 @@ def groups_of(program: Any, graph: Graph) -> list[Group]:
     groups: list[Group] = []
     for step in program.steps:
         if isinstance(step, Node):
-            groups.append(Group("NumPy", (step,), step.inputs, (step,), parts=(step,)))
+            groups.append(Group("NumPy", (step,), step.inputs, (step,), steps=(step,)))
             continue
         for nest in step.nests:
             group = group_of(nest)
@@ -68,14 +68,14 @@ def _joined(product: Group, nest: Group, program: Any) -> Group:
     """A product together with its epilogue."""
     product_ids = {id(node) for node in product.writes}
     reads = [*product.reads, *(node for node in nest.reads if id(node) not in product_ids)]
-    stored = [node for node in product.writes if any(node is node_made for node_made in program.made)]
+    stored = [node for node in product.writes if any(node is allocated for allocated in program.allocated)]
     return Group(
         "product",
         product.nodes + nest.nodes,
         tuple(reads),
         (*stored, *nest.writes),
         nest.variant,
-        parts=product.parts + nest.parts,
+        steps=product.steps + nest.steps,
     )
 
 
@@ -91,14 +91,14 @@ def group_of(nest: Any) -> Group:
         written = [*updated, *(value for value in nest.items if not value.ndim)]
         inner_nodes = *inside(nest.node), nest.node
         inner = tuple(_nests_in(nest))
-        return Group(nest.node.operation, inner_nodes, tuple(read), tuple(written), parts=(nest,), inner=inner)
+        return Group(nest.node.operation, inner_nodes, tuple(read), tuple(written), steps=(nest,), inner=inner)
     if isinstance(nest, KernelCall | NumpyCall):
         kind = "kernel" if isinstance(nest, KernelCall) else "NumPy"
-        return Group(kind, (nest.node,), nest.node.inputs, tuple(nest.items), parts=(nest,))
+        return Group(kind, (nest.node,), nest.node.inputs, tuple(nest.items), steps=(nest,))
     if not hasattr(nest, "stores"):
-        return Group("product", (nest.node,), (nest.left, nest.right), (nest.node,), parts=(nest,))
+        return Group("product", (nest.node,), (nest.left, nest.right), (nest.node,), steps=(nest,))
     writes = dict.fromkeys(store.target for store in nest.stores)
-    return Group("kernel", tuple(nest.nodes), tuple(nest.leaves), tuple(writes), nest.variant, parts=(nest,))
+    return Group("loop nest", tuple(nest.nodes), tuple(nest.leaves), tuple(writes), nest.variant, steps=(nest,))
 
 
 def _nests_in(flow: Flow) -> list[Any]:

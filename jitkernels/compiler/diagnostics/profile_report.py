@@ -10,7 +10,7 @@ from jitkernels.compiler.diagnostics.kernel_summary import Group, group_of, grou
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.lowering.profile_counters import Profile, SizeCounters
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 
 OPERATIONS_WITHOUT_ARITHMETIC = frozenset({"input", "constant", "extent", "view", "cast", "reshape", "placed", "copy"})
 """Operations that do no arithmetic."""
@@ -113,13 +113,13 @@ def _sum(several: Sequence[KernelTime]) -> KernelTime:
 
 def _times(group: Group, profile: Profile, taken: SizeCounters) -> list[KernelTime]:
     """The time of a group in calls of one size, and then that of each kernel inside of it."""
-    within = [_time(group_of(part), profile, taken, (part,)) for part in group.inner]
-    own = _time(group, profile, taken, group.parts)
+    within = [_time(group_of(step), profile, taken, (step,)) for step in group.inner]
+    own = _time(group, profile, taken, group.steps)
     return [own, *(replace(kernel_time, inside=True) for kernel_time in within)]
 
 
-def _time(group: Group, profile: Profile, taken: SizeCounters, parts: Sequence[Any]) -> KernelTime:
-    numbers = [number for number, value in enumerate(profile.parts) if any(value is part for part in parts)]
+def _time(group: Group, profile: Profile, taken: SizeCounters, steps: Sequence[Any]) -> KernelTime:
+    numbers = [number for number, value in enumerate(profile.steps) if any(value is step for step in steps)]
     numbers = [number for number in numbers if number < len(taken.counters)]
     seconds = sum(taken.seconds(number) for number in numbers)
     runs = max((int(taken.counters[number, 1]) for number in numbers), default=0)
@@ -142,22 +142,22 @@ def _work(group: Group, values: Mapping[str, int]) -> tuple[int, int]:
     if group.kind in ("loop", "branch"):
         return 0, 0
     try:
-        bytes_moved = sum(_bytes(part, values) for part in group.parts)
+        bytes_moved = sum(_bytes(step, values) for step in group.steps)
         operations = sum(_operations(node, values) for node in group.nodes)
     except KeyError:  # a size that differs between iterations
         return 0, 0
     return bytes_moved, operations
 
 
-def _bytes(part: Any, values: Mapping[str, int]) -> int:
-    """Bytes that one run of a part moves: of an array that it needs a slice of, that slice."""
-    if isinstance(part, Nest):
-        stored = {store.region.root for store in part.stores}
+def _bytes(step: Any, values: Mapping[str, int]) -> int:
+    """Bytes that one run of a step moves: of an array that it needs a slice of, that slice."""
+    if isinstance(step, LoopNest):
+        stored = {store.region.root for store in step.stores}
         return sum(_size(node, values) for node in stored) + sum(
-            min(_size(leaf, values), symbolic_dims.evaluated(steps, values) * np.dtype(leaf.dtype).itemsize)
-            for leaf, steps in part.reads
+            min(_size(leaf, values), symbolic_dims.evaluated(count, values) * np.dtype(leaf.dtype).itemsize)
+            for leaf, count in step.reads
         )
-    node = part if isinstance(part, Node) else part.node
+    node = step if isinstance(step, Node) else step.node
     return sum(_size(operand, values) for operand in (*node.inputs, node))
 
 

@@ -27,7 +27,9 @@ def source(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], backend
     if backend not in PRINTED:
         raise AttrError(f"backend: expected {' or '.join(PRINTED)}, got {shown(backend)}")
     name, names = function.__name__, function._signature.names
-    candidates: list[Specialization] = [one for listed in list(function._specializations.values()) for one in listed]
+    candidates: list[Specialization] = [
+        specialization for listed in list(function._specializations.values()) for specialization in listed
+    ]
     if args or kwargs or not candidates:
         specialization, call = function._compile_for(args, kwargs)
         if specialization is None:
@@ -48,7 +50,7 @@ def _text(name: str, specialization: Specialization, names: Sequence[str], confi
     segments = [step for step in program.steps if isinstance(step, Segment)]
     if config.backend == "native":
         return "\n".join([*head, *(segment.source.text for segment in segments)])
-    functions = [one for segment in segments for one in functions_in(segment.source.text)]
+    functions = [function for segment in segments for function in functions_in(segment.source.text)]
     return "\n".join([*head, python_of(functions)])
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
 from jitkernels.compiler.dispatch.object_guards import FUNCTION_PARTS, ObjectAccessBuilder, UnreachableError, has_parts
-from jitkernels.compiler.ir.call_abi import Step
+from jitkernels.compiler.ir.call_abi import AccessStep
 from jitkernels.runtime import inline_cache
 
 CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
@@ -33,7 +33,7 @@ class ArgumentAccess:
         self.count, self.names = form[0], tuple(map(sys.intern, form[1]))
         self.objects: list[Any] = [*reaching.context, *constants]
         self.leaf_steps = [*reaching.leaves, *(~(len(reaching.context) + i) for i in range(len(constants)))]
-        self.steps: tuple[Step, ...] = tuple(reaching.steps)
+        self.steps: tuple[AccessStep, ...] = tuple(reaching.steps)
         self.own: frozenset[int] = frozenset()
         self.watches: list[inline_cache.Watch] = []
 

@@ -175,12 +175,12 @@ class ArgumentGuards(EntryBuilder):
         """Guard that an array does not overlap itself: each stride exceeds the span of all smaller strides."""
         pairs = zip(target.strides, target.shape, strict=True)
         ordered = sorted(
-            ((step, extent) for step, extent in pairs if not symbolic_dims.same(extent, 1)),
+            ((stride, extent) for stride, extent in pairs if not symbolic_dims.same(extent, 1)),
             key=lambda pair: abs(symbolic_dims.value_of(pair[0])),
         )
         span = "0"
-        for step, extent in ordered:
-            step_value = self.here(step)
+        for stride, extent in ordered:
+            step_value = self.here(stride)
             length = self.new(f"call i64 @llvm.abs.i64(i64 {step_value}, i1 false)")
             self.expect(self.new(f"icmp sgt i64 {length}, {span}"))
             spanned = self.new(f"mul i64 {length}, {self.here(extent - 1)}")

@@ -9,7 +9,7 @@ from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specializ
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.runtime import inline_cache, python_fallback, vectorcall
 
-MOST_LINKS, MOST_CHOICES = 4096, 64
+MAX_LINKS, MAX_CHOICES = 4096, 64
 """Most links of a chain; most plain links of one form that guard choice values, later ones accept any value."""
 CALLS_BETWEEN_LOOKS = 256
 """Calls of the plain function for arguments of unknown size before Python checks the sizes again."""
@@ -36,10 +36,10 @@ class Links:
 
     @property
     def are_many(self) -> bool:
-        return len(self.entered) >= MOST_LINKS
+        return len(self.entered) >= MAX_LINKS
 
     def enter(self, link: Any) -> None:
-        """Append a link to the chain, and free the removed ones."""
+        """Insert a link at the front of the chain (one that stays last at its end), and free the removed ones."""
         self._forget()
         self.entered.append(link)
         inline_cache.enter(self._table, link.link)
@@ -58,7 +58,7 @@ class Links:
         with build_lock:
             count = self._plain_counts[form] = self._plain_counts.get(form, 0) + 1
             choices = (*CHOICES, int) if specialization is not None and specialization.value_guards else CHOICES
-            self.enter(PlainLink(function, args, kwargs, most, choices if count <= MOST_CHOICES else ()))
+            self.enter(PlainLink(function, args, kwargs, most, choices if count <= MAX_CHOICES else ()))
 
     def enter_limited(self, function: Any, args: Any, kwargs: Any, out: Any) -> None:
         """Like `enter_plain`, for arguments of unknown size: Python checks them again after some calls."""

@@ -221,7 +221,7 @@ class EntryEmitter(ArgumentGuards, ResultAllocation):
 
 DECLARED = (
     "ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)",
-    f"ptr @{workspace_allocator.EMPTY}(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
+    f"ptr @{workspace_allocator.EMPTY_ARRAY}(i32, ptr, ptr, i32)", "ptr @PyArray_Return(ptr)", "void @Py_IncRef(ptr)",
     "void @Py_DecRef(ptr)", "ptr @PyTuple_New(i64)", "ptr @PyEval_SaveThread()", "void @PyEval_RestoreThread(ptr)",
     "i64 @llvm.abs.i64(i64, i1)", f"ptr @{workspace_allocator.ALLOCATE}(i64)",
     f"void @{workspace_allocator.RELEASE}(ptr)",

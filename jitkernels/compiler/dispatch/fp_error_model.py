@@ -24,10 +24,10 @@ SILENT = frozenset(
     }
 )  # fmt: skip
 """Operations that neither fail nor raise flags."""
-MOVING = frozenset({"concatenate", "gather", "iota", "item", "placed", "scatter"})
+MOVING_OPERATIONS = frozenset({"concatenate", "gather", "iota", "item", "placed", "scatter"})
 """Operations that only move data."""
 FAULTY = {"remainder": tuple(WORDS), "fmod": tuple(WORDS)}
-"""Spurious kinds of errors of monitor_suspended functions, where these are not ``invalid`` and ``over``."""
+"""Spurious kinds of errors of guarded functions, where these are not ``invalid`` and ``over``."""
 POLES = frozenset({"divide", "reciprocal", "floor_divide", "power", "log", "log2", "log10", "log1p", "arctanh"})
 """Operations that divide by zero."""
 OVERFLOWING = frozenset(
@@ -72,7 +72,7 @@ def _unsure(node: Node, *, watched: bool) -> Collection[str]:
     kinds, operation = tuple(operand.dtype for operand in node.inputs), node.operation
     if "float16" in (*kinds, node.dtype):
         return WORDS  # float16 conversions compare, which raises flags
-    if operation in ARITHMETIC or operation in SILENT or operation in MOVING:
+    if operation in ARITHMETIC or operation in SILENT or operation in MOVING_OPERATIONS:
         return ()
     if operation == "cast":
         return () if node.dtype in ("float32", "float64") else WORDS
@@ -86,7 +86,7 @@ def _unsure(node: Node, *, watched: bool) -> Collection[str]:
 
 def kinds_of(operation: str) -> Iterable[str]:
     """The kinds of errors that an operation may have in NumPy."""
-    if operation in SAFE or operation in SILENT or operation in MOVING:
+    if operation in SAFE or operation in SILENT or operation in MOVING_OPERATIONS:
         return ()
     others = [kind for kind, known in (("divide", POLES), ("over", OVERFLOWING)) if operation in known]
     return ("invalid", *others) if operation in NAMED else ("invalid", "divide", "over")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.constant_failures import PREFIX
+from jitkernels.compiler.capture.constant_failures import WARNING_PREFIX
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature
 from jitkernels.compiler.dispatch.fp_error_model import WORDS, operations_by_kind, unsure
 from jitkernels.core import signal_exceptions
@@ -227,6 +227,6 @@ class WarningLog:
 
     def write(self, text: str) -> None:
         """One warning."""
-        message, frame = text.removeprefix(PREFIX).rstrip(), sys._getframe(1)
+        message, frame = text.removeprefix(WARNING_PREFIX).rstrip(), sys._getframe(1)
         self.reported.append((message, frame.f_code.co_filename, frame.f_lineno))
         warnings.warn(message, RuntimeWarning, stacklevel=2)

@@ -5,7 +5,7 @@ A step uses earlier steps only. The context slots hold the objects that guards c
 
 from typing import Protocol
 
-from jitkernels.compiler.ir.call_abi import Step
+from jitkernels.compiler.ir.call_abi import AccessStep
 from jitkernels.runtime.abi_layout import Offset
 from jitkernels.runtime.c_api import METHOD
 
@@ -136,7 +136,7 @@ fine:
 """Helpers in LLVM IR. Attributes live in the object, methods in its class; Python ints may exceed 64 bits."""
 
 
-def reached(writer: Writer, steps: tuple[Step, ...]) -> list[str]:
+def reached(writer: Writer, steps: tuple[AccessStep, ...]) -> list[str]:
     """Emit all steps; the loaded object of each, "" where a step only checks."""
     loaded: list[str] = []
     dict_positions: dict[int, str] = {}
@@ -212,7 +212,7 @@ WORDED = frozenset(
 )
 
 
-def _bound(writer: Writer, step: Step, names: str) -> None:
+def _bound(writer: Writer, step: AccessStep, names: str) -> None:
     """Guard the bindings of names, only after the dict has changed where it has a version."""
     table = writer.load("ptr", "%context", 8 * step.number)
     if step.kind == "unchanged":
@@ -229,7 +229,7 @@ def _bound(writer: Writer, step: Step, names: str) -> None:
         writer.line(f"{behind}:")
 
 
-def _value(writer: Writer, dict_positions: dict[int, str], base: str, step: Step, word: str) -> str:
+def _value(writer: Writer, dict_positions: dict[int, str], base: str, step: AccessStep, word: str) -> str:
     """The next value of a dict, in insertion order; guard its key."""
     if step.of not in dict_positions:
         dict_positions[step.of] = writer.variable("i64")

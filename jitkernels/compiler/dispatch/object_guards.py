@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.free_variables import is_library, names_of
+from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.flatten import FOREIGN, Leaf, leaves_of
-from jitkernels.compiler.ir.call_abi import Step
+from jitkernels.compiler.ir.call_abi import AccessStep
 from jitkernels.runtime.abi_layout import Offset
 from jitkernels.runtime.c_api import METHOD
 
@@ -47,7 +48,7 @@ class ObjectAccessBuilder:
     """Collects access steps. `leaves`: the steps that load arrays and numbers; `context`: objects to compare with."""
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[AccessStep] = []
         self.leaves: list[int] = []
         self.context: list[Any] = []
         self._tables: dict[int, GlobalsTable] = {}
@@ -143,10 +144,11 @@ class ObjectAccessBuilder:
         value = table[name]
         is_changed = type(value) in (list, tuple, dict)  # maybe, in itself
         is_static = type(part) is not Leaf and part[0] == "static" and not is_changed
-        if is_static or (type(part) is not Leaf and type(value) is types.FunctionType):
+        function = as_python(value)  # of one that numba compiled
+        if is_static or (type(part) is not Leaf and type(function) is types.FunctionType):
             self._table(table).names[name] = value
             if part[0] == "function":
-                self._function(part, value)
+                self._function(part, function)
             return
         word = self._word(sys.intern(name))
         self._look(self._step("global", number=self._table(table).word, word=word), part, value)
@@ -173,7 +175,7 @@ class ObjectAccessBuilder:
         return value
 
     def _step(self, kind: str, of: int = 0, number: int = 0, word: int = 0) -> int:
-        self.steps.append(Step(kind, of, number, word))
+        self.steps.append(AccessStep(kind, of, number, word))
         return len(self.steps) - 1
 
     def _held(self, value: Any) -> int:
@@ -204,7 +206,7 @@ class ObjectAccessBuilder:
             self.captured(structure, value, step)
         elif inner is not None or kind == "function":
             self._step("same", step, word=self._word(value))
-            called = value if inner is None else inner(value)
+            called = as_python(value if inner is None else inner(value))
             if kind == "function":
                 self._function(structure, called)
             else:
@@ -252,11 +254,7 @@ class ObjectAccessBuilder:
                 self._static(self._step("value", step, word=self._word(_own(value, key))), one)
         elif type(value) in EQUAL or (type(value) is float and value and value == value):
             self._step("equal", step, word=self._word(value))
-        elif (
-            isinstance(value, SAME)
-            or type(value) is np.ndarray
-            or (type(value) is types.FunctionType and is_library(value))
-        ):
+        elif isinstance(value, SAME) or type(value) is np.ndarray or _is_library_function(value):
             self._step("same", step, word=self._word(value))
         else:
             raise UnreachableError(f"a constant of type {type(value).__name__}, which may change")
@@ -296,6 +294,12 @@ class GlobalsTable:
         self.table, self.word = table, word
         self.names: dict[str, Any] = {}
         self.missing: dict[str, None] = {}
+
+
+def _is_library_function(value: Any) -> bool:
+    """Whether a value is a function of a library, compiled by numba or not."""
+    function = as_python(value)
+    return type(function) is types.FunctionType and is_library(function)
 
 
 def _is_own(value: Any, name: str) -> bool:

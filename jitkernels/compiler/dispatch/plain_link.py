@@ -57,4 +57,4 @@ class PlainLink:
 
     def allow(self, calls: int) -> None:
         """Accept `calls` further calls."""
-        self.context[python_fallback.CALLS] = calls
+        self.context[python_fallback.CALLS_WORD] = calls

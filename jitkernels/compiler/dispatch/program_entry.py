@@ -20,19 +20,19 @@ from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.ir.symbolic_dims import Guard
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment, empty_segment
 from jitkernels.compiler.schedule.kernel_step import KernelCall
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.update_in_place import memory_of
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.runtime import fp_status, vectorcall
 
-EXACT = 2**53
+MAX_EXACT_DOUBLE = 2**53
 """Largest int below which all ints are exact as doubles."""
 NEVER = 2**62
 """A work limit that no call reaches: code that calls Python must hold the GIL."""
 
 
-@record
+@frozen_dataclass
 class EntrySource:
     """The source of an entry, the source of its segment, and the largest work that runs with the GIL held."""
 
@@ -41,7 +41,7 @@ class EntrySource:
     max_work_with_gil: int
 
 
-@record
+@frozen_dataclass
 class EntryInterface:
     """What an entry checks, loads and returns.
 
@@ -156,7 +156,7 @@ def _is_comparable(bound: call_abi.Bound, value: Any) -> bool:
         return type(bound.bound) is int and bound.bound in INT64
     if not isinstance(value, float | np.floating):
         return False
-    return type(bound.bound) is float or (type(bound.bound) is int and abs(bound.bound) <= EXACT)
+    return type(bound.bound) is float or (type(bound.bound) is int and abs(bound.bound) <= MAX_EXACT_DOUBLE)
 
 
 def emit_entry(program: CompiledProgram, interface: EntryInterface) -> EntrySource | None:
@@ -219,7 +219,7 @@ def _writes_before_checks(program: CompiledProgram) -> bool:
     nests = [nest for step in program.steps if isinstance(step, Segment) for nest in step.nests]
     written = False
     for nest in nests:
-        targets = [store.target for store in nest.stores] if isinstance(nest, Nest) else [nest.node]
+        targets = [store.target for store in nest.stores] if isinstance(nest, LoopNest) else [nest.node]
         if isinstance(nest, KernelCall | NumpyCall):
             targets = nest.items
         if isinstance(nest, NumpyCall) and written:
@@ -238,7 +238,7 @@ def _writes_before_checks(program: CompiledProgram) -> bool:
 def _argument(program: CompiledProgram, node: Node, segment: Segment) -> call_abi.ArrayArgument:
     strides = node.options.get("strides") or builder.contiguous(node.shape)
     whole = symbolic_dims.key_of_shape(strides) == symbolic_dims.key_of_shape(builder.contiguous(node.shape))
-    nests = [nest for nest in segment.nests if isinstance(nest, Nest)]
+    nests = [nest for nest in segment.nests if isinstance(nest, LoopNest)]
     alone = len(segment.nests) == 1 and len(nests) == 1 and not nests[0].rows and not program.orders
     same_place = all(
         node not in region.access_maps

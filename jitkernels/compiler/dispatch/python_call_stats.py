@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-FIRST = "the first calls of a kind, for which code is made"
+FIRST_CALLS = "the first calls of a kind, for which code is made"
 ERRORS = "floating-point errors set to raise or to call a function (numpy.errstate, numpy.seterr)"
 SHARED = "what is written is read-only, or shares memory with other arguments"
 SMALL = "arrays for which the plain function takes less time than Python does for compiled code"
 OTHERS = "arguments that no compiled entry takes"
 MEASURED = 3
 """Timed calls of each kind before the faster one is chosen."""
-MOST_SECONDS, MOST_SECONDS_OF_LOOPS = 1e-3, 2e-4
+MAX_COMPARED_SECONDS, MAX_COMPARED_LOOP_SECONDS = 1e-3, 2e-4
 """Slower compiled calls are not compared with the plain function: the entry through Python is negligible there. The
 limit is lower for functions with loops, which Python runs a hundred times slower."""
 TOO_SLOW = 4
@@ -48,7 +48,7 @@ class Timings:
         if not self.compiled:
             return False
         best = min(self.compiled)
-        if best > (MOST_SECONDS_OF_LOOPS if has_loops else MOST_SECONDS):
+        if best > (MAX_COMPARED_LOOP_SECONDS if has_loops else MAX_COMPARED_SECONDS):
             return False
         if self.plain and self.plain[0] > TOO_SLOW * best:
             return False

@@ -148,15 +148,15 @@ class ResultAllocation(ResultObjects):
         dtype = self.dtype_object(result.dtype)
         self.block.lines.append(f"  call void @Py_IncRef(ptr {dtype})")
         if result.order is not None and not result.fortran:
-            steps = self.function.variable(f"[{count} x i64]")
-            for i, step in enumerate(builder.contiguous(result.shape, result.order)):
-                at = self.new(f"getelementptr i64, ptr {steps}, i64 {i}")
-                self.block.lines.append(f"  store i64 {self.here(step * result.size)}, ptr {at}")
-            given = f"ptr {dtype}, i32 {count}, ptr {shape}, ptr {steps}"
+            strides = self.function.variable(f"[{count} x i64]")
+            for i, stride_of_dim in enumerate(builder.contiguous(result.shape, result.order)):
+                at = self.new(f"getelementptr i64, ptr {strides}, i64 {i}")
+                self.block.lines.append(f"  store i64 {self.here(stride_of_dim * result.size)}, ptr {at}")
+            given = f"ptr {dtype}, i32 {count}, ptr {shape}, ptr {strides}"
             made = f"PyArray_NewFromDescr(ptr @jk_ndarray, {given}, ptr null, i32 0, ptr null)"
         else:
             made = (
-                f"{workspace_allocator.EMPTY}(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, "
+                f"{workspace_allocator.EMPTY_ARRAY}(i32 {len(result.shape)}, ptr {shape}, ptr {dtype}, "
                 f"i32 {int(result.fortran)})"
             )
         array = self.new(f"call ptr @{made}")
@@ -166,10 +166,10 @@ class ResultAllocation(ResultObjects):
     def _check_order(self, array: str, result: ResultArray) -> None:
         """Guard that an ``out`` array has the memory order that the code writes."""
         strides = self.load("ptr", array, Offset.ARRAY_STRIDES)
-        for i, step in enumerate(builder.contiguous(result.shape, result.order)):
+        for i, stride_of_dim in enumerate(builder.contiguous(result.shape, result.order)):
             if not same(result.shape[i], 1):
                 stride = self.load("i64", strides, 8 * i)
-                self.expect(self.new(f"icmp eq i64 {stride}, {self.here(step * result.size)}"))
+                self.expect(self.new(f"icmp eq i64 {stride}, {self.here(stride_of_dim * result.size)}"))
 
     def _return_results(self, uses_out: str) -> None:
         """Return the results: scalars for 0-d arrays, unless they are ``out`` arrays."""

@@ -10,7 +10,7 @@ from jitkernels.compiler.dispatch.entry_builder import EntryBuilder
 from jitkernels.compiler.ir.call_abi import Rebuilt, Recipe
 from jitkernels.runtime.abi_layout import Offset
 
-OTHER, END, BEGIN = 0, 0, 1
+OTHER, END_SLOT, FIRST_SLOT = 0, 0, 1
 """The tag of a choice that is no constant; the slots of a grown list's end and begin."""
 NEW = {"tuple": "PyTuple_New", "list": "PyList_New"}
 OBJECTS = (
@@ -76,7 +76,6 @@ class ResultObjects(EntryBuilder):
         return object_
 
     def _store_new_reference(self, variable: str, object_: str) -> None:
-        """Store a new reference to an object in a variable."""
         self.line(f"  call void @Py_IncRef(ptr {object_})\n  store ptr {object_}, ptr {variable}")
 
     def _context_object(self, word: int) -> str:
@@ -164,8 +163,8 @@ class ResultObjects(EntryBuilder):
         begin = "0"
         if recipe.kind == "grown":
             ends = self.memory_of(recipe.number)
-            begin = self.load("i64", ends, 8 * BEGIN)
-            count = self.new(f"sub i64 {self.load('i64', ends, 8 * END)}, {begin}")
+            begin = self.load("i64", ends, 8 * FIRST_SLOT)
+            count = self.new(f"sub i64 {self.load('i64', ends, 8 * END_SLOT)}, {begin}")
         else:
             count = self.here(recipe.value)
         made = self._new(place, f"PyList_New(i64 {count})")

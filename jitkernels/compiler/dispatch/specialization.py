@@ -31,7 +31,7 @@ SECONDS_OF_PYTHON, SECONDS_OF_NUMPY, SECONDS_OF_ELEMENT = 40e-6, 1e-6, 0.5e-9
 """Time of a compiled call entered through Python; of a NumPy call, and its extra time per element."""
 SECONDS_OF_RESULT = 1e-6
 """Time to build a result container (list, dict, object) in Python. Each view in it takes four times as long."""
-FEW_GUARD_CHECKS, MOST_GUARD_CHECKS = 2, 64
+FEW_GUARD_CHECKS, MAX_GUARD_CHECKS = 2, 64
 """Fallbacks under guards before later calls of the same types skip the guards: where another specialization has code
 (which is tried first), and where none has."""
 NEGLIGIBLE_OPERATIONS = frozenset({"input", "constant", "extent", "view", "reshape"})
@@ -88,7 +88,7 @@ class Specialization:
         """
         self.calls += 1
         has_code = any(specialization.graph is not None for candidates in others for specialization in candidates)
-        checks = FEW_GUARD_CHECKS if has_code else MOST_GUARD_CHECKS
+        checks = FEW_GUARD_CHECKS if has_code else MAX_GUARD_CHECKS
         return not (self.guards or self.value_guards) or self.calls > checks
 
     @property

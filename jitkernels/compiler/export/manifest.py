@@ -14,7 +14,7 @@ from jitkernels.core.atomic_files import warn_once
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.errors import BundleError, shown
 
-FORMAT, LAST_FORMAT = 3, 2
+MANIFEST_FORMAT, LAST_FORMAT = 3, 2
 """The format that is written, and that of the previous version, whose manifests have no checksum."""
 CHECKED = (".o", ".weights")
 """Suffixes of the files whose checksums are verified before use."""
@@ -63,7 +63,7 @@ class Description:
     @property
     def text(self) -> str:
         """As JSON, with a checksum of the content."""
-        content = {"format": FORMAT, **asdict(self)}
+        content = {"format": MANIFEST_FORMAT, **asdict(self)}
         content["checksums"] = {**self.checksums, DESCRIPTION: _checksum_of(content)}
         return json.dumps(content, indent=2) + "\n"
 
@@ -75,8 +75,8 @@ def described(text: str) -> Description:
         if content["format"] == LAST_FORMAT:
             name = shown(content["name"])
             warn_once(f"bundle {name}", f"bundle {name} has the previous format: its description has no checksum")
-        elif content["format"] != FORMAT:
-            raise BundleError(f"bundle format: expected {FORMAT}, got {shown(content['format'])}")
+        elif content["format"] != MANIFEST_FORMAT:
+            raise BundleError(f"bundle format: expected {MANIFEST_FORMAT}, got {shown(content['format'])}")
         elif (now := _checksum_of(content)) != content["checksums"][DESCRIPTION]:
             raise BundleError(
                 "the description was changed after the export: expected SHA-256 "

@@ -1,6 +1,5 @@
 """Running a bundle from Python without a compiler or linker."""
 
-import ctypes
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +7,14 @@ import numpy as np
 
 from jitkernels.compiler.export.manifest import CHECKED, Tensor, checksum, described
 from jitkernels.core import cpu_target
+from jitkernels.core.c_symbols import symbol_address
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.errors import ArgumentError, ArgumentTypeError, BundleError, WorkspaceError
 from jitkernels.runtime.cffi_library import function_at, pointer_to, pointers_to
-from jitkernels.runtime.loading.elf_loader import place
+from jitkernels.runtime.loading.elf_loader import load_object
 
 OUT_OF_BOUNDS = 2
-RUN = "int32_t(*)(const void *const *, void *const *, const void *, void *)"
+RUN_TYPE = "int32_t(*)(const void *const *, void *const *, const void *, void *)"
 """The function type that the header of a bundle declares."""
 
 
@@ -47,13 +47,13 @@ class Bundle:
         self._weights = _aligned(len(weights))
         self._weights[:] = np.frombuffer(weights, np.uint8)
         try:
-            placed = place(code, f"{self.about.name}_run", _of_system)
+            placed = load_object(code, f"{self.about.name}_run", symbol_address)
         except LookupError as error:
             raise BundleError(f"{folder}: the object file cannot be loaded: {error}") from error
         if placed is None:
             raise BundleError(f"{folder}: the object file is for another system")
         self._placed = placed
-        self._run = function_at(placed.address, RUN)
+        self._run = function_at(placed.address, RUN_TYPE)
 
     def __repr__(self) -> str:
         inputs = ", ".join(map(str, self.about.inputs))
@@ -95,7 +95,3 @@ def _aligned(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
     buffer = np.zeros(size + CACHE_LINE_BYTES, np.uint8)
     begin = -buffer.ctypes.data % CACHE_LINE_BYTES
     return buffer[begin : begin + size]
-
-
-def _of_system(name: str) -> int:
-    return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0

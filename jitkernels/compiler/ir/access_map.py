@@ -5,12 +5,13 @@ from that of the node that reads it.
 """
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap, composed
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.compiler.ir.symbolic_dims import Number, is_at_least, same
 
 Index = tuple[Number, tuple[tuple[int, Number], ...]]
 """The affine index in one dimension: start, and steps by loops."""
@@ -18,7 +19,7 @@ INNER = 64
 """The first loop of inlined reductions; loops below it are the dimensions of a root."""
 ANYWHERE = -2
 """The loop of a data-dependent index."""
-MOVING = frozenset({"view", "reduce", "gather", "placed"})
+REMAPPING = frozenset({"view", "reduce", "gather", "placed"})
 """Operations whose operands have another access map than the node; all others broadcast them."""
 
 
@@ -56,11 +57,10 @@ def scattered_access_map(node: Node, index_map: IndexMap) -> IndexMap:
 
 
 def operand_access_map(node: Node, number: int, index_map: IndexMap) -> IndexMap:
-    """The access map of operand `number` of a node with access map `index_map`."""
     operand, shape = node.inputs[number], node.shape
     operand_shape = operand.shape
     if (
-        node.operation not in MOVING
+        node.operation not in REMAPPING
         and len(shape) == len(operand_shape)
         and all(map(operator.is_, operand_shape, shape))
     ):
@@ -94,6 +94,33 @@ def key_of(index_map: IndexMap) -> Any:
 def loops_of(index_map: IndexMap) -> frozenset[int]:
     """The loops that an access map depends on."""
     return frozenset(loop for _, steps in index_map for loop, _ in steps)
+
+
+def index_range(index: Index, shape: Sequence[Number]) -> tuple[Number, Number] | None:
+    """The least and the largest index in one dimension, for loops or dimensions with these extents.
+
+    None where the sign of a coefficient is unknown, or the index depends on data or on a loop beyond `shape`.
+    """
+    first, terms = index
+    last = first
+    for loop, coefficient in terms:
+        if loop not in range(len(shape)):
+            return None
+        reach = coefficient * (shape[loop] - 1)
+        if is_at_least(coefficient, 0):
+            last = last + reach
+        elif is_at_least(-coefficient, 0):
+            first = first + reach
+        else:
+            return None
+    return first, last
+
+
+def are_apart(left: tuple[Number, Number] | None, right: tuple[Number, Number] | None) -> bool:
+    """Whether two index ranges are known to be disjoint."""
+    if left is None or right is None:
+        return False
+    return is_at_least(right[0] - left[1], 1) or is_at_least(left[0] - right[1], 1)
 
 
 def identity(ndim: int) -> IndexMap:

@@ -33,7 +33,6 @@ def constant(value: Any, dtype: str) -> Node:
 
 
 def zeros(dtype: str, shape: Sequence[Number]) -> Node:
-    """An array of zeros."""
     return broadcast_to(constant(0, dtype), shape)
 
 
@@ -136,16 +135,16 @@ def broadcast_shapes(shapes: Iterable[Sequence[Number]]) -> tuple[Number, ...]:
         for shape in listed:
             if len(shape) < -position:
                 continue
-            extent = shape[position]
-            if same(extent, common) or same(extent, 1):
+            size = shape[position]
+            if same(size, common) or same(size, 1):
                 continue
             if same(common, 1):
-                common = extent
-            elif extent == 1:
+                common = size
+            elif size == 1:
                 continue
             elif common == 1:
-                common = extent
-            elif extent != common:
+                common = size
+            elif size != common:
                 texts = " ".join(str(tuple(map(symbolic_dims.value_of, shape))).replace(" ", "") for shape in listed)
                 raise ValueError(f"operands could not be broadcast together with shapes {texts} ")
         result.append(common)
@@ -286,13 +285,13 @@ def map_of_split(source: Sequence[Number], wanted: Sequence[Number]) -> IndexMap
     """The map of a reshape that takes no dimensions together, but for those of one element; None if it does."""
     result: list[tuple[Number, tuple[tuple[int, Number], ...]]] = []
     remaining = [i for i, value in enumerate(wanted) if not same(value, 1)]
-    for extent in source:
+    for size in source:
         parts: list[int] = []
         count: Number = 1
-        while remaining and not _agree(count, extent):
+        while remaining and not _agree(count, size):
             parts.append(remaining.pop(0))
             count = count * wanted[parts[-1]]
-        if not _agree(count, extent):
+        if not _agree(count, size):
             return None
         steps: list[tuple[int, Number]] = []
         step: Number = 1
@@ -303,14 +302,14 @@ def map_of_split(source: Sequence[Number], wanted: Sequence[Number]) -> IndexMap
     return None if remaining else tuple(result)
 
 
-def _agree(count: Number, extent: Number) -> bool:
+def _agree(count: Number, size: Number) -> bool:
     """Whether a product of sizes is known to be another; where it has quotients, for calls for which that holds."""
-    if known_same(count, extent):
+    if known_same(count, size):
         return True
-    is_equal = symbolic_dims.value_of(count) == symbolic_dims.value_of(extent) and not symbolic_dims.is_loop_variant(
-        count - extent
+    is_equal = symbolic_dims.value_of(count) == symbolic_dims.value_of(size) and not symbolic_dims.is_loop_variant(
+        count - size
     )
-    return is_equal and has_quotients(count) and bool(count == extent)
+    return is_equal and has_quotients(count) and bool(count == size)
 
 
 def known_same(left: Number, right: Number) -> bool:
@@ -324,22 +323,22 @@ def known_same(left: Number, right: Number) -> bool:
     return (apart.key, "==") in guards or ((apart * -1).key, "==") in guards
 
 
-def has_quotients(extent: Number) -> bool:
-    """Whether an extent is made of quotients of others."""
-    terms = symbolic_dims.terms_of(extent)
+def has_quotients(size: Number) -> bool:
+    """Whether an size is made of quotients of others."""
+    terms = symbolic_dims.terms_of(size)
     return any(atom.operation == "floordiv" for monomial in terms for atom in monomial)
 
 
 def _quotient(total: Number, rest: Number, source: Sequence[Number], wanted: Sequence[Number]) -> Number:
     """``total // rest``, after extents that both shapes have are left out of both products."""
     remaining = list(source)
-    for extent in wanted:
-        index = next((i for i, other in enumerate(remaining) if same(extent, other)), None)
+    for size in wanted:
+        index = next((i for i, other in enumerate(remaining) if same(size, other)), None)
         if index is not None:
             remaining.pop(index)
             total = symbolic_dims.product(remaining)
             rest = symbolic_dims.product(
-                extent for extent in wanted if not any(same(extent, own) for own in source) and not same(extent, -1)
+                size for size in wanted if not any(same(size, own) for own in source) and not same(size, -1)
             )
     return total // rest
 

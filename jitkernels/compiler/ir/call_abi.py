@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from jitkernels.compiler.ir.symbolic_dims import Number, same
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.runtime.abi_layout import CONTIGUOUS, IN_FORTRAN_ORDER
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-class Step(NamedTuple):
+class AccessStep(NamedTuple):
     """One access step from the object of step `of`.
 
     `number`: which argument or part, or a count; `word`: a slot of the context.
@@ -33,7 +33,7 @@ class Step(NamedTuple):
     word: int = 0
 
 
-@record
+@frozen_dataclass
 class ArrayArgument:
     """An array argument: its frame slot `word`, dtype, itemsize, shape, and strides in elements.
 
@@ -64,7 +64,7 @@ NUMBERS = {"int": "int64", "float": "float64", "bool": "bool"}
 """By the names of Python's number types, the dtypes that compiled calls convert to objects of them."""
 
 
-@record
+@frozen_dataclass
 class ResultArray:
     """A result array; `order`: its dimensions from the outermost in memory to the innermost, None for C order.
 
@@ -91,7 +91,7 @@ class ResultArray:
         return CONTIGUOUS * in_rows | IN_FORTRAN_ORDER * in_columns
 
 
-@record
+@frozen_dataclass
 class ScalarSymbol:
     """A symbol whose value is that of a scalar argument, or its negation. `input`: the index of the argument."""
 
@@ -100,7 +100,7 @@ class ScalarSymbol:
     negated: bool
 
 
-@record
+@frozen_dataclass
 class Bound:
     """A guard of a scalar argument: ``truth == (argument <operation> bound)``; ``is`` compares bits."""
 
@@ -110,7 +110,7 @@ class Bound:
     truth: bool
 
 
-@record
+@frozen_dataclass
 class Recipe:
     """How compiled code builds a Python object from `parts`.
 
@@ -138,7 +138,7 @@ class Recipe:
             yield from part.inputs()
 
 
-@record
+@frozen_dataclass
 class Rebuilt:
     """How the returned object is built: by compiled code if there is a `recipe`, else by Python.
 
@@ -156,10 +156,10 @@ class Rebuilt:
         return {*self.inputs, *(() if self.recipe is None else self.recipe.inputs())}
 
 
-@record
+@frozen_dataclass
 class Reach:
     """The steps that reach the arguments, and the guards of scalar arguments."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[AccessStep, ...]
     wholes: tuple[ScalarSymbol, ...] = ()
     bounds: tuple[Bound, ...] = ()

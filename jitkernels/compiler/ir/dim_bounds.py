@@ -87,42 +87,34 @@ def cases(extents: Sequence[Number]) -> list[Sequence[Number]] | None:
 
 def _with_value(extent: Number, name: str, value: Number) -> Number | None:
     """An extent for a value of a symbol; None where it is no polynomial of the symbol."""
-    if name not in symbols_of(extent):
-        return extent
-    total: Number = 0
-    for monomial, count in terms_of(extent).items():
-        part: Number = count
-        for atom in monomial:
-            if atom.operation and name in symbols_of(polynomial({(atom,): 1}, extent.scope)):
-                return None
-            part = part * (value if atom.text == name else polynomial({(atom,): 1}, extent.scope))
-        total = total + part
-    return total
+    atoms = {atom for monomial in terms_of(extent) for atom in monomial if atom.operation}
+    is_hidden = any(name in symbols_of(polynomial({(atom,): 1}, extent.scope)) for atom in atoms)
+    return None if is_hidden else substituted(extent, name, value)
 
 
-def decide_loop_variant(apart: Extent, sign: str) -> bool:
+def decide_loop_variant(difference: Extent, sign: str) -> bool:
     """The answer of `is_surely`. Raises UnknownSizeError where iterations may differ in it."""
-    answer = is_surely(apart, sign)
+    answer = is_surely(difference, sign)
     if answer is None:
         raise UnknownSizeError("the size of an array differs from iteration to iteration, and it is not known how")
     return answer
 
 
-def is_surely(apart: Number, sign: str) -> bool | None:
-    """Whether ``apart <sign> 0`` (``==``, ``>=`` or ``>``) in all iterations of this call; None where that may differ.
+def is_surely(difference: Number, sign: str) -> bool | None:
+    """Whether ``difference <sign> 0`` (``==``, ``>=`` or ``>``) in all iterations of this call; None if it may differ.
 
     A condition that holds in this call, but not in all calls, becomes a guard.
     """
-    if not is_loop_variant(apart):
-        return bool(apart == 0 if sign == "==" else apart >= 0 if sign == ">=" else apart > 0)
+    if not is_loop_variant(difference):
+        return bool(difference == 0 if sign == "==" else difference >= 0 if sign == ">=" else difference > 0)
     if sign == "==":
-        answers = [([apart - 1], False), ([-apart - 1], False), ([apart, -apart], True)]
+        answers = [([difference - 1], False), ([-difference - 1], False), ([difference, -difference], True)]
     else:
         least = int(sign == ">")
-        answers = [([apart - least], True), ([least - 1 - apart], False)]
+        answers = [([difference - least], True), ([least - 1 - difference], False)]
     failing: list[Extent] = []
     proven = [(needs, answer) for extents, answer in answers if (needs := _all_needs(extents, failing)) is not None]
-    if not proven and sign == "==" and _is_zero_by_relation(apart):
+    if not proven and sign == "==" and _is_zero_by_relation(difference):
         return True
     if not proven:
         for extent in failing:  # calls in which one of these holds have faster code
@@ -135,14 +127,14 @@ def is_surely(apart: Number, sign: str) -> bool | None:
     return answer
 
 
-def _is_zero_by_relation(apart: Extent) -> bool:
+def _is_zero_by_relation(difference: Extent) -> bool:
     """Whether an extent is zero in all calls with a relation of two sizes that this call has, which becomes a guard.
 
     As ``N == x.shape[0]``, where slices of arrays of both sizes are clamped. Relations are equality, multiples, and a
     constant difference, in this order.
     """
-    scope = apart.scope
-    names = [name for name in sorted(symbols_of(apart)) if name not in scope.loop_variant and name[0] != "s"]
+    scope = difference.scope
+    names = [name for name in sorted(symbols_of(difference)) if name not in scope.loop_variant and name[0] != "s"]
     symbols = {name: polynomial({(Atom(name),): 1}, scope) for name in names}
     values = scope.values
     relations: list[tuple[int, str, Number]] = []
@@ -153,7 +145,7 @@ def _is_zero_by_relation(apart: Extent) -> bool:
                 relations.append((int(times > 1), name, symbols[other] * times))
             relations.append((2, name, symbols[other] + (values[name] - values[other])))
     for _, name, other_size in sorted(relations, key=operator.itemgetter(0)):
-        if same(substituted(apart, name, other_size), 0):
+        if same(substituted(difference, name, other_size), 0):
             guarded = symbols[name] - other_size
             guarded.guard(guarded, "==")
             return True
@@ -168,13 +160,13 @@ def _all_needs(extents: Sequence[Number], failing: list[Extent]) -> list[Extent]
     return result
 
 
-def known_with_clamps(apart: Extent, sign: str) -> bool | None:
-    """Whether ``apart <sign> 0`` in all calls, where that follows from clamps in it; None where it does not."""
-    if not has_clamps(apart):
+def known_with_clamps(difference: Extent, sign: str) -> bool | None:
+    """Whether ``difference <sign> 0`` in all calls, where that follows from clamps in it; None where it does not."""
+    if not has_clamps(difference):
         return None
-    if is_surely_at_least(apart, int(sign != ">=")):
+    if is_surely_at_least(difference, int(sign != ">=")):
         return sign != "=="
-    return False if sign != "==" and is_surely_at_least(-apart, int(sign == ">=")) else None
+    return False if sign != "==" and is_surely_at_least(-difference, int(sign == ">=")) else None
 
 
 def is_surely_at_least(extent: Number, number: int) -> bool:
@@ -223,10 +215,10 @@ def scaled(extent: Extent, factor: float) -> Number:
 
 
 def _extreme(operation: str, left: Number, right: Number) -> Number:
-    apart = left - right
-    if not isinstance(apart, Extent):
-        return left if (apart <= 0) == (operation == "min") else right
-    return opaque(operation, left, right, apart.scope)
+    difference = left - right
+    if not isinstance(difference, Extent):
+        return left if (difference <= 0) == (operation == "min") else right
+    return opaque(operation, left, right, difference.scope)
 
 
 BOUNDS.update(decided=decide_loop_variant, limit=limit, known=known_with_clamps)

@@ -8,17 +8,20 @@ A proof replaces clamps, quotients, remainders and the symbols of loops by their
 symbol first, as its bounds are polynomials of older ones. What it takes beside these bounds becomes guards.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from jitkernels.compiler.ir.symbolic_dims import (
     Atom,
     Extent,
     Number,
+    is_at_least,
     is_loop_variant,
-    least_of,
     opaque,
     polynomial,
+    product,
     symbols_of,
+    terms_of,
 )
 
 EXTREMES = ("max", "min")
@@ -84,6 +87,13 @@ def factored(extent: Extent, atom: Atom) -> Factored | None:
     return Factored(rest, factor)
 
 
+def linear(extent: Number, symbol: str) -> tuple[Number, int] | None:
+    """Split an extent into its value at 0 of a symbol and the symbol's coefficient; None if it is not affine."""
+    factor = terms_of(extent).get((Atom(symbol),), 0)
+    rest = extent - polynomial({(Atom(symbol),): factor}, extent.scope) if factor else extent
+    return None if symbol in symbols_of(rest) else (rest, factor)
+
+
 def outermost(extent: Number, operations: tuple[str, ...], *, loop_variant_only: bool = False) -> Atom | None:
     """The atom of some operations that no other one of the extent contains; None where there is none."""
     if not isinstance(extent, Extent):
@@ -95,17 +105,16 @@ def outermost(extent: Number, operations: tuple[str, ...], *, loop_variant_only:
     return None
 
 
+def with_atoms(extent: Extent, new: Callable[[Atom], Number]) -> Number:
+    """The extent with another one in place of each atom."""
+    return sum((count * product(map(new, monomial)) for monomial, count in extent.terms.items()), 0)
+
+
 def substituted(extent: Number, symbol: str, other: Number) -> Number:
     """An extent with another one in place of a symbol, clamps in the normal form again."""
     if symbol not in symbols_of(extent):
         return extent
-    total: Number = 0
-    for monomial, count in extent.terms.items():
-        part: Number = count
-        for atom in monomial:
-            part = part * _atom_with(atom, symbol, other, extent)
-        total = total + part
-    return total
+    return with_atoms(extent, lambda atom: _atom_with(atom, symbol, other, extent))
 
 
 def _atom_with(atom: Atom, symbol: str, other: Number, within: Extent) -> Number:
@@ -138,8 +147,7 @@ def needs(extent: Number, depth: int = 0, failing: list[Extent] | None = None) -
         return [] if extent >= 0 else None
     moves = is_loop_variant(extent)
     if not moves and not has_clamps(extent):
-        least = least_of(extent)
-        if least is not None and least >= 0:
+        if is_at_least(extent, 0):
             return []
         return _now(extent, failing)
     conditions = _needs_of_parts(extent, depth, failing if moves else None) if depth < MAX_PROOF_DEPTH else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.maths import basic, integer_functions, mixed_signs
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "square", "recipro
 """Operations that the processor rounds; others that call no function of `microkernels.maths` are exact."""
 
 
-@record
+@frozen_dataclass
 class Scalar:
     """One elementwise operation.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, key_of_shape
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 _serials = itertools.count(1)
@@ -61,7 +61,7 @@ def serial() -> int:
     return next(_serials)
 
 
-@record
+@frozen_dataclass
 class Graph:
     """Inputs in the order of the arguments, outputs, and writes to inputs after all is computed.
 
@@ -141,6 +141,18 @@ def readers(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
         for operand in node.inputs:
             users.setdefault(operand, []).append(node)
     return users
+
+
+def number_of(node: Node) -> Number | None:
+    """The int that a 0-d node is in all calls, or the extent that gives it; None for other nodes."""
+    if node.operation == "constant":
+        return int(node.options["value"])
+    return node.options["extent"] if node.operation == "extent" else None
+
+
+def has_value(node: Node, value: float) -> bool:
+    """Whether a node is the constant `value`."""
+    return node.operation == "constant" and bool(node.options["value"] == value)
 
 
 def key_of(node: Node, inputs: tuple[int, ...]) -> tuple[Any, ...]:

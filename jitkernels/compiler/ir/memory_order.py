@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 
 Order = tuple[int, ...]
-Steps = Sequence[Number]
+Strides = Sequence[Number]
 """The strides of an array, of either sign; 0 for broadcast dimensions."""
 
 
-def elementwise_order(count: int, known: Sequence[Steps]) -> Order | None:
+def elementwise_order(count: int, known: Sequence[Strides]) -> Order | None:
     """The order of the result of an elementwise operation on arrays with these strides."""
     order: list[int] = []  # from the innermost on
     for new in reversed(range(count)):
@@ -28,15 +28,15 @@ def elementwise_order(count: int, known: Sequence[Steps]) -> Order | None:
     return _order([*reversed(order)])
 
 
-def concatenation_order(count: int, known: Sequence[tuple[Sequence[Number], Steps]]) -> Order | None:
+def concatenation_order(count: int, known: Sequence[tuple[Sequence[Number], Strides]]) -> Order | None:
     """The order of a concatenation of arrays with these shapes and strides: C order if any of them has it."""
     order = [*range(count)]
     for new in range(count):
         position = new
         for i in reversed(range(new)):
             further = [
-                is_larger(steps[new], steps[order[i]])
-                for shape, steps in known
+                is_larger(strides[new], strides[order[i]])
+                for shape, strides in known
                 if not same(shape[new], 1) and not same(shape[order[i]], 1)
             ]
             if further and all(further):
@@ -47,12 +47,12 @@ def concatenation_order(count: int, known: Sequence[tuple[Sequence[Number], Step
     return _order(order)
 
 
-def order_like(shape: Sequence[Number], steps: Steps) -> Order | None:
+def order_like(shape: Sequence[Number], strides: Strides) -> Order | None:
     """The order of a new array like one with these strides (`K` order), broadcast dimensions innermost."""
     order: list[int] = []
     for new in range(len(shape)):
         position = len(order)
-        while position and not same(shape[new], 1) and is_larger(steps[new], steps[order[position - 1]]):
+        while position and not same(shape[new], 1) and is_larger(strides[new], strides[order[position - 1]]):
             position -= 1
         order.insert(position, new)
     return _order(order)
@@ -62,24 +62,24 @@ def _order(order: list[int]) -> Order | None:
     return None if order == sorted(order) else tuple(order)
 
 
-def _is_inside(known: Sequence[Steps], dimension: int, outer: int) -> bool | None:
+def _is_inside(known: Sequence[Strides], dimension: int, outer: int) -> bool | None:
     """Whether a dimension has smaller strides than `outer` wherever both are nonzero; None where they never are."""
     compared = [
-        is_larger(steps[outer], steps[dimension])
-        for steps in known
-        if not same(steps[dimension], 0) and not same(steps[outer], 0)
+        is_larger(strides[outer], strides[dimension])
+        for strides in known
+        if not same(strides[dimension], 0) and not same(strides[outer], 0)
     ]
     return all(compared) if compared else None
 
 
-def is_larger(step: Number, other_step: Number) -> bool:
+def is_larger(stride: Number, other_stride: Number) -> bool:
     """Whether one stride is larger than another in magnitude."""
-    if same(step, 0) or same(other_step, 0):
-        return not same(step, 0)
-    step, other_step = abs(step), abs(other_step)
-    if same(step, other_step) or _divides(step, other_step):
+    if same(stride, 0) or same(other_stride, 0):
+        return not same(stride, 0)
+    stride, other_stride = abs(stride), abs(other_stride)
+    if same(stride, other_stride) or _divides(stride, other_stride):
         return False
-    return _divides(other_step, step) or bool(step > other_step)
+    return _divides(other_stride, stride) or bool(stride > other_stride)
 
 
 def _divides(divisor: Number, dividend: Number) -> bool:

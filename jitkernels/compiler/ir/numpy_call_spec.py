@@ -15,6 +15,7 @@ import numpy as np
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
+from jitkernels.core.canonical_text import canonical_text
 from jitkernels.runtime import python_callback, vectorcall
 
 
@@ -58,7 +59,6 @@ def described(result: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple((array.dtype.name, array.shape) for array in results)
 
 
-LITERAL_TYPES = (int, float, bool, str, type(None))
 PACKAGE = __name__.partition(".")[0]
 _functions_by_name: dict[str, Callable[..., Any]] = {}
 
@@ -95,16 +95,14 @@ def _path(function: Any) -> str:
 
 def _canonical_text(value: Any) -> str:
     """A canonical text of a call or a part of it. Raises UnsupportedError for a value without one."""
+    return canonical_text(value, _text_of_object)
+
+
+def _text_of_object(value: Any) -> str:
     if type(value) is ArrayPlaceholder:
         return f"#{value.number}"
-    if type(value) in LITERAL_TYPES or isinstance(value, np.dtype):
-        return repr(value)
-    if type(value) in (tuple, list):
-        return f"{type(value).__name__}({', '.join(map(_canonical_text, value))})"
-    if type(value) is dict:
-        return f"dict({', '.join(f'{key}={_canonical_text(element)}' for key, element in value.items())})"
     if type(value) is functools.partial:
-        return f"partial({', '.join(map(_canonical_text, (value.func, value.args, value.keywords)))})"
+        return f"partial{_canonical_text((value.func, value.args, value.keywords))}"
     if type(value).__module__.startswith(f"{PACKAGE}.") and hasattr(value, "__dict__"):  # such as `Called`
         fields = _canonical_text({**vars(value), "expected": None})
         return f"{type(value).__qualname__}({fields})"

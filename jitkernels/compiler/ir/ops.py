@@ -15,14 +15,14 @@ from jitkernels.compiler.ir.elementwise_ops import SCALARS, Scalar
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.regions import LoopParts
 from jitkernels.compiler.ir.symbolic_dims import same_shape
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import GraphError
 
 Run = Callable[[Node, Sequence[Any], Callable[[Any], int]], Any]
 """Evaluates a node with NumPy from its operands; the last argument evaluates extents."""
 
 
-@record
+@frozen_dataclass
 class Operation:
     """One operation. `scalar`: present for elementwise ones; `run` evaluates a node with NumPy."""
 

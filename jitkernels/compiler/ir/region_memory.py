@@ -16,7 +16,7 @@ LOOP_NEST_OPERATIONS = frozenset({
 })  # fmt: skip
 """Operations that loop nests and kernels of a region compute, beside elementwise ones."""
 VIEWS = frozenset({"view", "reshape"})
-NUMBERS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
+SCALAR_OPERATIONS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
 
 
 @dataclass
@@ -56,7 +56,21 @@ def is_direct(node: Node) -> bool:
     if node.operation in ("gather", "scatter"):
         array, count = node.inputs[0], 1 if node.operation == "gather" else 2
         return len(node.inputs) - count == array.ndim and not any(operand.ndim for operand in node.inputs[count:])
-    return not node.ndim and (node.operation in NUMBERS or OPERATIONS[node.operation].is_elementwise)
+    return not node.ndim and (node.operation in SCALAR_OPERATIONS or OPERATIONS[node.operation].is_elementwise)
+
+
+def element_writes(parameter: Node, output: Node) -> list[Node]:
+    """The scatters to single elements by which an iteration changes an array, if it does nothing else to it; else none.
+
+    `parameter`: the array before the iteration; `output`: the one after it.
+    """
+    writes = []
+    while output is not parameter:
+        if output.operation != "scatter" or not is_direct(output):
+            return []
+        writes.append(output)
+        output = output.inputs[0]
+    return writes
 
 
 def unsupported(graph: Graph) -> str:

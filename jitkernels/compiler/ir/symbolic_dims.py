@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 Number = Any
 """An int or an `Extent`."""
@@ -20,7 +20,7 @@ BOUNDS: dict[str, Any] = {}
 """Functions of `dim_bounds` on loop-variant extents, which imports this module."""
 
 
-@record
+@frozen_dataclass
 class Atom:
     """A symbol, whose `operation` is empty, or a quotient, remainder, minimum or maximum of two extents.
 
@@ -319,6 +319,12 @@ def least_of(extent: Number) -> int | None:
     return total
 
 
+def is_at_least(extent: Number, bound: int) -> bool:
+    """Whether ``extent >= bound`` for all values of the symbols; nothing is guarded."""
+    least = least_of(extent - bound)
+    return least is not None and least >= 0
+
+
 def evaluated(extent: Number, values: Mapping[str, int]) -> int:
     """The value of an extent for values of its symbols."""
     if not isinstance(extent, Extent):
@@ -347,7 +353,6 @@ def _atom(atom: Atom, values: Mapping[str, int]) -> int:
 
 
 def symbols_of(extent: Number) -> set[str]:
-    """The names of the symbols in an extent."""
     if not isinstance(extent, Extent):
         return set()
     symbols: set[str] = set()

@@ -1,9 +1,9 @@
-"""A loop nest as a kernel of its own: a row of the registry, so that the tuner measures and records its variants.
+"""A loop nest as a kernel of its own: a schema of the registry, so that the tuner measures and records its variants.
 
 The choice depends on the sizes of the traced call. The code serves all other sizes as well.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +16,13 @@ from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.ir import builder, interpreter, symbolic_dims
 from jitkernels.compiler.ir import graph as ir
 from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.regions import symbols_in
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope
 from jitkernels.compiler.lowering import kernel_body
 from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.core import cpu_target, dtypes
-from jitkernels.core.hashing import sha256
+from jitkernels.core.canonical_text import canonical_text
 from jitkernels.errors import AttrError
 from jitkernels.microkernels.tuning_space import STREAM_CANDIDATE_BYTES
 from jitkernels.selection import select
@@ -164,9 +165,11 @@ def fused_nest(request: NestRequest) -> FusedNest | None:
                 # A node without a clone is a constant.
                 new[node] = node.with_inputs([new.setdefault(operand, operand) for operand in node.inputs])
     writes = tuple(zip(inputs[len(leaves) :], [new[root] for root in roots], strict=True))
-    used = _symbols_in(ir.sorted_nodes([*inputs, *(value for _, value in writes)]))
+    used = symbols_in(ir.sorted_nodes([*inputs, *(value for _, value in writes)]))
     guards = {
-        key: guard for key, guard in scope.guards.items() if not guard.is_choice and _symbols_of([guard.extent]) <= used
+        key: guard
+        for key, guard in scope.guards.items()
+        if not guard.is_choice and symbolic_dims.symbols_of(guard.extent) <= used
     }
     own = Scope({name: value for name, value in scope.values.items() if name in used}, guards)
     return FusedNest(Graph(tuple(inputs), (), writes), own, names[0], request.unroll, request.cost)
@@ -195,28 +198,6 @@ def _is_contiguous(node: Node, array: StridedArray) -> bool:
     return is_dense and node.dtype in dtypes.TABLE
 
 
-def _symbols_in(nodes: Sequence[Node]) -> set[str]:
-    return _symbols_of([value for node in nodes for value in (node.shape, *node.options.values())])
-
-
-def _symbols_of(values: Iterable[Any]) -> set[str]:
-    """The symbols in extents, at any depth."""
-    symbols: set[str] = set()
-    stack: list[Any] = [*values]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, tuple | list):
-            stack += value
-        elif isinstance(value, Extent):
-            stack += [atom for monomial in value.terms for atom in monomial]
-        elif isinstance(value, Atom):
-            if value.operation:
-                stack += [value.left, value.right]
-            else:
-                symbols.add(value.text)
-    return symbols
-
-
 def text_of(graph: Graph) -> str:
     """A canonical text of what a graph computes: equal for graphs with equal code."""
     numbers: dict[Node, int] = {}
@@ -225,37 +206,32 @@ def text_of(graph: Graph) -> str:
         numbers[node] = len(numbers)
         options = node.options if node.operation != "input" else {}
         arguments = [f"%{numbers[operand]}" for operand in node.inputs]
-        arguments += [f"{name}={_shown(value)}" for name, value in sorted(options.items())]
-        lines.append(f"%{len(lines)} = {node.operation}({', '.join(arguments)}) {node.dtype}{_shown(node.shape)}")
+        arguments += [f"{name}={canonical_text(value, _shown)}" for name, value in sorted(options.items())]
+        shape = canonical_text(node.shape, _shown)
+        lines.append(f"%{len(lines)} = {node.operation}({', '.join(arguments)}) {node.dtype}{shape}")
     written = ", ".join(f"%{numbers[value]}" for value in graph.roots)
     return "\n".join([*lines, f"return {written}"])
 
 
 def _shown(value: Any) -> str:
-    """The canonical text of an option: equal for equal values only."""
-    if isinstance(value, tuple | list):
-        return f"[{', '.join(map(_shown, value))}]"
-    if isinstance(value, float):
-        return value.hex()
+    """The canonical text of an option that is neither a number nor made of numbers."""
     if isinstance(value, Graph):
         return f"{{{text_of(value)}}}"
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype}{value.shape} {sha256(value.tobytes()).hexdigest()}"
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return str(value) if isinstance(value, Extent) else repr(value)
 
 
-_rows: dict[tuple[str, str], type[FusedAttr]] = {}
+_schemas: dict[tuple[str, str], type[FusedAttr]] = {}
 """By canonical text and traced sizes: heuristics choose the vectorized loop by these sizes."""
 
 
 def attr_of(nest: FusedNest, sizes: Mapping[str, int]) -> FusedAttr:
     """The attr of a nest for values of its symbols. Raises AttrError where they are too large."""
-    row = _rows.get((nest.text, nest.traced))
-    if row is None:
-        row = _rows[nest.text, nest.traced] = FusedAttr.row(nest)
-    return row(expression=nest.text, **{name: sizes[name] for name in nest.symbols})
+    schema = _schemas.get((nest.text, nest.traced))
+    if schema is None:
+        schema = _schemas[nest.text, nest.traced] = FusedAttr.schema(nest)
+    return schema(expression=nest.text, **{name: sizes[name] for name in nest.symbols})
 
 
 def best_variant(nest: FusedNest) -> NestSchedule | None:

@@ -16,7 +16,7 @@ from jitkernels.compiler.ir.graph import Graph
 from jitkernels.compiler.ir.symbolic_dims import Extent, Guard, Scope
 from jitkernels.compiler.lowering import autotune_nest, heuristics
 from jitkernels.compiler.lowering.build_segment import Choose, NestRequest
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.core import cache_dirs, cpu_target
 from jitkernels.errors import AttrError
 from jitkernels.runtime.threads.num_threads import get_num_threads
@@ -25,7 +25,7 @@ from jitkernels.selection import select
 NEST, ALL_NESTS = "nest", "nests"
 SILENT = ("backend", "cache", "profile", "rules", "strict")
 """Fields of a config that do not change the code of a program."""
-MOST_EXACT = 8
+MAX_EXACT = 8
 """Sizes with specialized code that the general code excludes by guards, at most."""
 
 
@@ -36,7 +36,7 @@ class ProgramVariant:
     config: JitConfig
     variant: Mapping[str, Any] = field(default_factory=dict)
     choose: Choose | None = None
-    nests: list[Nest] = field(default_factory=list)
+    nests: list[LoopNest] = field(default_factory=list)
 
     @property
     def description(self) -> str:
@@ -59,7 +59,6 @@ class ProgramVariant:
 
 
 def with_fields(config: JitConfig, variant: Mapping[str, Any]) -> JitConfig:
-    """A config with the fields of a variant."""
     return replace(config, **{key: value for key, value in variant.items() if not key.startswith(NEST)})
 
 
@@ -89,11 +88,11 @@ def _best(attr: ProgramAttr) -> Mapping[str, Any]:
 def _keep_from_exact(attr: ProgramAttr, scope: Scope) -> None:
     """Add guards against sizes that have specialized code, which is compiled when they occur."""
     names = [*attr.extents()]
-    row: Any = type(attr)
+    schema: Any = type(attr)
     excluded = 0
     for sizes in select.known_extents(attr):
         values = dict(zip(names, sizes, strict=True))
-        if excluded >= MOST_EXACT or values == attr.extents() or not _best(row(**values)).get("exact_sizes"):
+        if excluded >= MAX_EXACT or values == attr.extents() or not _best(schema(**values)).get("exact_sizes"):
             continue
         excluded += 1
         squared_distance: Any = 0
@@ -104,7 +103,7 @@ def _keep_from_exact(attr: ProgramAttr, scope: Scope) -> None:
             scope.guards[squared_distance.key, ">"] = Guard(squared_distance, ">", is_choice=True)
 
 
-_rows: dict[str, type[ProgramAttr]] = {}
+_schemas: dict[str, type[ProgramAttr]] = {}
 
 
 def attr_of(graph: Graph, scope: Scope, config: JitConfig) -> ProgramAttr:
@@ -121,7 +120,7 @@ def attr_of(graph: Graph, scope: Scope, config: JitConfig) -> ProgramAttr:
     head = ", ".join(f"{name}={getattr(config, name)}" for name in config_fields)
     layouts = [", ".join(map(str, node.options.get("strides") or ())) for node in graph.inputs]
     expression = f"{head}\nsteps {'; '.join(layouts)}\n{autotune_nest.text_of(graph)}"
-    row = _rows.get(expression)
-    if row is None:
-        row = _rows[expression] = ProgramAttr.row(expression, symbols)
-    return row(expression=expression, **{name: scope.values[name] for name in symbols})
+    schema = _schemas.get(expression)
+    if schema is None:
+        schema = _schemas[expression] = ProgramAttr.schema(expression, symbols)
+    return schema(expression=expression, **{name: scope.values[name] for name in symbols})

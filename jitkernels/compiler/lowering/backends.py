@@ -69,8 +69,10 @@ class Interpreted:
         """The outputs, all new arrays; writes to inputs happen after all is computed."""
         values_of_roots = interpreter.run(self.graph, arrays, values)
         count = len(self.graph.outputs)
-        results = [_own(value, values_of_roots[:i], arrays) for i, value in enumerate(values_of_roots[:count])]
-        written = [_own(value, (), arrays) for value in values_of_roots[count:]]
+        results = [
+            _copy_if_shared(value, values_of_roots[:i], arrays) for i, value in enumerate(values_of_roots[:count])
+        ]
+        written = [_copy_if_shared(value, (), arrays) for value in values_of_roots[count:]]
         for (target, _), value in zip(self.graph.writes, written, strict=True):
             arrays[target.options["index"]][...] = value
         if out is None:
@@ -80,7 +82,7 @@ class Interpreted:
         return list(out)
 
 
-def _own(array: Any, others: Sequence[Any], arrays: Sequence[Any]) -> Any:
+def _copy_if_shared(array: Any, others: Sequence[Any], arrays: Sequence[Any]) -> Any:
     """An array that shares memory with no other one."""
     if array.base is not None or not array.flags.writeable:
         return array.copy()

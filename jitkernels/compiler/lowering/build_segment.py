@@ -13,7 +13,7 @@ from jitkernels.compiler.codegen.control_flow.region_emitter import FlowEmitter
 from jitkernels.compiler.codegen.control_flow.scalar_emitter import FlowFunction
 from jitkernels.compiler.codegen.core import module_text, parallel_region, swap_buffers
 from jitkernels.compiler.codegen.core.cycle_counter import Clock
-from jitkernels.compiler.codegen.core.fma_contraction import FUSED, uncontract_differences, uncontract_products
+from jitkernels.compiler.codegen.core.fma_contraction import CONTRACT_FLAG, uncontract_differences, uncontract_products
 from jitkernels.compiler.codegen.core.fp_special_guards import GuardedLibrary
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.codegen.core.module_text import RequiredCode
@@ -34,29 +34,29 @@ from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segme
 from jitkernels.compiler.memory.lifetimes import Unit
 from jitkernels.compiler.schedule.fusion import UnfusedStep
 from jitkernels.compiler.schedule.kernel_step import KernelCall
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.region_stages import scatter_written_words
 from jitkernels.compiler.transforms.trip_count import work_of
 from jitkernels.core import cpu_target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import GraphError
 from jitkernels.runtime import c_api
 from jitkernels.runtime.threads.parallel_for import MIN_THREAD_WORK
 
-MOST_UNROLLED = 32
+MAX_UNROLLED = 32
 """Segments with more loops and branches than this get no inner-loop unrolling by LLVM.
 
 So many usually come from an unrolled outer loop, where each is a small part of the work.
 """
 
 
-@record
+@frozen_dataclass
 class NestRequest:
     """What the choice of a nest's schedule depends on. `cost`: additions per element; `unroll`: the default factor."""
 
-    nest: Nest
+    nest: LoopNest
     arrays: Mapping[Node, StridedArray]
     scope: Scope
     cost: float
@@ -65,7 +65,7 @@ class NestRequest:
 
 Choose = Callable[[NestRequest], NestSchedule | None]
 """Chooses the schedule of a nest; None for the default."""
-Step = Nest | MatMulStep | Flow | KernelCall | NumpyCall
+LoweredStep = LoopNest | MatMulStep | Flow | KernelCall | NumpyCall
 
 
 @dataclass
@@ -116,7 +116,7 @@ class SegmentBuilder:
                 self._flow(step, f"flow{number}")
             elif isinstance(step, MatMulStep):
                 product = step
-            elif isinstance(step, Nest):
+            elif isinstance(step, LoopNest):
                 if not step.is_empty:
                     self._nest(step, f"nest{number}", product)
                     product = None
@@ -139,7 +139,7 @@ class SegmentBuilder:
                 if isinstance(step, MatMulStep):
                     products[own] = step.node
                     inner._product(step, own)
-                elif isinstance(step, Nest):
+                elif isinstance(step, LoopNest):
                     if not step.is_empty:
                         inner._nest(step, own, None)
                 elif isinstance(step, KernelCall | NumpyCall):
@@ -155,9 +155,9 @@ class SegmentBuilder:
         emitter = FlowEmitter(self.arrays, function, flow, name)
         self.flows.append(uncontract_products(self.library, emitter.text(), all_products=True))
         if emitter.swaps:
-            self._add_helper(swap_buffers.TEXT)
+            self._add_helper(swap_buffers.SWAP_IR)
         if emitter.countdown or emitter.shares:
-            self._add_helper(signal_polls.TEXT, c_api.signals)
+            self._add_helper(signal_polls.SIGNAL_POLL_IR, c_api.signals)
         if emitter.shares:
             self._add_helper(parallel_loop.TEXT, parallel_loop.externals)
         self.calls.append(SegmentCall(name, None, work_of(flow.node), bails_out=True, clock=self._clock(flow)))
@@ -172,7 +172,7 @@ class SegmentBuilder:
         """The class that builds the nests that a loop or branch calls."""
         return RegionNestBuilder
 
-    def _finish(self, nests: Sequence[Step]) -> Segment:
+    def _finish(self, nests: Sequence[LoweredStep]) -> Segment:
         shared = [call.work for call in self.calls if not call.bails_out]
         parallel = self.shares or any(isinstance(value, Extent) or value > MIN_THREAD_WORK for value in shared)
         parts = module_text.SegmentParts(
@@ -180,17 +180,17 @@ class SegmentBuilder:
         )
         text = module_text.segment_text(parts, self.program.symbols, self._overlap(), parallel=parallel)
         if abs(self.program.config.opt_level) < 2:  # round every product before the addition, as NumPy does
-            text = text.replace(FUSED, " ")
+            text = text.replace(CONTRACT_FLAG, " ")
         kernels = [*self.kernels, *(check for check, _ in self.required_code.values())]
         externals = *module_text.externals(self.library, parallel=parallel), *dict.fromkeys(kernels)
         if self.emitted is not None:
             self.emitted.append(parts)
         flow_count = sum(isinstance(value, Flow) for value in nests)
         source = module_text.module_source(
-            "fused", text, 64, externals, is_whole=flow_count > 0, unrolls=flow_count <= MOST_UNROLLED
+            "fused", text, 64, externals, is_whole=flow_count > 0, unrolls=flow_count <= MAX_UNROLLED
         )
         work = sum((call.work for call in self.calls), 0)
-        polls = signal_polls.TEXT in self.flows or self.calls_python
+        polls = signal_polls.SIGNAL_POLL_IR in self.flows or self.calls_python
         return Segment([*nests], source, work, self.program.config.cache, polls, self.calls_python)
 
     def _overlap(self) -> parallel_region.Overlap:
@@ -245,12 +245,12 @@ class SegmentBuilder:
         bails_out = isinstance(call, NumpyCall)
         self.calls.append(SegmentCall(name, None, call.work, bails_out=bails_out, clock=self._clock(call)))
 
-    def _nest(self, nest: Nest, name: str, product: MatMulStep | None) -> None:
+    def _nest(self, nest: LoopNest, name: str, product: MatMulStep | None) -> None:
         """The code of a loop nest and its call; the nest may be the epilogue of the `product` before it."""
         emitter = self._emitter(nest, name, self._variant(nest, follows=product is not None))
         accesses = parallel_region.accesses_of(emitter)
         own = emitter.text()
-        is_rounded = self.has_flows and not _sums(nest)
+        is_rounded = self.has_flows and not _sums_floats(nest)
         own = (uncontract_products if is_rounded else uncontract_differences)(self.library, own)
         checks = tuple(
             self.arrays[store.target].word for store in nest.stores if store.target in self.program.graph.checks
@@ -289,7 +289,7 @@ class SegmentBuilder:
         can_run_as_epilogue = is_fused and gemm_epilogue_rows.can_run_as_epilogue(product, emitter, self.arrays)
         return product.with_row_callback(in_parts=self._is_in_parts(product)) if can_run_as_epilogue else None
 
-    def _variant(self, nest: Nest, *, follows: bool) -> NestSchedule:
+    def _variant(self, nest: LoopNest, *, follows: bool) -> NestSchedule:
         """The variant of a nest: the measured one, or one by heuristics."""
         unroll = heuristics.unroll(nest, self.arrays)
         request = NestRequest(nest, self.arrays, self.scope, nest.cost, unroll)
@@ -304,23 +304,23 @@ class SegmentBuilder:
         is_delicate = self.emitted is None and not self.has_flows and _is_delicate(nest, self.program)
         return replace(chosen, keeps_fp_flags_exact=is_delicate, any_size=self.emitted is not None)
 
-    def _guess(self, nest: Nest) -> NestSchedule | None:  # noqa: ARG002  # InnerMaker uses it
+    def _guess(self, nest: LoopNest) -> NestSchedule | None:  # noqa: ARG002  # RegionNestBuilder uses it
         """The variant of a nest by its context; None for the one by its operations."""
         return None
 
-    def _is_inlined(self, nest: Nest) -> bool:  # noqa: ARG002  # InnerMaker uses it
+    def _is_inlined(self, nest: LoopNest) -> bool:  # noqa: ARG002  # RegionNestBuilder uses it
         """Whether to inline a nest into its caller."""
         return False
 
-    def _emitter(self, nest: Nest, name: str, variant: NestSchedule) -> NestEmitter:
+    def _emitter(self, nest: LoopNest, name: str, variant: NestSchedule) -> NestEmitter:
         emitter = NestEmitter(nest, self.arrays, self._function(), variant, name)
         if self.emitted is not None or not serves(emitter):
             return emitter
         self.shares = True
         return BlockwiseEmitter(nest, self.arrays, self._function(), variant, name)
 
-    def _clock(self, part: Nest | MatMulStep | Flow | KernelCall | NumpyCall) -> Clock | None:
-        return self.program.profile.clock(part) if self.program.profile is not None else None
+    def _clock(self, step: LoopNest | MatMulStep | Flow | KernelCall | NumpyCall) -> Clock | None:
+        return self.program.profile.clock(step) if self.program.profile is not None else None
 
     def _function(self) -> FunctionBuilder:
         return FunctionBuilder(self.library, self.program.symbols)
@@ -334,7 +334,7 @@ class RegionNestBuilder(SegmentBuilder):
     fresh: AbstractSet[int] = frozenset()
     """Frame slots of arrays whose elements are stored in the same iterations."""
 
-    def _guess(self, nest: Nest) -> NestSchedule | None:
+    def _guess(self, nest: LoopNest) -> NestSchedule | None:
         """The variant of a nest inside a loop; None for the default.
 
         Its data is cached since the last iteration, so that vectors across cache lines dominate the time; for short
@@ -362,20 +362,20 @@ class RegionNestBuilder(SegmentBuilder):
         symbols = self.program.symbols
         return FunctionBuilder(self.library, {**symbols, DIRECTION: len(self.program.words) + len(symbols)})
 
-    def _is_inlined(self, nest: Nest) -> bool:
+    def _is_inlined(self, nest: LoopNest) -> bool:
         """Whether a nest computes scalars only: inlined, these stay in registers and their users start earlier."""
         return not any(store.target.ndim for store in nest.stores)
 
-    def _emitter(self, nest: Nest, name: str, variant: NestSchedule) -> NestEmitter:
+    def _emitter(self, nest: LoopNest, name: str, variant: NestSchedule) -> NestEmitter:
         return NestEmitter(nest, self.arrays, self._function(), variant, name)
 
 
-def _sums(nest: Nest) -> bool:
+def _sums_floats(nest: LoopNest) -> bool:
     """Whether a nest sums floats, in an order of its own that rounds differently anyway."""
     return any(one.options["kind"] == "sum" and one.dtype in FLOATS for one in nest.reductions)
 
 
-def _is_delicate(nest: Nest, program: CompiledProgram) -> bool:
+def _is_delicate(nest: LoopNest, program: CompiledProgram) -> bool:
     """Whether inactive lanes could set floating-point flags that a warning reports.
 
     A program that overwrites its arguments can only report errors by the flags.

@@ -19,7 +19,7 @@ from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.lowering.profile_counters import Profile
 from jitkernels.compiler.memory.arena import Arena
 from jitkernels.compiler.schedule.kernel_step import KernelCall
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.update_in_place import memory_of
@@ -40,7 +40,7 @@ class Segment:
     `polls`: it polls for signals, so that Python code may run meanwhile; or it `calls_python`.
     """
 
-    nests: list[Nest | MatMulStep | Flow | KernelCall | NumpyCall] = field(repr=False)
+    nests: list[LoopNest | MatMulStep | Flow | KernelCall | NumpyCall] = field(repr=False)
     source: module_text.Fused
     work: Number
     cached: bool = True
@@ -74,8 +74,9 @@ class Segment:
 class CompiledProgram:
     """A compiled graph. `words`: the frame slot of each materialized array; `symbols`: those of the symbols.
 
-    `raised`: kinds of floating-point errors of folded constants, whose flags each call raises; `reports_fp_errors`:
-    floating-point flags of its other operations are reported. `reshaped`: inputs whose memory loop nests read as
+    `allocated`: the arrays whose memory the program provides. `raised`: kinds of floating-point errors of folded
+    constants, whose flags each call raises; `reports_fp_errors`: floating-point flags of its other operations are
+    reported. `reshaped`: inputs whose memory loop nests read as
     reshaped nodes.
     """
 
@@ -84,7 +85,7 @@ class CompiledProgram:
     steps: list[Segment | Node] = field(default_factory=list, repr=False)
     words: dict[Node, int] = field(default_factory=dict, repr=False)
     symbols: dict[str, int] = field(default_factory=dict, repr=False)
-    made: list[Node] = field(default_factory=list, repr=False)
+    allocated: list[Node] = field(default_factory=list, repr=False)
     orders: dict[Node, tuple[int, ...]] = field(default_factory=dict, repr=False)
     shared: dict[Node, Node] = field(default_factory=dict, repr=False)
     reshaped: dict[Node, Node] = field(default_factory=dict, repr=False)
@@ -121,7 +122,9 @@ class CompiledProgram:
             memory = aligned_memory(total)
         at = {buffer.word: begin for buffer, begin in zip(self.arena.buffers, begins, strict=True)}
         return {
-            node: self.empty(node, value, memory, at[self.words[node]]) for node in self.made if self.words[node] in at
+            node: self.empty(node, value, memory, at[self.words[node]])
+            for node in self.allocated
+            if self.words[node] in at
         }
 
     def _arrays(
@@ -139,7 +142,7 @@ class CompiledProgram:
                 if node not in known and array is not None
             }
         known |= self._between(value)
-        for node in self.made:
+        for node in self.allocated:
             if node not in known:
                 known[node] = self.empty(node, value)
         return known
@@ -170,7 +173,7 @@ class CompiledProgram:
         if len(self.steps) != 1 or not isinstance(self.steps[0], Segment) or self.profile is not None:
             return lambda: self.run(arrays, values)
         value, segment, frame = dim_bounds.SymbolValues(values), self.steps[0], self._frame(values)
-        own = set(self.made)
+        own = set(self.allocated)
         out = [
             self.empty(
                 node, value, aligned_memory(value(symbolic_dims.product(node.shape)) * np.dtype(node.dtype).itemsize)

@@ -4,26 +4,26 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from jitkernels.compiler.codegen.core.load_store import is_near
+from jitkernels.compiler.codegen.core.load_store import is_small_stride
 from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.partial_stores import BY_NUMBERS
 
 STREAM_BYTES = 1 << 24
-"""Bytes of a result from which on streaming stores pay without a measurement: few caches hold it and its operands.
+"""Results of at least so many bytes are streamed without a measurement: few caches hold them and their operands.
 
 Measured nests may stream from `tuning_space.STREAM_CANDIDATE_BYTES` on, as the measurement has shown that it pays.
 """
 LONG_ROWS = 128
-"""Columns from which on the work per row is negligible."""
+"""With at least so many columns, the work per row is negligible."""
 SHORT_BYTES = 512
 """Bytes of a row below which the remainder of steps of four vectors takes as long as the steps."""
 SATURATING_COST = 12
-"""Additions per column from which on two vectors at once saturate the processor as four do."""
+"""With at least so many additions per column, two vectors at once saturate the processor as four do."""
 REGISTERS = 16
 """Vectors that a step may load and store: computing takes as many again, and processors have 32."""
 COSTLY_FUNCTIONS = frozenset({
@@ -38,33 +38,33 @@ COSTLY_FUNCTIONS_OF = {
 """For each dtype, `COSTLY_FUNCTIONS` and the functions for which the same holds in this precision only."""
 
 
-def stream(nest: Nest) -> int:
-    """Bytes of the result from which on to use streaming stores; 0 for never, where computing takes longer."""
+def stream(nest: LoopNest) -> int:
+    """The least bytes of a result for streaming stores; 0 for never, where computing takes longer than storing."""
     return STREAM_BYTES if nest.cost < 24 else 0
 
 
-def is_stencil(nest: Nest) -> bool:
+def is_stencil(nest: LoopNest) -> bool:
     """Whether an array is read with several access maps for one result, most of them not aligned to cache lines."""
     return not nest.reductions and any(
-        leaf.shape and _are_near([*region.access_maps[leaf].values()])
+        leaf.shape and _have_shifted_access([*region.access_maps[leaf].values()])
         for region in nest.regions
         for leaf in region.leaves
     )
 
 
-def _are_near(access_maps: Sequence[IndexMap]) -> bool:
+def _have_shifted_access(access_maps: Sequence[IndexMap]) -> bool:
     """Whether two access maps start a number of elements apart, not whole parts or rows of an array."""
-    return any(_is_near(first, second) for first, second in combinations(access_maps, 2))
+    return any(_is_shifted(first, second) for first, second in combinations(access_maps, 2))
 
 
-def _is_near(first: IndexMap, second: IndexMap) -> bool:
+def _is_shifted(first: IndexMap, second: IndexMap) -> bool:
     pairs = [*zip(first, second, strict=True)]
     if any(isinstance(a - b, symbolic_dims.Extent) for (a, _), (b, _) in pairs):
         return False
-    return any(bool(steps or other_steps) for (a, steps), (b, other_steps) in pairs if steps != other_steps or a - b)
+    return any(bool(terms or other_terms) for (a, terms), (b, other_terms) in pairs if terms != other_terms or a - b)
 
 
-def unroll(nest: Nest, arrays: Mapping[Node, StridedArray]) -> int:
+def unroll(nest: LoopNest, arrays: Mapping[Node, StridedArray]) -> int:
     """The unroll factor: vectors per step."""
     if any(access_map.adds(store.region.root) for store in nest.stores):
         return 1  # scatter-adds run lane by lane
@@ -85,7 +85,7 @@ def unroll(nest: Nest, arrays: Mapping[Node, StridedArray]) -> int:
     return most
 
 
-def _moved(nest: Nest, arrays: Mapping[Node, StridedArray]) -> int:
+def _moved(nest: LoopNest, arrays: Mapping[Node, StridedArray]) -> int:
     """Vectors loaded and stored per result: several for lanes at small strides."""
     read: dict[Any, int] = {}
     written = 0
@@ -101,8 +101,12 @@ def _moved(nest: Nest, arrays: Mapping[Node, StridedArray]) -> int:
 
 def _vectors(array: StridedArray, index_map: IndexMap) -> int:
     """The smallest stride of an access map, in vectors per result."""
-    strides = [step * stride for stride, (_, steps) in zip(array.strides, index_map, strict=True) for _, step in steps]
-    return min((abs(int(stride)) for stride in strides if is_near(stride)), default=1)
+    strides = [
+        coefficient * stride
+        for stride, (_, terms) in zip(array.strides, index_map, strict=True)
+        for _, coefficient in terms
+    ]
+    return min((abs(int(stride)) for stride in strides if is_small_stride(stride)), default=1)
 
 
 def _is_long(node: Node) -> bool:

@@ -56,7 +56,7 @@ def _require_one(program: CompiledProgram, emitted: Sequence[module_text.Segment
     others = [step.operation for step in program.steps if not isinstance(step, Segment)]
     if others or not emitted:
         raise BuildError(f"expected one loop nest, got {', '.join(others) or 'nothing'} besides")
-    if len(emitted[0].calls) != 1 or program.made:
+    if len(emitted[0].calls) != 1 or program.allocated:
         raise BuildError(f"expected one loop nest, got {len(emitted[0].calls)} with arrays between them")
 
 

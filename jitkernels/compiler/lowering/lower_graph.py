@@ -25,7 +25,7 @@ from jitkernels.compiler.schedule import gemm_epilogue, kernel_step, matmul_step
 from jitkernels.compiler.schedule.fusion import UnfusedStep, schedule_graph
 from jitkernels.compiler.schedule.gemm_epilogue import Step
 from jitkernels.compiler.schedule.kernel_step import KernelCall
-from jitkernels.compiler.schedule.loop_nest import Nest, Store
+from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.partial_stores import is_reshaped_input
@@ -60,7 +60,7 @@ def compile_graph(
     """The program of a graph. The parts of its segments are appended to `emitted`."""
     program, steps, arrays = _plan(graph, scope, config)
     outputs = set(program.graph.outputs)
-    between = {program.words[node]: node for node in program.made if node not in outputs}
+    between = {program.words[node]: node for node in program.allocated if node not in outputs}
     program.place_symbols()
     if config.profile:
         program.profile = Profile(word=len(program.words) + len(program.symbols) + 1)
@@ -106,15 +106,15 @@ def _allocate_arena(
     units, uses = [units[number] for number in order], [uses[number] for number in order]
     stays = [stays[number] for number in order]
     buffers = lifetimes.lifetimes(range(len(units)), uses, between, inside)
-    program.arena, limit = assign_offsets(buffers), program.config.memory_limit
-    if limit is None:
+    program.arena, memory_limit = assign_offsets(buffers), program.config.memory_limit
+    if memory_limit is None:
         return units
-    if program.arena.traced_bytes > limit:
+    if program.arena.traced_bytes > memory_limit:
         input_words = frozenset(program.words[node] for node in program.graph.inputs)
         work = [lifetimes.work_of(unit) for unit in units]
-        order, program.arena = Rematerializer(uses, work, stays, input_words, buffers).within(limit)
+        order, program.arena = Rematerializer(uses, work, stays, input_words, buffers).within(memory_limit)
         units = [units[number] for number in order]
-    program.arena.limit = limit
+    program.arena.limit = memory_limit
     return units
 
 
@@ -146,8 +146,8 @@ def _plan(
         graph,
         fuse=level >= 3,
         fuse_reduce=config.fuse_reduce,
-        largest=config.max_fusion_size,
-        most_inputs=config.max_inputs,
+        max_fusion_size=config.max_fusion_size,
+        max_inputs=config.max_inputs,
     )
     results = [node for node in graph if region_memory.is_result(node) or region_memory.is_kernel_result(node)]
     steps: list[Step] = [_lower_step(step, results) for step in schedule.steps]
@@ -184,7 +184,7 @@ class _BufferAssignment:
             elif isinstance(step, KernelCall | NumpyCall):
                 for node in step.items:
                     self._allocate(node)
-            elif isinstance(step, Nest):
+            elif isinstance(step, LoopNest):
                 for store in step.stores:
                     if store.target not in self.arrays:
                         self._store(time, store)
@@ -212,7 +212,7 @@ class _BufferAssignment:
         """Assign an array of a kernel's result, which the program allocates."""
         self._new(node, builder.contiguous(node.shape))
         self.known_strides[node] = self.arrays[node].strides
-        self.program.made.append(node)
+        self.program.allocated.append(node)
 
     def _flow(self, flow: Flow) -> None:
         """Schedule the regions of a loop or branch, and assign its results and the arrays inside."""
@@ -221,20 +221,20 @@ class _BufferAssignment:
         for group in (group for body in flow.bodies.values() for group in body.groups):
             group.program, group.steps, group.arrays = _plan(group.graph, self.scope, self.program.config, in_flow=True)
             group.program.place_symbols()
-            for node in group.program.made:
+            for node in group.program.allocated:
                 if node.ndim:
                     memory = Node("memory", (), node.dtype, _largest(node.shape))
                     word = len(self.program.words)
                     self.program.words[memory] = group.words[node] = word
                     group.sizes[word] = lifetimes.bytes_of(memory)
-                    self.program.made.append(memory)
+                    self.program.allocated.append(memory)
         for node in flow.items:
             base = self.program.shared.get(node)
             if base is not None:
                 self.arrays[node] = self.arrays[base]
             else:
                 self._new(node, builder.contiguous(node.shape))
-                self.program.made.append(node)
+                self.program.allocated.append(node)
 
     def _store(self, time: int, store: Store) -> None:
         """Assign an output of a loop nest: in the memory that it shares, of an operand, or new."""
@@ -252,20 +252,20 @@ class _BufferAssignment:
         else:
             self._new(node, strides)
             if node not in self.graph.checks:
-                program.made.append(node)
+                program.allocated.append(node)
         if order is not None:
             program.orders[node] = order
         elif node in self.products:
             product = self.products[node]
             self.arrays[product] = self.arrays[node]
-            program.made = [other for other in program.made if other is not product]
+            program.allocated = [other for other in program.allocated if other is not product]
 
     def _rename_result(self, node: Node, base: Node) -> None:
         """Allocate an array that a loop updates in place as the result that it becomes."""
         program = self.program
-        if any(other is base for other in program.made):
+        if any(other is base for other in program.allocated):
             program.words[node] = program.words[base]
-            program.made = [node if other is base else other for other in program.made]
+            program.allocated = [node if other is base else other for other in program.allocated]
             if base in program.orders:
                 program.orders[node] = program.orders[base]
 
@@ -278,9 +278,9 @@ def _largest(shape: Sequence[Number]) -> tuple[Number, ...]:
     return tuple(bounds)
 
 
-def _lower_step(step: Nest | UnfusedStep, results: Sequence[Node]) -> Step:
+def _lower_step(step: LoopNest | UnfusedStep, results: Sequence[Node]) -> Step:
     """A step as a GEMM call if its operands are contiguous matrices, as a control-flow step, or as it is."""
-    if isinstance(step, Nest):
+    if isinstance(step, LoopNest):
         return step
     node = step.node
     if region_memory.is_control_flow(node):

@@ -8,7 +8,7 @@ from jitkernels.compiler.codegen.numba.flow_printer import FlowPrinter, unprinta
 from jitkernels.compiler.codegen.numba.nest_printer import NestPrinter
 from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.lowering.build_segment import RegionNestBuilder, SegmentBuilder
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.transforms.trip_count import work_of
 
 DEFAULT = NestSchedule(any_size=True)
@@ -19,12 +19,12 @@ class _NumbaNests(SegmentBuilder):
 
     has_distinct_arrays = False
 
-    def _emitter(self, nest: Nest, name: str, variant: NestSchedule) -> Any:
+    def _emitter(self, nest: LoopNest, name: str, variant: NestSchedule) -> Any:
         printer = NestPrinter(nest, self.arrays, self._function(), variant, name)
         printer.is_alone = self.has_distinct_arrays
         return printer
 
-    def _variant(self, nest: Nest, *, follows: bool) -> NestSchedule:  # noqa: ARG002
+    def _variant(self, nest: LoopNest, *, follows: bool) -> NestSchedule:  # noqa: ARG002
         nest.variant = "by numba"
         return DEFAULT
 

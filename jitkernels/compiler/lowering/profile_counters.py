@@ -13,14 +13,14 @@ from jitkernels.compiler.codegen.core import cycle_counter, module_text
 from jitkernels.compiler.codegen.core.cycle_counter import Clock
 from jitkernels.runtime.loading import loader
 
-MOST_SIZES = 16
+MAX_SIZES = 16
 """Sizes of calls with counters of their own; a new one evicts the one with the fewest calls."""
 SECONDS_OF_CALIBRATION = 2e-3
 
 
 @dataclass
 class SizeCounters:
-    """Counters of the calls of one size: ticks and runs of each part. `arrays`: those of the latest call."""
+    """Counters of the calls of one size: ticks and runs of each step. `arrays`: those of the latest call."""
 
     values: dict[str, int]
     counters: "np.ndarray[Any, np.dtype[np.int64]]"
@@ -29,34 +29,34 @@ class SizeCounters:
 
     @property
     def whole(self) -> float:
-        """Seconds of all parts, counting nested ones twice."""
+        """Seconds of all steps, counting nested ones twice."""
         return float(self.counters[:, 0].sum()) * seconds_of_tick()
 
-    def seconds(self, part: int) -> float:
-        return float(self.counters[part, 0]) * seconds_of_tick()
+    def seconds(self, step: int) -> float:
+        return float(self.counters[step, 0]) * seconds_of_tick()
 
 
 @dataclass
 class Profile:
-    """The timed parts of a program: nests, products, loops, branches, and nodes that NumPy computes.
+    """The timed steps of a program: nests, products, loops, branches, and nodes that NumPy computes.
 
     `word`: the frame slot with the address of the counters.
     """
 
-    parts: list[Any] = field(default_factory=list)
+    steps: list[Any] = field(default_factory=list)
     word: int = 0
     by_sizes: dict[tuple[int, ...], SizeCounters] = field(default_factory=dict)
 
-    def clock(self, part: Any) -> Clock:
-        """The clock of a part, which may be called in several places."""
-        return Clock(self.word, self._number(part))
+    def clock(self, step: Any) -> Clock:
+        """The clock of a step, which may be called in several places."""
+        return Clock(self.word, self._number(step))
 
-    def _number(self, part: Any) -> int:
-        for number, known_part in enumerate(self.parts):
-            if known_part is part:
+    def _number(self, step: Any) -> int:
+        for number, known_step in enumerate(self.steps):
+            if known_step is step:
                 return number
-        self.parts.append(part)
-        return len(self.parts) - 1
+        self.steps.append(step)
+        return len(self.steps) - 1
 
     def of(self, values: Mapping[str, int]) -> SizeCounters:
         """The counters for the sizes of a call."""
@@ -64,9 +64,9 @@ class Profile:
         counters_of_size = self.by_sizes.get(key)
         if counters_of_size is None:
             snapshot = [*self.by_sizes.items()]  # a snapshot: other threads may call
-            if len(snapshot) >= MOST_SIZES:
+            if len(snapshot) >= MAX_SIZES:
                 self.by_sizes.pop(min(snapshot, key=lambda item: item[1].calls)[0], None)
-            counters = np.zeros((max(len(self.parts), 1), 2), np.int64)
+            counters = np.zeros((max(len(self.steps), 1), 2), np.int64)
             counters_of_size = self.by_sizes.setdefault(key, SizeCounters(dict(values), counters))
         return counters_of_size
 
@@ -75,9 +75,9 @@ class Profile:
         taken.calls += 1
         taken.arrays = arrays
 
-    def by_numpy(self, taken: SizeCounters, part: Any, seconds: float) -> None:
+    def by_numpy(self, taken: SizeCounters, step: Any, seconds: float) -> None:
         """Add the time that NumPy took for a node."""
-        taken.counters[self._number(part)] += (round(seconds / seconds_of_tick()), 1)
+        taken.counters[self._number(step)] += (round(seconds / seconds_of_tick()), 1)
 
 
 @functools.cache

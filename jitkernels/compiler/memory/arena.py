@@ -19,7 +19,7 @@ import numpy as np
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import Number
 
-MOST_TRIES, MAX_REORDERED_BUFFERS = 200, 1000
+MAX_TRIES, MAX_REORDERED_BUFFERS = 200, 1000
 """The most changes of the order, and the most buffers for which it is changed."""
 
 
@@ -45,7 +45,6 @@ class Buffer:
 
     @property
     def traced_bytes(self) -> int:
-        """The bytes in the traced call."""
         return int(symbolic_dims.value_of(self.nbytes))
 
     def meets(self, other: "Buffer") -> bool:
@@ -129,7 +128,6 @@ def _sums(changes: dict[int, int]) -> dict[int, int]:
 
 
 def assign_offsets(buffers: Sequence[Buffer]) -> Arena:
-    """Assign buffers to an arena."""
     if not buffers:
         return Arena()
     interferences = _interferences(buffers)
@@ -171,7 +169,7 @@ def _searched_offsets(buffers: Sequence[Buffer], interferences: Sequence[Sequenc
             return begins
     assert best is not None, "there are orders"
     total, begins, order = best
-    tries = MOST_TRIES if count <= MAX_REORDERED_BUFFERS else 0
+    tries = MAX_TRIES if count <= MAX_REORDERED_BUFFERS else 0
     random = np.random.default_rng(0)
     for _ in range(tries):
         if total == bound:

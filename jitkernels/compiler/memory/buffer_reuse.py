@@ -17,7 +17,7 @@ from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.symbolic_dims import Number, key_of_shape
 from jitkernels.compiler.schedule.fusion import UnfusedStep
 from jitkernels.compiler.schedule.gemm_epilogue import Step, read_by, written_by
-from jitkernels.compiler.schedule.loop_nest import Nest, Store
+from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.update_in_place import memory_of
 
@@ -45,7 +45,12 @@ class InPlaceOutputs:
         """Return the operand that a store of step `time` may overwrite; `known`: the strides of arrays made so far."""
         nest, target = self.steps[time], store.target
         is_epilogue = time > 0 and isinstance(self.steps[time - 1], MatMulStep)
-        if not isinstance(nest, Nest) or is_epilogue or store.target_map is not None or target is not store.region.root:
+        if (
+            not isinstance(nest, LoopNest)
+            or is_epilogue
+            or store.target_map is not None
+            or target is not store.region.root
+        ):
             return None
         if not target.ndim or target in self.live_out:
             return None
@@ -63,7 +68,7 @@ class InPlaceOutputs:
                 return node
         return None
 
-    def _is_accessed_only_at(self, memory: Node, nest: Nest, store: Store) -> bool:
+    def _is_accessed_only_at(self, memory: Node, nest: LoopNest, store: Store) -> bool:
         """Return whether a nest accesses some memory only at the access map of `store`."""
         store_map = {access_map.key_of(access_map.identity(store.region.root.ndim))}
         for other in nest.stores:

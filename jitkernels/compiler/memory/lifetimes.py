@@ -20,7 +20,7 @@ from jitkernels.compiler.memory.arena import Buffer
 from jitkernels.compiler.schedule.fusion import UnfusedStep
 from jitkernels.compiler.schedule.gemm_epilogue import Step, read_by, written_by
 from jitkernels.compiler.schedule.kernel_step import KernelCall
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
@@ -38,8 +38,8 @@ def units_of(steps: Sequence[Step]) -> list[Unit]:
     results: list[list[Step]] = []
     waits = False
     for step in steps:
-        is_nothing = isinstance(step, Nest) and step.is_empty
-        if waits and isinstance(step, Nest):
+        is_nothing = isinstance(step, LoopNest) and step.is_empty
+        if waits and isinstance(step, LoopNest):
             results[-1].append(step)
         else:
             results.append([step])
@@ -60,11 +60,10 @@ class Use:
 
 
 def use_of(unit: Unit, arrays: Mapping[Node, StridedArray]) -> Use:
-    """The arrays that a unit uses."""
     reads: set[int] = set()
     writes: set[int] = set()
     for step in unit:
-        if isinstance(step, Nest) and step.is_empty:
+        if isinstance(step, LoopNest) and step.is_empty:
             continue
         reads |= {arrays[key].word for key in read_by(step) if key in arrays} - writes
         writes |= {arrays[node].word for node in written_by(step) if node in arrays}
@@ -77,14 +76,16 @@ def is_pinned(unit: Unit, graph: Graph) -> bool:
     """Return whether a unit must not be reordered, as it has effects other than its outputs."""
     checks = set(graph.checks)
     return any(
-        not isinstance(step, Nest | MatMulStep | KernelCall) or any(node in checks for node in written_by(step))
+        not isinstance(step, LoopNest | MatMulStep | KernelCall) or any(node in checks for node in written_by(step))
         for step in unit
     )
 
 
 def work_of(unit: Unit) -> int:
     """The approximate number of additions of a unit, in the traced call."""
-    return sum(symbolic_dims.value_of(step.work) for step in unit if isinstance(step, Nest | MatMulStep | KernelCall))
+    return sum(
+        symbolic_dims.value_of(step.work) for step in unit if isinstance(step, LoopNest | MatMulStep | KernelCall)
+    )
 
 
 def spans_of(order: Sequence[int], uses: Sequence[Use]) -> dict[int, list[tuple[int, int]]]:
@@ -106,14 +107,14 @@ def spans_of(order: Sequence[int], uses: Sequence[Use]) -> dict[int, list[tuple[
 def lifetimes(
     order: Sequence[int],
     uses: Sequence[Use],
-    made: Mapping[int, Node],
+    allocated: Mapping[int, Node],
     inside: Mapping[int, tuple[int, int]] | None = None,
 ) -> list[Buffer]:
-    """The buffers of arrays that are `made` at frame words; `inside`: see `flow_local_lifetimes`."""
+    """The buffers of arrays that are `allocated` at frame words; `inside`: see `flow_local_lifetimes`."""
     spans = spans_of(order, uses)
     return [
         Buffer(word, bytes_of(node), tuple(spans[word]), (inside or {}).get(word))
-        for word, node in made.items()
+        for word, node in allocated.items()
         if word in spans
     ]
 
@@ -133,7 +134,7 @@ def flow_local_lifetimes(units: Sequence[Unit]) -> dict[int, tuple[int, int]]:
             lasting = {group.arrays[node].word for node in group.program.graph.outputs}
             words = {
                 group.program.words[node]: group.words[node]
-                for node in group.program.made
+                for node in group.program.allocated
                 if node in group.words and group.program.words[node] not in lasting
             }
             for number, step in zip(steps, group.steps, strict=False):

@@ -10,7 +10,7 @@ from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.compiler.schedule import gemm_epilogue
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
-from jitkernels.compiler.schedule.loop_nest import Nest, Store
+from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 
 
 def order_of_store(
@@ -21,7 +21,7 @@ def order_of_store(
         return order_of(store.region, arrays)
     if store.target.operation != "concatenate":
         return None
-    parts = [store for step in steps if isinstance(step, Nest) for store in step.stores]
+    parts = [store for step in steps if isinstance(step, LoopNest) for store in step.stores]
     named = store.target.options.get("named", False)
     # A new array that is filled has the order of the array that fills it, whatever else is stored into it.
     regions = [part.region for part in parts if part.target is store.target and (part.region.leaves or not named)]

@@ -19,9 +19,9 @@ from jitkernels.compiler.memory.arena import Arena, Buffer, assign_offsets, need
 from jitkernels.compiler.memory.lifetimes import Use, spans_of
 from jitkernels.errors import MemoryLimitError
 
-MOST_TRIED = 24
+MAX_TRIED = 24
 """The most candidates for each recomputation, the largest arrays first."""
-MOST_CHANGES, MAX_RECOMPUTATION_CHAIN = 400, 300
+MAX_CHANGES, MAX_RECOMPUTATION_CHAIN = 400, 300
 """The most changes of the order, and the longest chain of recomputations for one array."""
 
 
@@ -73,7 +73,7 @@ class Rematerializer:
         Raises MemoryLimitError if none is found.
         """
         order, aim = [UnitRun(number, number) for number in range(len(self.uses))], limit
-        for _ in range(MOST_CHANGES):
+        for _ in range(MAX_CHANGES):
             live = self._live(order)
             if max(live, default=0) <= aim:
                 arena = assign_offsets(self._needed_in(order))
@@ -115,7 +115,7 @@ class Rematerializer:
         excess = _above(order, live, aim)
         work = self._work_of(order)
         best: tuple[float, Order] | None = None
-        for word, before in self._idle_at(order, peak)[:MOST_TRIED]:
+        for word, before in self._idle_at(order, peak)[:MAX_TRIED]:
             candidate = self._again(order, word, before, live, aim)
             if candidate is None:
                 continue

@@ -29,7 +29,7 @@ from jitkernels.compiler.passes.view_motion import view_motion_pass
 from jitkernels.compiler.passes.view_simplify import view_simplify_pass
 from jitkernels.compiler.passes.writeback_simplify import writeback_simplify_pass
 
-__all__ = ["GLOBAL", "LOCAL", "Rule", "optimise", "optimize"]
+__all__ = ["GLOBAL", "LOCAL", "Rule", "optimize"]
 
 LOCAL: tuple[Any, ...] = (
     constant_folding_pass,
@@ -78,7 +78,3 @@ def optimize(graph: Graph, config: JitConfig, after: Callable[[Any, Graph], None
         if graph is before:
             break
     return graph
-
-
-optimise = optimize
-"""The spelling that docs/rules.md named before."""

@@ -18,12 +18,12 @@ from jitkernels.compiler.passes.matchers import (
     nontrivial_rank,
 )
 from jitkernels.compiler.passes.pattern_rewriter import GraphPass, rebuild_if_changed, use_counts
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 CHAIN_OPERATIONS = {"add": "add", "subtract": "add", "multiply": "multiply"}
 
 
-@record
+@frozen_dataclass
 class ChainTerm:
     """One operand of a chain; `is_negative` if the chain subtracts it (never in products)."""
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from jitkernels.compiler.ir import access_map, builder
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import Number, least_of, same, same_shape
+from jitkernels.compiler.ir.symbolic_dims import Number, is_at_least, same, same_shape
 from jitkernels.compiler.passes.matchers import spans_extent
 
 
@@ -101,42 +101,17 @@ def is_injective(index_map: IndexMap, shape: Sequence[Number]) -> bool:
     return has_single_steps and wide <= dimensions_read(index_map)
 
 
-def bounds(start: Number, steps: Sequence[tuple[int, Number]], shape: Sequence[Number]) -> tuple[Number, Number] | None:
-    """The first and the last index that a map selects in one dimension; None if the sign of a step is unknown."""
-    first = last = start
-    for dimension, step in steps:
-        reach = step * (shape[dimension] - 1)
-        if is_at_least(step, 0):
-            last = last + reach
-        elif is_at_least(-step, 0):
-            first = first + reach
-        else:
-            return None
-    return first, last
-
-
-def is_at_least(extent: Number, bound: int) -> bool:
-    """Whether `extent >= bound` for all values of the symbols."""
-    known = least_of(extent - bound)
-    return known is not None and known >= 0
-
-
 def are_disjoint(
     first_map: IndexMap, first_shape: Sequence[Number], second_map: IndexMap, second_shape: Sequence[Number]
 ) -> bool:
     """Whether the regions of two index maps have no element in common."""
-    for (start, steps), (second_start, second_steps) in zip(first_map, second_map, strict=True):
-        first_bounds, second_bounds = (
-            bounds(start, steps, first_shape),
-            bounds(second_start, second_steps, second_shape),
-        )
-        if first_bounds is None or second_bounds is None:
-            continue
-        if is_at_least(second_bounds[0] - first_bounds[1], 1) or is_at_least(first_bounds[0] - second_bounds[1], 1):
+    for first, second in zip(first_map, second_map, strict=True):
+        ranges = access_map.index_range(first, first_shape), access_map.index_range(second, second_shape)
+        if access_map.are_apart(*ranges):
             return True
-        strides = [step for _, step in (*steps, *second_steps)]
-        stride = math.gcd(*strides) if all(isinstance(step, int) for step in strides) else 0
-        distance = second_start - start
+        strides = [step for _, step in (*first[1], *second[1])]
+        stride = math.gcd(*strides) if None not in ranges and all(isinstance(step, int) for step in strides) else 0
+        distance = second[0] - first[0]
         if stride and isinstance(distance, int) and distance % stride:
             return True
     return False
@@ -152,7 +127,7 @@ def within(
     result: list[tuple[Number, tuple[tuple[int, Number], ...]]] = [(0, ())] * len(outer_shape)
     matched: set[int] = set()
     for (start, steps), (outer_start, outer_steps) in zip(inner, outer, strict=True):
-        limits = bounds(start, steps, inner_shape)
+        limits = access_map.index_range((start, steps), inner_shape)
         if limits is None:
             return None
         if not outer_steps:

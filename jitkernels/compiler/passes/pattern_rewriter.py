@@ -7,7 +7,7 @@ from typing import Any
 
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph, Node, rebuild_roots
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MAX_REWRITES_PER_NODE = 32
 """How often one sweep rewrites one node at most: rules of users may form a cycle."""
@@ -31,7 +31,7 @@ LocalRule = Callable[[Node, MatchContext], Node | None]
 """The replacement of a node, or None if the rule does not apply. It keeps dtype and shape."""
 
 
-@record
+@frozen_dataclass
 class RegisteredRule:
     """A rule, the operations that it matches (none for all), and whether it needs ``fast_math``."""
 

@@ -12,8 +12,8 @@
 
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import product, same
-from jitkernels.compiler.passes.index_maps import broadcast_dimensions, is_at_least, is_permutation
+from jitkernels.compiler.ir.symbolic_dims import is_at_least, product, same
+from jitkernels.compiler.passes.index_maps import broadcast_dimensions, is_permutation
 from jitkernels.compiler.passes.matchers import (
     broadcast_like,
     is_bool,

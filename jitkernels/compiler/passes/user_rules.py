@@ -40,4 +40,4 @@ def with_checked_result(rule: Rule) -> Callable[[Node, MatchContext], Node | Non
     return apply
 
 
-user_rules_pass = UserRules("custom")
+user_rules_pass = UserRules("user_rules")

@@ -1,16 +1,25 @@
 """Fusion: choose the nodes of a graph to materialize, and group them into loop nests.
 
-Rules, in the order in which they are applied:
+First, once for a graph:
 
-1. Outputs and writes are materialized, and so are operands of operations that are no loop nest.
+1. Outputs and writes are materialized, and so are operands of operations that are no loop nest, and gathered arrays,
+   whose bounds checks run ahead.
+
+Then, until none of these rules materializes a node; each applies where those before it do not:
+
 2. A reduction is fused into its reader if that needs it once per row: the row is loaded, reduced and loaded again
-   while it is in the cache. It is materialized if its readers need it for other rows, or if it is a full reduction;
-   in its place its elementwise epilogue, where nothing else reads it.
-3. An expensive node is materialized if fusion would recompute it: at several access maps of a nest, for every
-   iteration of a loop that it does not depend on, or in several nests.
-4. Gathered arrays are materialized; bounds checks of the indices run ahead.
-5. Where a nest would read too many arrays, the node that reads the most of them is materialized.
-6. Materialized nodes with the same rows and loops form one nest (multi-output fusion), if none depends on another and
+   while it is in the cache. It is materialized if its readers need it for other rows, or if it is a full reduction.
+   If only an elementwise operation reads the reduction, that operation (its epilogue) is materialized instead of it.
+3. An expensive node is materialized if fusion would recompute it: at several access maps of a nest, or for every
+   iteration of a loop that it does not depend on.
+4. Where a nest would read too many arrays, the node that reads the most of them is materialized.
+5. An expensive node is materialized if several nests would compute it.
+6. A node that reads an array which a loop or branch overwrites before is materialized ahead of that (`_read_late`).
+7. A value is materialized if a nest would overwrite in place what it reads later (`resolve_hazards`).
+
+Last:
+
+8. Materialized nodes with the same rows and loops form one nest (multi-output fusion), if none depends on another and
    they do not read too many arrays. Scalars computed from scalars come first, so that no nest depends on them.
 """
 
@@ -25,7 +34,7 @@ from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule import fusion_region, matmul_step
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_direction import Directions
-from jitkernels.compiler.schedule.loop_nest import Nest, Store
+from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 from jitkernels.compiler.schedule.partial_stores import broadcast_copy, has_partial_stores, partial_stores_of
 from jitkernels.compiler.schedule.reduction_epilogue import ReductionEpilogues
 from jitkernels.compiler.schedule.update_in_place import (
@@ -44,14 +53,14 @@ class UnfusedStep:
     node: Node
 
 
-Step = Nest | UnfusedStep
+FusionStep = LoopNest | UnfusedStep
 
 
 @dataclass
 class Schedule:
     """Steps in topological order, and the nodes that share the memory of another node."""
 
-    steps: list[Step]
+    steps: list[FusionStep]
     shared: dict[Node, Node]
 
 
@@ -60,10 +69,10 @@ def schedule_graph(
     *,
     fuse: bool = True,
     fuse_reduce: bool = True,
-    largest: int = MAX_FUSION_SIZE,
-    most_inputs: int = MAX_NEST_INPUTS,
+    max_fusion_size: int = MAX_FUSION_SIZE,
+    max_inputs: int = MAX_NEST_INPUTS,
 ) -> Schedule:
-    """Fuse a graph into steps: at most about `largest` nodes per output, which read at most about `most_inputs` arrays.
+    """Fuse a graph into steps: about `max_fusion_size` nodes per output at most, which read up to `max_inputs` arrays.
 
     Without `fuse`, every node is a step; without `fuse_reduce`, no reduction is fused into its reader.
     """
@@ -89,14 +98,14 @@ def schedule_graph(
             parts[node] = []
             for value, target_map in partial_stores.get(node, [(node, None)]):
                 if value not in known:
-                    known[value] = FusionRegion(value, materialized, largest)
+                    known[value] = FusionRegion(value, materialized, max_fusion_size)
                 parts[node].append(OutputPart(known[value], target_map))
         regions = [part.region for listed in parts.values() for part in listed]
         shared = shared_memory(graph, roots, parts) | region_memory.in_place(order)
         additional = (
             {epilogues.last(node, materialized) for region in regions for node in region.blocking_nodes}
             or set().union(*(region.recomputed_nodes for region in regions))
-            or set().union(*(region.nodes_over_operand_limit(most_inputs) for region in regions))
+            or set().union(*(region.nodes_over_operand_limit(max_inputs) for region in regions))
             or _computed_twice(regions)
             or _read_late(roots, parts)
         )
@@ -105,9 +114,9 @@ def schedule_graph(
             additional, directions = resolve_hazards(roots, parts, shared, materialized)
         additional -= materialized
         if not additional:
-            grouping = _NestGrouping(shared, materialized, frozenset(graph.checks), most_inputs if fuse else 0)
+            grouping = _NestGrouping(shared, materialized, frozenset(graph.checks), max_inputs if fuse else 0)
             steps = grouping.group(roots, parts, directions)
-            return Schedule([*steps, *_written(graph, shared, materialized)], shared)
+            return Schedule([*steps, *_copies_to_inputs(graph, shared, materialized)], shared)
         materialized |= additional
 
 
@@ -143,14 +152,14 @@ def _always_materialized(graph: Graph, *, fuse: bool) -> set[Node]:
     return materialized
 
 
-def _written(graph: Graph, shared: dict[Node, Node], kept: set[Node]) -> list[Step]:
+def _copies_to_inputs(graph: Graph, shared: dict[Node, Node], materialized: set[Node]) -> list[FusionStep]:
     """Copies to the inputs that are written, except where the value was computed in their memory."""
-    results: list[Step] = []
+    results: list[FusionStep] = []
     for target, value in graph.writes:
         if memory_of(value, shared) is not target:
-            region = FusionRegion(broadcast_copy(value, target.shape), kept)
+            region = FusionRegion(broadcast_copy(value, target.shape), materialized)
             rows, columns, order = split(region)
-            results.append(Nest(rows, columns, [Store(region, order, target)]))
+            results.append(LoopNest(rows, columns, [Store(region, order, target)]))
     return results
 
 
@@ -218,18 +227,18 @@ def split(region: FusionRegion) -> RegionLoops:
 
 @dataclass
 class _NestGrouping:
-    """Groups outputs into steps in order; a nest takes up to `most_inputs` operand arrays."""
+    """Groups outputs into steps in order; a nest takes up to `max_inputs` operand arrays."""
 
     shared: dict[Node, Node]
     materialized: set[Node]
     checks: frozenset[Node]
-    most_inputs: int
-    steps: list[Step] = field(default_factory=list)
+    max_inputs: int
+    steps: list[FusionStep] = field(default_factory=list)
     step_of: dict[Node, int] = field(default_factory=dict)
 
     def group(
         self, roots: Sequence[Node], parts: OutputParts, directions: Mapping[FusionRegion, Directions]
-    ) -> list[Step]:
+    ) -> list[FusionStep]:
         """Return the steps that compute the materialized nodes `roots`."""
         steps, step_of, shared = self.steps, self.step_of, self.shared
         barrier = last_check = -1
@@ -257,7 +266,7 @@ class _NestGrouping:
                 step_index = self._add_to_nest(max(earliest, barrier), store)
                 if step_index is None:
                     step_index = len(steps)
-                    steps.append(Nest(rows, columns, [store]))
+                    steps.append(LoopNest(rows, columns, [store]))
                 step_of[node] = max(step_index, step_of.get(node, -1))
                 if node in self.checks:
                     last_check = max(last_check, step_index)
@@ -271,9 +280,9 @@ class _NestGrouping:
         Return the step, None if there is none.
         """
         rows, columns, _ = split(store.region)
-        for i in range(len(self.steps) - 1, max(after, 0) - 1, -1) if self.most_inputs else ():
+        for i in range(len(self.steps) - 1, max(after, 0) - 1, -1) if self.max_inputs else ():
             step = self.steps[i]
-            if not isinstance(step, Nest) or not _same(step.rows, rows):
+            if not isinstance(step, LoopNest) or not _same(step.rows, rows):
                 continue
             if any((other.target in self.checks) != (store.target in self.checks) for other in step.stores):
                 continue  # checks run before any store
@@ -282,7 +291,7 @@ class _NestGrouping:
             if not (columns or step.columns or _reduced(store) == _reduced(step.stores[0])):
                 continue  # a nest has one lane loop
             read = store.region.arrays.union(*(other.region.arrays for other in step.stores))
-            if len(read - {other.target for other in step.stores}) > self.most_inputs:
+            if len(read - {other.target for other in step.stores}) > self.max_inputs:
                 continue
             if i == after and not self._is_fusible_with_producer(step, store, i):
                 continue
@@ -306,7 +315,7 @@ class _NestGrouping:
             for leaf in reader.region.leaves
         )
 
-    def _is_fusible_with_producer(self, nest: Nest, store: Store, step: int) -> bool:
+    def _is_fusible_with_producer(self, nest: LoopNest, store: Store, step: int) -> bool:
         """Return whether an output can read other outputs of the same nest from registers, at the same access map."""
         stores = {other.target: other for other in nest.stores}
         needed = {leaf for leaf in store.region.leaves if self.step_of.get(leaf) == step}

@@ -14,8 +14,10 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.access_map import (
     INNER,
     Index,
+    are_apart,
     gathered_array,
     identity,
+    index_range,
     key_of,
     loops_of,
     operand_access_map,
@@ -27,11 +29,11 @@ from jitkernels.compiler.ir.ops import OPERATIONS, own_cost
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.cached_property import unlocked_cached_property
 
-Steps = tuple[tuple[int, Number], ...]
+Terms = tuple[tuple[int, Number], ...]
 """The coefficient of each loop in one dimension of an access map."""
 INLINE = frozenset({"cast", "view", "constant", "extent", "iota", "reduce", "gather", "scan", "placed"})
 """Operations that can be fused into a reader, beside the elementwise ones."""
-MOST_REDUCED_SHAPES = 16
+MAX_REDUCED_SHAPES = 16
 """The most shapes that a nest reduces: each has loops of its own, and compile time grows with their number squared."""
 MAX_FUSED_PARTS = 4
 """The most disjoint parts of a node that are fused separately: each duplicates the code."""
@@ -46,7 +48,7 @@ def is_inline(node: Node) -> bool:
 
 @dataclass(eq=False)
 class FusionRegion:
-    """One output and all nodes that are fused into it, down to materialized (`kept`) nodes.
+    """One output and all nodes that are fused into it, down to the `materialized` nodes.
 
     `access_maps`: those of each node, by key. `leaves`: the materialized operands, in order. `reductions`: the fused
     ones in topological order. `rows`: the loops that these depend on. `blocking_nodes`: nodes to materialize so that
@@ -54,8 +56,8 @@ class FusionRegion:
     """
 
     root: Node
-    kept: Container[Node]
-    largest: int = MAX_FUSION_SIZE
+    materialized: Container[Node]
+    max_fusion_size: int = MAX_FUSION_SIZE
     access_maps: dict[Node, dict[Any, IndexMap]] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     reductions: list[Node] = field(default_factory=list)
@@ -104,9 +106,9 @@ class FusionRegion:
             opened += 1
             stack.append((node, True))
             for operand in reversed(node.inputs):
-                if operand in done or operand in self.kept or not is_inline(operand):
+                if operand in done or operand in self.materialized or not is_inline(operand):
                     continue
-                if opened < self.largest or not operand.inputs:
+                if opened < self.max_fusion_size or not operand.inputs:
                     stack.append((operand, False))
                 else:
                     self.blocking_nodes.add(operand)
@@ -115,11 +117,11 @@ class FusionRegion:
     def _scan(self, node: Node, index_map: IndexMap) -> None:
         """Fuse a scan if its rows are rows of all other reductions and scans, and it is needed once."""
         axis = node.options["axis"]
-        along = [steps[0][0] for _, steps in index_map[axis : axis + 1] if steps]
-        others = [steps[0][0] for i, (_, steps) in enumerate(index_map) if i != axis and steps]
+        along = [terms[0][0] for _, terms in index_map[axis : axis + 1] if terms]
+        others = [terms[0][0] for i, (_, terms) in enumerate(index_map) if i != axis and terms]
         is_whole = all(
-            (not steps and same(extent, 1)) or self._covers(extent, start, steps, by_inner_loop=i == axis)
-            for i, (extent, (start, steps)) in enumerate(zip(node.shape, index_map, strict=True))
+            (not terms and same(extent, 1)) or self._covers(extent, start, terms, by_inner_loop=i == axis)
+            for i, (extent, (start, terms)) in enumerate(zip(node.shape, index_map, strict=True))
         )
         loops = {*others, *(loop for loop in along if loop < INNER)}
         is_partial = self.root.operation != "reduce" and len(loops) < self.root.ndim
@@ -127,20 +129,20 @@ class FusionRegion:
 
     def _reduction(self, node: Node, index_map: IndexMap) -> None:
         """Fuse a reduction if it is needed once per iteration of the same row loops as all others."""
-        rows = [steps[0][0] for _, steps in index_map if len(steps) == 1]
+        rows = [terms[0][0] for _, terms in index_map if len(terms) == 1]
         is_whole = all(
-            same(extent, 1) or self._covers(extent, start, steps)
-            for extent, (start, steps) in zip(node.shape, index_map, strict=True)
+            same(extent, 1) or self._covers(extent, start, terms)
+            for extent, (start, terms) in zip(node.shape, index_map, strict=True)
         )
         # A full reduction: its readers are another nest, so that both can run in parallel.
         is_full = not rows and self.root.ndim > 0
         self._fuse_row(node, rows, is_fusible=is_whole and not is_full)
 
-    def _covers(self, extent: Number, start: Number, steps: Steps, *, by_inner_loop: bool = False) -> bool:
+    def _covers(self, extent: Number, start: Number, terms: Terms, *, by_inner_loop: bool = False) -> bool:
         """Return whether one loop of the root, or of a reduction, steps through all of a dimension."""
-        if len(steps) != 1 or not same(start, 0) or not same(steps[0][1], 1):
+        if len(terms) != 1 or not same(start, 0) or not same(terms[0][1], 1):
             return False
-        loop = steps[0][0]
+        loop = terms[0][0]
         return same(self.root.shape[loop], extent) if loop < INNER else by_inner_loop
 
     def _fuse_row(self, node: Node, loops: list[int], *, is_fusible: bool) -> None:
@@ -185,17 +187,12 @@ class FusionRegion:
         )
 
     def _is_disjoint(self, left: Index, right: Index) -> bool:
-        """Return whether the index ranges of two access maps in one dimension are disjoint."""
-        (first, steps), (start, _) = left, right
-        if len(steps) > 1 or key_of((left,))[0][1] != key_of((right,))[0][1]:
+        """Return whether the index ranges of two access maps in one dimension, of the same loop, are disjoint."""
+        terms = left[1]
+        if len(terms) > 1 or key_of((left,))[0][1] != key_of((right,))[0][1]:
             return False
-        span: Number = 1
-        for loop, step in steps:
-            if loop not in range(self.root.ndim) or not same(step, 1):
-                return False
-            span = self.root.shape[loop]
-        least = [symbolic_dims.least_of(distance - span) for distance in (first - start, start - first)]
-        return any(left is not None and left >= 0 for left in least)
+        ranges = (index_range(index, self.root.shape) for index in (left, right))
+        return all(same(coefficient, 1) for _, coefficient in terms) and are_apart(*ranges)
 
     def nodes_over_operand_limit(self, most: int) -> set[Node]:
         """Nodes to materialize so that the rest reads at most so many arrays: those that read the most, first."""
@@ -216,12 +213,12 @@ class FusionRegion:
         return result
 
     def _reductions_over_limit(self) -> set[Node]:
-        """Reductions to materialize so that the rest reduces no more than `MOST_REDUCED_SHAPES` shapes."""
+        """Reductions to materialize so that the rest reduces no more than `MAX_REDUCED_SHAPES` shapes."""
         shapes: set[Any] = set()
         result: set[Node] = set()
         for node in self.reductions:
             shape = symbolic_dims.key_of_shape(node.inputs[0].shape)
-            if shape not in shapes and len(shapes) == MOST_REDUCED_SHAPES:
+            if shape not in shapes and len(shapes) == MAX_REDUCED_SHAPES:
                 result.add(node)
             else:
                 shapes.add(shape)

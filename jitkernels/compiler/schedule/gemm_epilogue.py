@@ -15,11 +15,11 @@ from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.schedule.fusion import UnfusedStep
 from jitkernels.compiler.schedule.kernel_step import KernelCall
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep, operands
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 
-Step = Nest | UnfusedStep | MatMulStep | Flow | KernelCall | NumpyCall
+Step = LoopNest | UnfusedStep | MatMulStep | Flow | KernelCall | NumpyCall
 MIN_SHARED_OUTPUT_BYTES = 1 << 18
 """Bytes from which on a product shares the memory of its output. In the cache separate memory is faster: vectors at the
 end of one row and at the begin of the next overlap, and loads would wait for stores. A heuristic, by traced sizes."""
@@ -35,14 +35,14 @@ def move_products_to_readers(steps: Sequence[Step], shared: Container[Node]) -> 
         end = at + 1
         while end < len(results) and _may_precede(results[end], step, shared):
             end += 1
-        if end < len(results) and isinstance(results[end], Nest) and step.node in read_by(results[end]):
+        if end < len(results) and isinstance(results[end], LoopNest) and step.node in read_by(results[end]):
             results.insert(end - 1, results.pop(at))
     return results
 
 
 def _may_precede(step: Step, product: MatMulStep, shared: Container[Node]) -> bool:
     """Return whether a step may run before a product: a nest that does not read it, and whose results are new."""
-    if not isinstance(step, Nest) or product.node in read_by(step):
+    if not isinstance(step, LoopNest) or product.node in read_by(step):
         return False
     return all(
         store.target_map is None and store.target.operation != "input" and store.target not in shared
@@ -52,12 +52,13 @@ def _may_precede(step: Step, product: MatMulStep, shared: Container[Node]) -> bo
 
 def kind_of(step: Step) -> str:
     """The word for a step in printed code."""
-    return "product" if isinstance(step, MatMulStep) else type(step).__name__.lower()
+    words = {LoopNest: "loop nest", MatMulStep: "product", KernelCall: "kernel", NumpyCall: "NumPy"}
+    return words.get(type(step), type(step).__name__.lower())
 
 
 def read_by(step: Step) -> set[Node]:
     """The arrays in memory that a step reads."""
-    if isinstance(step, Nest):
+    if isinstance(step, LoopNest):
         return {node for region in step.regions for node in (*region.leaves, *region.gathered)}
     read = operands(step.node)[0] if step.node.operation == "matmul" else step.node.inputs
     return {*read, *step.node.inputs}
@@ -65,7 +66,7 @@ def read_by(step: Step) -> set[Node]:
 
 def written_by(step: Step) -> list[Node]:
     """The nodes that a step stores; of a loop or branch, itself as well."""
-    if isinstance(step, Nest):
+    if isinstance(step, LoopNest):
         return [store.target for store in step.stores]
     return [step.node, *step.items] if isinstance(step, Flow | KernelCall | NumpyCall) else [step.node]
 
@@ -75,7 +76,7 @@ def products_in_output_memory(steps: Sequence[Step], graph: Graph, shared: Conta
     kept = {*graph.inputs, *graph.roots, *graph.checks}
     result: dict[Node, Node] = {}
     for product, nest in pairwise(steps):
-        if not isinstance(product, MatMulStep) or not isinstance(nest, Nest) or product.node in kept:
+        if not isinstance(product, MatMulStep) or not isinstance(nest, LoopNest) or product.node in kept:
             continue
         node = product.node
         if _bytes(node) < MIN_SHARED_OUTPUT_BYTES or [step for step in steps if node in read_by(step)] != [nest]:

@@ -57,7 +57,7 @@ class NamedKernel:
             own = {name: value for name, value in self.values.items() if name not in self.attr.derived}
             most = {name: _most(value) for name, value in own.items()}
             now = {name: symbolic_dims.value_of(value) for name, value in most.items()}
-            largest = type(self.attr)(**{**self.attr.fields(), **now}).tuning_class()
+            largest = type(self.attr)(**{**self.attr.fields(), **now}).size_class()
             choice = choose_for_class(largest, in_code=True)
             if choice.implementation.is_reference:
                 return None

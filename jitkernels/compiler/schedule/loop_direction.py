@@ -51,21 +51,21 @@ def _dependence_distances(access_map: IndexMap, target_map: IndexMap, ndim: int)
     """
     result: dict[int, int] = {}
     loops: set[int] = set()
-    for (read, moves), (written, steps) in zip(access_map, target_map, strict=True):
+    for (read, moves), (written, terms) in zip(access_map, target_map, strict=True):
         offset = read - written
-        if not steps and not moves:
+        if not terms and not moves:
             if isinstance(offset, symbolic_dims.Extent):
                 return None
             if offset:
                 return {}  # disjoint elements
             continue
-        if len(steps) != 1 or len(moves) != 1:
+        if len(terms) != 1 or len(moves) != 1:
             return None
-        (loop, step), (other, move) = *steps, *moves
-        if loop != other or not same(step, move) or loop in loops or not 0 <= loop < ndim:
+        (loop, coefficient), (other, move) = *terms, *moves
+        if loop != other or not same(coefficient, move) or loop in loops or not 0 <= loop < ndim:
             return None
         loops.add(loop)
-        distance = _iterations(offset, step)
+        distance = _iterations(offset, coefficient)
         if distance is None:
             return None
         if distance:
@@ -73,10 +73,10 @@ def _dependence_distances(access_map: IndexMap, target_map: IndexMap, ndim: int)
     return result if len(loops) == ndim else None
 
 
-def _iterations(offset: Number, step: Number) -> int | None:
-    """A distance in iterations; None if it is unknown or no multiple of the step."""
-    if isinstance(step, symbolic_dims.Extent) or not step:
+def _iterations(offset: Number, coefficient: Number) -> int | None:
+    """A distance in iterations; None if it is unknown or no multiple of the coefficient."""
+    if isinstance(coefficient, symbolic_dims.Extent) or not coefficient:
         return None
     if isinstance(offset, symbolic_dims.Extent):
         return 0 if same(offset, 0) else None
-    return None if offset % step else offset // step
+    return None if offset % coefficient else offset // coefficient

@@ -36,7 +36,7 @@ class Store:
 
 
 @dataclass
-class Nest:
+class LoopNest:
     """Loops over `rows`, and inside of them over `columns`, that compute roots, each in a fusion region of its own.
 
     A root has the extents of both, or of the rows alone. `variant`: the schedule as text, once code is generated, and

@@ -16,7 +16,7 @@ from jitkernels.compiler.ir.graph import Graph, Node, transformed
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core import cpu_target
 from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import NotUsableError
 from jitkernels.runtime.loading import loader
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jitkernels.attrs.matmul import MatMulAttr
     from jitkernels.selection.select import Choice
 
-LEAST_LARGE = 1 << 20
+MIN_LARGE = 1 << 20
 """The least bytes of a large matrix."""
 LONG_ROW = 1 << 10
 """The least bytes of its rows, for which a run per row is short."""
@@ -58,7 +58,7 @@ def large() -> int:
 
     Runs of 1 MB take two thirds of the time of whole rows where L2 has 2 MB, and those of 4 MB twice as long.
     """
-    return max(LEAST_LARGE, cpu_target.l2_cache_bytes())
+    return max(MIN_LARGE, cpu_target.l2_cache_bytes())
 
 
 def _is_tiny(node: Node) -> bool:
@@ -105,7 +105,7 @@ def _is_fortran_ordered(node: Node) -> bool:
     return symbolic_dims.key_of_shape(strides) == symbolic_dims.key_of_shape(builder.contiguous(node.shape, order))
 
 
-@record
+@frozen_dataclass
 class MatMulStep:
     """A product of matrices in memory; `transposed`: which of the two operands are transposed."""
 
@@ -181,8 +181,7 @@ class MatMulStep:
     @property
     def _may_be_row(self) -> bool:
         """Whether the result may have one row: a size of 1 is a constant, and no symbol is 1."""
-        least = symbolic_dims.least_of(self.node.shape[-2])
-        return least is None or least < 2
+        return not symbolic_dims.is_at_least(self.node.shape[-2], 2)
 
     @property
     def node_depth(self) -> Number:

@@ -21,7 +21,7 @@ class ReductionEpilogues:
     def __init__(self, graph: Graph) -> None:
         self._readers, self._roots = readers(graph), set(graph.roots)
 
-    def last(self, node: Node, kept: Container[Node]) -> Node:
+    def last(self, node: Node, materialized: Container[Node]) -> Node:
         """The last node of a reduction's epilogue, in as much memory; the node itself if there is none."""
         result = current = node
         while node.operation == "reduce" and node.ndim and current not in self._roots:
@@ -29,7 +29,7 @@ class ReductionEpilogues:
             if len(users) != 1:
                 break
             reader = users.pop()
-            if reader in kept:
+            if reader in materialized:
                 break
             if self._is_epilogue(reader, current):
                 result = reader
@@ -59,10 +59,10 @@ def shows_each_once(node: Node, base: Node) -> bool:
     """Return whether a view shows each element of its base exactly once."""
     if node.operation != "view" or not all(same(first, 0) for first, _ in node.options["map"]):
         return False
-    coefficients = [(steps, extent) for (_, steps), extent in zip(node.options["map"], base.shape, strict=True)]
-    if any(len(steps) > 1 or not (steps or same(extent, 1)) for steps, extent in coefficients):
+    coefficients = [(terms, extent) for (_, terms), extent in zip(node.options["map"], base.shape, strict=True)]
+    if any(len(terms) > 1 or not (terms or same(extent, 1)) for terms, extent in coefficients):
         return False
-    shown = {steps[0][0]: extent for steps, extent in coefficients if steps and same(steps[0][1], 1)}
-    return len(shown) == sum(bool(steps) for steps, _ in coefficients) and all(
+    shown = {terms[0][0]: extent for terms, extent in coefficients if terms and same(terms[0][1], 1)}
+    return len(shown) == sum(bool(terms) for terms, _ in coefficients) and all(
         same(extent, shown.get(i, 1)) for i, extent in enumerate(node.shape)
     )

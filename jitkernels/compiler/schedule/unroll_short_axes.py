@@ -31,7 +31,6 @@ Known = dict[object, Node]
 
 
 def unroll_short_axes(graph: Graph) -> Graph:
-    """Unroll the short axes of a graph."""
     if len(list(graph)) > MAX_UNROLLED_GRAPH_NODES:
         return graph
     memo: Known = {}
@@ -114,7 +113,9 @@ def at(node: Node, index_map: IndexMap, shape: tuple[Number, ...], memo: Known) 
             return mapped(current.inputs[0], operand_access_map(current, 0, where), extents)
         used = sorted(access_map.loops_of(where))
         if len(used) < len(extents):  # loop-invariant values are computed without that loop
-            own = tuple((start, tuple((used.index(loop), step) for loop, step in steps)) for start, steps in where)
+            own = tuple(
+                (start, tuple((used.index(loop), coefficient) for loop, coefficient in terms)) for start, terms in where
+            )
             result = mapped(current, own, tuple(extents[loop] for loop in used))
             return builder.view(result, tuple((0, ((loop, 1),)) for loop in used), extents)
         if current.operation == "iota":
@@ -125,11 +126,11 @@ def at(node: Node, index_map: IndexMap, shape: tuple[Number, ...], memo: Known) 
                 (
                     start,
                     tuple(
-                        (len(extents) + loop - access_map.INNER if loop >= access_map.INNER else loop, step)
-                        for loop, step in steps
+                        (len(extents) + loop - access_map.INNER if loop >= access_map.INNER else loop, coefficient)
+                        for loop, coefficient in terms
                     ),
                 )
-                for start, steps in operand_access_map(current, 0, where)
+                for start, terms in operand_access_map(current, 0, where)
             )
             over = tuple(current.inputs[0].shape[i] for i in axes)
             source = mapped(current.inputs[0], inner, (*extents, *over))
@@ -148,11 +149,11 @@ def at(node: Node, index_map: IndexMap, shape: tuple[Number, ...], memo: Known) 
     return builder.broadcast_to(mapped(node, index_map, shape), shape)
 
 
-def _iota(node: Node, access_map: IndexMap, shape: tuple[Number, ...]) -> Node:
-    start, steps = access_map[node.options["axis"]]
+def _iota(node: Node, index_map: IndexMap, shape: tuple[Number, ...]) -> Node:
+    start, terms = index_map[node.options["axis"]]
     total = builder.extent(start)
-    for loop, step in steps:
+    for loop, coefficient in terms:
         numbers = Node("iota", (), "int64", shape, {"axis": loop})
-        term = numbers if same(step, 1) else elementwise("multiply", numbers, builder.extent(step))
+        term = numbers if same(coefficient, 1) else elementwise("multiply", numbers, builder.extent(coefficient))
         total = elementwise("add", total, term)
     return builder.cast(builder.broadcast_to(total, shape), node.dtype)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from jitkernels.compiler.ir import access_map, matrix_ops
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Graph, Node
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number, least_of
 from jitkernels.compiler.schedule import matmul_step
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_direction import Directions, directions_of
@@ -124,23 +123,6 @@ def resolve_hazards(
     return additional, directions
 
 
-def _is_disjoint(access_map: IndexMap, target: IndexMap, root: Node) -> bool:
-    """Return whether a load and a store of an array are disjoint for sure."""
-    for read_dim, stored_dim in zip(access_map, target, strict=False):
-        read, stored = _limits(read_dim, root), _limits(stored_dim, root)
-        if read is None or stored is None:
-            continue
-        if (least_of(stored[0] - read[1]) or 0) > 0 or (least_of(read[0] - stored[1]) or 0) > 0:
-            return True
-    return False
-
-
-def _limits(dim_map: tuple[Number, tuple[tuple[int, Number], ...]], root: Node) -> tuple[Number, Number] | None:
-    """The first and the last index in a dimension; None if it is not affine in one loop with a positive step."""
-    start, steps = dim_map
-    if not steps:
-        return start, start
-    (loop, step), *others = steps
-    if others or not 0 <= loop < root.ndim or isinstance(step, Extent) or step < 1:
-        return None
-    return start, start + (root.shape[loop] - 1) * step
+def _is_disjoint(load: IndexMap, store: IndexMap, root: Node) -> bool:
+    ranges = ([access_map.index_range(index, root.shape) for index in index_map] for index_map in (load, store))
+    return any(map(access_map.are_apart, *ranges))

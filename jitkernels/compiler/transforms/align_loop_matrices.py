@@ -57,7 +57,6 @@ def _products(flow: Node, indices: Iterable[int]) -> int:
 
 
 def _is_transpose_of(node: Node, matrices: set[Node]) -> bool:
-    """Return whether a node is a transpose of an array."""
     return node.operation == "view" and node.inputs[0] in matrices and node.ndim == 2
 
 

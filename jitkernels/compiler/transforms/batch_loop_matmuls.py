@@ -19,7 +19,8 @@ from jitkernels.attrs.schema.base import FLOATS
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.dim_bounds import least
-from jitkernels.compiler.ir.graph import Graph, Node, readers, transformed
+from jitkernels.compiler.ir.dim_proofs import linear
+from jitkernels.compiler.ir.graph import Graph, Node, number_of, readers, transformed
 from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.region_memory import is_control_flow
@@ -34,12 +35,12 @@ from jitkernels.compiler.ir.regions import (
     symbols_in,
 )
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, same
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 BLOCK_ITERATIONS = 64
 """Iterations of a block: rows enough for a matrix product, few enough to stay in the caches."""
 MIN_BATCHED_TRIP_COUNT = 8
-LEAST_ELEMENTS, LEAST_BESIDE = 256, 2048
+MIN_ELEMENTS, MIN_BESIDE = 256, 2048
 """The least elements of a matrix in matrix-vector and in vector-matrix products: smaller products take no longer than
 loading their result. A vector-matrix product needs no horizontal sums, and is fast by itself."""
 
@@ -57,7 +58,7 @@ def batch_loop_products(graph: Graph, scope: Scope) -> Graph:
     return transformed(graph, rule) if any(map(regions_of, graph)) else graph
 
 
-@record
+@frozen_dataclass
 class IterationBlock:
     """Consecutive iterations: the first value of the induction variable, its step, and the trip count."""
 
@@ -153,7 +154,7 @@ class BatchedValues:
         matrix = right if wide[0] else left
         if all(wide) or left.ndim != 2 or right.ndim != 2 or node.dtype not in FLOATS:
             return None
-        least_elements = LEAST_BESIDE if wide[0] else LEAST_ELEMENTS
+        least_elements = MIN_BESIDE if wide[0] else MIN_ELEMENTS
         if not symbolic_dims.is_at_least_now(symbolic_dims.product(matrix.shape), least_elements):
             return None
         if wide[0] and same(left.shape[0], 1):
@@ -171,27 +172,18 @@ def _broadcastable(node: Node, ndim: int) -> Node:
     return builder.expand_dims(node, range(1, 1 + missing)) if missing else node
 
 
-def linear(extent: Number, symbol: str) -> tuple[Number, int] | None:
-    """Split an extent into its value at 0 of a symbol and the symbol's coefficient; None if it is not affine."""
-    if symbol not in symbolic_dims.symbols_of(extent):
-        return extent, 0
-    factor = extent.terms.get((Atom(symbol),), 0)
-    rest = extent - factor * Extent({(Atom(symbol),): 1}, extent.scope)
-    return None if symbol in symbolic_dims.symbols_of(rest) else (rest, factor)
-
-
 def _batch_loop(node: Node, scope: Scope) -> Node:
     """Hoist loop-invariant products of a loop, and batch the rest per block."""
     if not node.options["counts"] or node.inputs[2].operation != "constant":
         return node
     parts = LoopParts(node)
-    begin, end = map(_known, parts.bounds[:2])
+    begin, end = map(number_of, parts.bounds[:2])
     if not parts.has_unit_step or begin is None or end is None:
         return node
     trip_count = (end - begin) * parts.step
     if symbolic_dims.is_loop_variant(trip_count):
         return node
-    if (symbolic_dims.least_of(trip_count) or 0) < 1 or not any(one.operation == "matmul" for one in parts.body):
+    if not symbolic_dims.is_at_least(trip_count, 1) or not any(one.operation == "matmul" for one in parts.body):
         return node
     wide = BatchedValues(parts, parts.captured, IterationBlock(begin, parts.step, trip_count))
     invariants = [(root, wide.known[root]) for root in wide.roots if root not in wide.varying]
@@ -203,12 +195,6 @@ def _batch_loop(node: Node, scope: Scope) -> Node:
     if not wide.roots or not symbolic_dims.is_at_least_now(trip_count, MIN_BATCHED_TRIP_COUNT):
         return node
     return _strip_mined(parts, IterationBlock(begin, parts.step, trip_count), scope)
-
-
-def _known(node: Node) -> Number | None:
-    if node.operation == "constant":
-        return int(node.options["value"])
-    return node.options["extent"] if node.operation == "extent" else None
 
 
 def _strip_mined(parts: LoopParts, whole: IterationBlock, scope: Scope) -> Node:

@@ -23,7 +23,7 @@ def with_bounds_checks(graph: Graph) -> Graph:
     result: dict[tuple[Node, Any], Node] = {}
     for node in graph:
         if node.operation == "gather" or (node.operation == "scatter" and access_map.changes(node)):
-            result |= {key: check for key, check in _of(node).items() if key not in result}
+            result |= {key: check for key, check in _checks_of(node).items() if key not in result}
     own = [node for node in graph.checks if node.operation != "constant" or node.options["value"]]
     return graph.remade(graph.outputs, graph.writes, _distinct([*result.values(), *own]))
 
@@ -35,12 +35,12 @@ def with_unused_gather_checks(graph: Graph, picks: Sequence[Node]) -> Graph:
     lost = [node for node in picks if node not in inside]
     if not lost:
         return graph
-    checked_anyway = {key for node in nodes if node.operation in PICKS for key in _of(node)}
-    own = {key: check for node in lost for key, check in _of(node).items() if key not in checked_anyway}
+    checked_anyway = {key for node in nodes if node.operation in PICKS for key in _checks_of(node)}
+    own = {key: check for node in lost for key, check in _checks_of(node).items() if key not in checked_anyway}
     return graph.remade(graph.outputs, graph.writes, (*graph.checks, *own.values()))
 
 
-def _of(node: Node) -> dict[tuple[Node, Any], Node]:
+def _checks_of(node: Node) -> dict[tuple[Node, Any], Node]:
     """The checks of a gather or scatter, by index array and extent."""
     result: dict[tuple[Node, Any], Node] = {}
     if node.options.get("is_inside"):

@@ -1,6 +1,6 @@
 """Early exits of loops: recover a jump where an iteration ends in a branch that sets the exit flag."""
 
-from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.graph import Graph, Node, has_value
 
 
 def ending(condition: Graph) -> set[int]:
@@ -18,14 +18,9 @@ def _makes(node: Node, *, truth: bool) -> list[Node]:
         branch, index = node.inputs[0], node.options["index"]
         # ``one or other`` is true where one is, ``one and other`` false where one is not.
         side = branch.options["yes" if truth else "no"].outputs[index]
-        if is_constant(side, value=truth):
+        if has_value(side, truth):
             return _makes(branch.inputs[0], truth=truth)
     return []
-
-
-def is_constant(node: Node, *, value: bool) -> bool:
-    """Return whether a node is this bool constant."""
-    return node.operation == "constant" and node.options["value"] is value
 
 
 def last_branch(loop: Node, order: list[Node]) -> Node | None:
@@ -54,6 +49,6 @@ def leaves_loop(loop: Node, branch: Node, name: str) -> bool:
         first + i in stops
         and output.operation == "item"
         and output.inputs[0] is branch
-        and is_constant(side.outputs[output.options["index"]], value=True)
+        and has_value(side.outputs[output.options["index"]], True)
         for i, output in enumerate(loop.options["body"].outputs)
     )

@@ -10,15 +10,15 @@ from collections.abc import Container, Sequence
 from typing import Any
 
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.dim_proofs import linear
+from jitkernels.compiler.ir.graph import Graph, Node, has_value, number_of
 from jitkernels.compiler.ir.region_memory import is_direct
-from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, is_loop_variant, polynomial, same, terms_of
-from jitkernels.compiler.transforms.early_exits import is_constant
+from jitkernels.compiler.ir.symbolic_dims import Number, is_loop_variant, same
 from jitkernels.compiler.transforms.parallel_int_reductions import IntReduction, int_reductions_of
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
-@record
+@frozen_dataclass
 class RowIndex:
     """An index that differs in every iteration: a multiple of the induction variable plus an offset."""
 
@@ -102,17 +102,10 @@ class _Reader:
         """The rows of an array's dimensions that an index map accesses; None for other dimensions."""
         results: list[Any] = []
         for start, steps in index_map:
-            count = terms_of(start)
-            factor = count.get((Atom(self.symbol),), 0)
-            rest = start - self.symbol_times(factor, start) if factor else 0
+            rest, factor = linear(start, self.symbol) or (0, 0)
             is_one = all(same(shape[dimension], 1) for dimension, _ in steps)
             results.append(RowIndex(factor, rest) if factor and is_one and not is_loop_variant(rest) else None)
         return results
-
-    def symbol_times(self, factor: int, start: Number) -> Number:
-        """A multiple of the induction variable, as an extent."""
-        assert isinstance(start, Extent), "it moves"
-        return polynomial({(Atom(self.symbol),): factor}, start.scope)
 
     def _access(self, array: Any, indices: Sequence[Any]) -> None:
         if array is None:
@@ -154,7 +147,9 @@ def _combined(node: Node, operands: Sequence[Any]) -> RowIndex | None:
     left, right = operands
     if node.dtype != "int64" or isinstance(left, RowIndex) == isinstance(right, RowIndex):
         return None
-    row, number = (left, _number(node.inputs[1])) if isinstance(left, RowIndex) else (right, _number(node.inputs[0]))
+    row, number = (
+        (left, number_of(node.inputs[1])) if isinstance(left, RowIndex) else (right, number_of(node.inputs[0]))
+    )
     if number is None:
         return None
     if node.operation == "add":
@@ -165,13 +160,6 @@ def _combined(node: Node, operands: Sequence[Any]) -> RowIndex | None:
     return RowIndex(row.factor, row.offset - number) if row is left else RowIndex(-row.factor, number - row.offset)
 
 
-def _number(node: Node) -> Number | None:
-    if node.operation == "constant":
-        return int(node.options["value"])
-    result: Number | None = node.options["extent"] if node.operation == "extent" else None
-    return result
-
-
 def parallel_reductions_of(loop: Node, loop_variant: Container[str]) -> dict[int, IntReduction] | None:
     """Return the int reductions of a loop by position, if its iterations are independent; else None.
 
@@ -180,9 +168,9 @@ def parallel_reductions_of(loop: Node, loop_variant: Container[str]) -> dict[int
     options = loop.options
     if loop.operation != "loop" or not options["counts"]:
         return None
-    if not is_constant(options["condition"].outputs[0], value=True) or options["condition"].checks:
+    if not has_value(options["condition"].outputs[0], True) or options["condition"].checks:
         return None
-    if loop.inputs[2].operation != "constant" or loop.inputs[2].options["value"] != 1:
+    if not has_value(loop.inputs[2], 1):
         return None
     body, many = options["body"], options["carried"]
     arrays = [i if loop.inputs[3 + i].ndim else None for i in range(many)]

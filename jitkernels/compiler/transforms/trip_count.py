@@ -5,7 +5,7 @@ the enclosing loop, or as `SOME`.
 """
 
 from jitkernels.compiler.ir import dim_bounds, ops, symbolic_dims
-from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.graph import Graph, Node, number_of
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.region_memory import is_control_flow
 from jitkernels.compiler.ir.regions import regions_of
@@ -42,7 +42,7 @@ def trip_count_of(loop: Node, outer_trip_count: Number = SOME) -> Number:
     if declared is not None:
         return declared
     if loop.options["counts"]:
-        begin, end, step = (_limit(node) for node in loop.inputs[:3])
+        begin, end, step = map(number_of, loop.inputs[:3])
         if begin is not None and end is not None and type(step) is int:
             trip_count = dim_bounds.limit(end - begin if step > 0 else begin - end, is_upper=True)
             if trip_count is None:
@@ -51,9 +51,3 @@ def trip_count_of(loop: Node, outer_trip_count: Number = SOME) -> Number:
                 return trip_count
             return 1
     return outer_trip_count if isinstance(outer_trip_count, Extent) or outer_trip_count > 1 else SOME
-
-
-def _limit(node: Node) -> Number | None:
-    if node.operation == "constant":
-        return int(node.options["value"])
-    return node.options["extent"] if node.operation == "extent" else None

@@ -10,6 +10,7 @@ from typing import Any
 
 from jitkernels.compiler.ir import builder, pytree, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
+from jitkernels.compiler.ir.dim_proofs import with_atoms
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
@@ -75,18 +76,14 @@ def whole(extent: Number, symbols: Dimensions) -> Number:
     """Replace the symbols of an extent by products."""
     if not isinstance(extent, Extent) or not _names(extent, symbols):
         return extent
-    total: Number = 0
-    for monomial, count in extent.terms.items():
-        term: Number = count
-        for atom in monomial:
-            if atom.operation and _names(symbolic_dims.polynomial({(atom,): 1}, extent.scope), symbols):
-                raise UnsupportedError("a quotient of flattened dimensions")
-            dims = symbols.get(atom.text)
-            term = term * (
-                symbolic_dims.polynomial({(atom,): 1}, extent.scope) if dims is None else symbolic_dims.product(dims)
-            )
-        total = total + term
-    return total
+
+    def new(atom: symbolic_dims.Atom) -> Number:
+        itself = symbolic_dims.polynomial({(atom,): 1}, extent.scope)
+        if atom.operation and _names(itself, symbols):
+            raise UnsupportedError("a quotient of flattened dimensions")
+        return symbolic_dims.product(symbols[atom.text]) if atom.text in symbols else itself
+
+    return with_atoms(extent, new)
 
 
 def _places(shape: Sequence[Number], symbols: Dimensions) -> list[list[int]]:

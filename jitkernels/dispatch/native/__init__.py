@@ -59,7 +59,8 @@ FUNCTIONS = tuple(
 )
 INLINED = (
     # the fast path, and the lookup
-    "segment", "bind_arguments", "try_fast_path", "run_fast_path", "read_arrays", "overlaps_arrays", "append_row_words",
+    "part_address", "bind_arguments", "try_fast_path", "run_fast_path", "read_arrays", "overlaps_arrays",
+    "append_row_words",
     "call_entry_for", "context_at", "hash_key", "size_class", "count_down", "has_layout", "has_shape", "disjoint",
     "result_array", "call_few_words", "call_entry", "product",
     # the general path
@@ -73,4 +74,4 @@ INLINED = (
     "rows_at_once", "has_contiguous_rows", "is_transposed_matrix", "copy_rows_at_once", "contiguous_outer_dimension",
     "is_dense_float", "target_index", "cast_pair",
 )  # fmt: skip
-"""Functions that are small, or have one call site: segments are built by a light pipeline, which inlines no others."""
+"""Functions that are small, or have one call site: parts are built by a light pipeline, which inlines no others."""

@@ -1,7 +1,7 @@
 """Broadcast leading dimensions of operands, and flatten those of operands that follow another one."""
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
-from jitkernels.runtime.abi_layout import Frame, Operand, OperandRecord
+from jitkernels.runtime.abi_layout import Frame, Operand, OperandSpec
 
 
 def broadcast_leading(frame: int, operand: int, leading: int) -> int:
@@ -29,7 +29,7 @@ def flatten_leading(frame: int, argument: int, operand: int, other: int) -> int:
 
     An operand that broadcasts to the extents of other operands, or to the dimensions of one of them, is materialized.
     """
-    fixed = argument[OperandRecord.FIXED]
+    fixed = argument[OperandSpec.FIXED]
     dimensions = operand[Operand.DIMENSIONS]
     extents = operand + 8 * Operand.EXTENTS
     strides = operand + 8 * Operand.STRIDES
@@ -39,7 +39,7 @@ def flatten_leading(frame: int, argument: int, operand: int, other: int) -> int:
     leading = dimensions - fixed
     is_broadcast = 0
     for e in range(1, fixed):
-        extent = frame[Frame.EXTENTS + argument[OperandRecord.SHAPE + 3 * e + 1]]
+        extent = frame[Frame.EXTENTS + argument[OperandSpec.SHAPE + 3 * e + 1]]
         if extents[leading + e] == 1 and extent > 1:
             is_broadcast = broadcast_dimension(operand, leading + e, extent)
     has_leading = 0

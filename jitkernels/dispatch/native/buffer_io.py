@@ -88,7 +88,7 @@ def transfer_rows(operand: int, start: int, count: int, reading: int) -> int:
     stride = operand[Operand.STRIDES + last]
     item = item_of(operand)
     buffer = operand[Operand.BASE]
-    index = stack(MOST_OPERAND_DIMENSIONS)
+    index = stack(MAX_OPERAND_DIMENSIONS)
     outer = start // length
     first = start - outer * length
     memory = operand[Operand.DATA]
@@ -137,7 +137,7 @@ def has_contiguous_rows(operand: int) -> int:
     """Whether rows are contiguous, of the buffer's dtype, and long enough to be copied by `rows`."""
     last = operand[Operand.DIMENSIONS] - 1
     item = item_of(operand)
-    is_long = operand[Operand.EXTENTS + last] * item >= LEAST_ROW
+    is_long = operand[Operand.EXTENTS + last] * item >= MIN_ROW
     return is_same_dtype(operand) and operand[Operand.STRIDES + last] == item and is_long
 
 
@@ -199,7 +199,7 @@ def transpose_squares(operand: int, contiguous: int, start: int, count: int, rea
     last = operand[Operand.DIMENSIONS] - 1
     item = item_of(operand)
     inner = element_count(operand) // operand[Operand.EXTENTS]
-    index = stack(MOST_OPERAND_DIMENSIONS)
+    index = stack(MAX_OPERAND_DIMENSIONS)
     buffer = stack(Operand.WORDS)
     buffer[Operand.DATA] = operand[Operand.BASE]
     stride = item

@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import stack
-from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandRecord, OperatorTable
+from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandSpec, OperatorTable
 
 
 def in_blocks(table: int, frame: int, context: int) -> int:
@@ -14,7 +14,7 @@ def in_blocks(table: int, frame: int, context: int) -> int:
         return 1
     if gather_rows(table, frame, context) == 0:
         return 0
-    words = stack(MOST_CALL_WORDS)
+    words = stack(MAX_CALL_WORDS)
     widest = prepare_operands(table, frame, table[OperatorTable.AT_ONCE] or context[ContextWords.EXACT])
     if widest == 0:
         return launch_kernel(table, frame, context, words, -1, context[ContextWords.LONG])
@@ -53,11 +53,11 @@ def prepare_operands(table: int, frame: int, whole: int) -> int:
         if operand[Operand.ARRAY] != 0:
             argument = argument_at(table, i)
             operand[Operand.BASE] = operand[Operand.DATA]
-            if argument[OperandRecord.ALONG] and operand[Operand.EXTENTS] > 1:
+            if argument[OperandSpec.ALONG] and operand[Operand.EXTENTS] > 1:
                 whole = 1  # the kernel finds its part of this operand by the index of a row
             if operand[Operand.DIRECT] == 0:
                 direct = 0
-                if argument[OperandRecord.LEADS]:
+                if argument[OperandSpec.LEADS]:
                     widest = max(max(widest, 1), operand[Operand.INNER])
                 operand[Operand.PAIR] = cast_pair(operand, i >= table[OperatorTable.INPUTS])
                 collapse(operand)
@@ -78,7 +78,7 @@ def assign_buffers(table: int, frame: int, rows: int, area: int) -> int:
         operand = operand_at(frame, i)
         if needs_buffer(operand):
             count = operand[Operand.INNER]
-            if argument_at(table, i)[OperandRecord.LEADS]:
+            if argument_at(table, i)[OperandSpec.LEADS]:
                 count = count * rows
             operand[Operand.BASE] = total
             total += (count * 8 + 127) // 64 * 64
@@ -92,7 +92,7 @@ def assign_buffers(table: int, frame: int, rows: int, area: int) -> int:
         operand = operand_at(frame, i)
         if needs_buffer(operand):
             operand[Operand.BASE] += area
-            if i < table[OperatorTable.INPUTS] and argument_at(table, i)[OperandRecord.LEADS] == 0:
+            if i < table[OperatorTable.INPUTS] and argument_at(table, i)[OperandSpec.LEADS] == 0:
                 transfer(operand, 0, operand[Operand.INNER], 1)
     return 1
 
@@ -111,10 +111,10 @@ def rows_per_block(table: int, frame: int, lead: int, widest: int) -> int:
     is_transposed_block = 0
     for i in range(argument_count(table)):
         operand = operand_at(frame, i)
-        if needs_buffer(operand) and argument_at(table, i)[OperandRecord.LEADS]:
+        if needs_buffer(operand) and argument_at(table, i)[OperandSpec.LEADS]:
             own_period = broadcast_period(operand)
-            constant = constant and own_period <= MOST_ALIKE * step and i < table[OperatorTable.INPUTS]
-            if own_period <= MOST_ALIKE * step:
+            constant = constant and own_period <= MAX_ALIKE * step and i < table[OperatorTable.INPUTS]
+            if own_period <= MAX_ALIKE * step:
                 period = max(period, own_period)
             row_bytes = max(row_bytes, transposed_row_bytes(operand))
             is_transposed_block = is_transposed_block or is_transposed_across(operand)
@@ -125,7 +125,7 @@ def rows_per_block(table: int, frame: int, lead: int, widest: int) -> int:
         # Whole squares of the transposed operand.
         return min(lead, row_bytes // 8 * max(1, TURNED_BYTES // (row_bytes * SQUARE)) * SQUARE)
     if constant:
-        step = MOST_ALIKE * step
+        step = MAX_ALIKE * step
     if step < lead and widest == 1 and period <= step:
         step -= step % period
     return min(lead, step)
@@ -174,7 +174,7 @@ def run_block(table: int, frame: int, context: int, words: int, start: int, coun
     inputs = table[OperatorTable.INPUTS]
     for i in range(argument_count(table)):
         operand = operand_at(frame, i)
-        if operand[Operand.ARRAY] != 0 and argument_at(table, i)[OperandRecord.LEADS]:
+        if operand[Operand.ARRAY] != 0 and argument_at(table, i)[OperandSpec.LEADS]:
             inner = operand[Operand.INNER]
             if operand[Operand.DIRECT]:
                 operand[Operand.BASE] = operand[Operand.DATA] + start * inner * operand[Operand.ITEM]
@@ -186,7 +186,7 @@ def run_block(table: int, frame: int, context: int, words: int, start: int, coun
         operand = operand_at(frame, i)
         if needs_buffer(operand):
             inner = operand[Operand.INNER]
-            if argument_at(table, i)[OperandRecord.LEADS]:
+            if argument_at(table, i)[OperandSpec.LEADS]:
                 transfer(operand, start * inner, count * inner, 0)
             else:
                 transfer(operand, 0, inner, 0)

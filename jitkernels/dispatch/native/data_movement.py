@@ -5,7 +5,7 @@ Such a call needs a kernel only if input and result both have the kernel's layou
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, stack
-from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandRecord
+from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandSpec
 
 
 def move_data(table: int, frame: int, context: int) -> int:
@@ -14,7 +14,7 @@ def move_data(table: int, frame: int, context: int) -> int:
     out = operand_at(frame, 1)
     pair = 4 * operand[Operand.KIND] + target_index(out[Operand.KIND])
     if operand[Operand.COPY]:
-        return argument_at(table, 0)[OperandRecord.IN_PLACE] and is_same_memory(operand, out)
+        return argument_at(table, 0)[OperandSpec.IN_PLACE] and is_same_memory(operand, out)
     if address("jk_forms")[pair] == 0:
         return 0
     match_loops(table, frame, operand, out)
@@ -52,18 +52,18 @@ def match_loops(table: int, frame: int, operand: int, out: int) -> int:
     """Give both operands the loop of the result: extents match by symbol; along other ones the input has stride 0."""
     argument = argument_at(table, 1)
     leading = 0
-    if argument[OperandRecord.LEADS]:
+    if argument[OperandSpec.LEADS]:
         leading = frame[Frame.LEADING]
-    dimensions = leading + argument[OperandRecord.FIXED]
-    strides = stack(MOST_OPERAND_DIMENSIONS)
+    dimensions = leading + argument[OperandSpec.FIXED]
+    strides = stack(MAX_OPERAND_DIMENSIONS)
     for d in range(leading):
         strides[d] = operand[Operand.STRIDES + d]
         out[Operand.EXTENTS + d] = operand[Operand.EXTENTS + d]
     for d in range(leading, dimensions):
-        symbol = argument[OperandRecord.SHAPE + 3 * (d - leading) + 1]
+        symbol = argument[OperandSpec.SHAPE + 3 * (d - leading) + 1]
         strides[d] = 0
-        for e in range(argument_at(table, 0)[OperandRecord.FIXED]):
-            if argument_at(table, 0)[OperandRecord.SHAPE + 3 * e + 1] == symbol:
+        for e in range(argument_at(table, 0)[OperandSpec.FIXED]):
+            if argument_at(table, 0)[OperandSpec.SHAPE + 3 * e + 1] == symbol:
                 strides[d] = operand[Operand.STRIDES + leading + e]
         out[Operand.EXTENTS + d] = frame[Frame.EXTENTS + symbol]
     stride = out[Operand.ITEM]
@@ -95,7 +95,6 @@ def sort_dimensions(operand: int, other: int) -> int:
 
 
 def reverse_dimension(operand: int, d: int) -> int:
-    """Reverse a dimension."""
     stride = operand[Operand.STRIDES + d]
     operand[Operand.DATA] += stride * (operand[Operand.EXTENTS + d] - 1)
     operand[Operand.STRIDES + d] = -stride
@@ -149,7 +148,7 @@ def transpose_tiles(operand: int, out: int, pair: int, contiguous: int) -> int:
     out_stride = out[Operand.STRIDES + last]
     line_stride = out[Operand.STRIDES + contiguous]
     tile = stack((TILE_LINES + SQUARE) * (TILE_LENGTH + SQUARE))
-    index = stack(MOST_OPERAND_DIMENSIONS)
+    index = stack(MAX_OPERAND_DIMENSIONS)
     clear(index, last)
     is_inside = 1
     while is_inside:
@@ -178,9 +177,9 @@ def copy_rows(operand: int, out: int, pair: int) -> int:
     out_stride = out[Operand.STRIDES + last]
     form = address("jk_forms")[pair]
     item = form & 15
-    is_long = length * item >= LEAST_ROW and last > 0
+    is_long = length * item >= MIN_ROW and last > 0
     outer = last - 1 if form & SAME and stride == item and out_stride == item and is_long else last
-    index = stack(MOST_OPERAND_DIMENSIONS)
+    index = stack(MAX_OPERAND_DIMENSIONS)
     clear(index, last)
     is_inside = 1
     while is_inside:

@@ -1,4 +1,4 @@
-"""The objects (segments) of launcher and dispatcher, and what they link to.
+"""The objects of launcher and dispatcher, and what they link to.
 
 Every call passes through the launcher. The parts that most calls do not need are objects of their own, since building
 them would take most of the first call of a process.
@@ -13,28 +13,28 @@ from jitkernels.codegen.ir_source import I64Source
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core.source_hash import state_of
 from jitkernels.runtime import cast_copy, copy_transpose
-from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, MOST_CALL_WORDS, WRITEABLE, Part, constants
+from jitkernels.runtime.abi_layout import ALIGNED, CONTIGUOUS, MAX_CALL_WORDS, WRITEABLE, DispatcherPart, constants
 from jitkernels.runtime.c_api import externals, link
 from jitkernels.runtime.loading import loader
 
-PARTS = {name.lower(): number for name, number in vars(Part).items() if name.isupper()}
+PART_NUMBERS = {name.lower(): number for name, number in vars(DispatcherPart).items() if name.isupper()}
 LAUNCHER = ("jk_launch", "jk_everyday")
-VARIABLES = {"jk_bypass": 1, "jk_missing": 1, "jk_parts": len(PARTS)}
+VARIABLES = {"jk_bypass": 1, "jk_missing": 1, "jk_parts": len(PART_NUMBERS)}
 """The launcher's global words, with their counts.
 
 jk_bypass: whether Python serves all everyday calls. jk_missing: one plus the number of the missing part. jk_parts: the
 addresses of the parts.
 """
-SEGMENTS = {"general": ("general",), "converting": ("in_blocks", "mixed", "of_sequence", "copied")}
-"""The functions that each segment exports."""
+PARTS_BY_OBJECT = {"general": ("general",), "converting": ("in_blocks", "mixed", "of_sequence", "copied")}
+"""The parts that each object exports."""
 TRANSLATED = ("dispatch/native", "runtime/cast_copy.py", "runtime/copy_transpose.py")
 """The modules whose functions are translated."""
-ARGUMENTS = (6, 12, MOST_CALL_WORDS)
+ARGUMENTS = (6, 12, MAX_CALL_WORDS)
 """A kernel is called with the smallest sufficient count of these: in C a function may be passed extra arguments."""
 
 
-class Segments:
-    """The loaded launcher, and the segments of the dispatcher that calls have needed so far.
+class DispatcherObjects:
+    """The loaded launcher, and the objects of the dispatcher that calls have needed so far.
 
     `addresses` are those of the launcher's functions and variables. Raises BuildError if it cannot be built.
     """
@@ -56,11 +56,11 @@ class Segments:
             "LANES": cast_copy.LANES,
             "NEIGHBOURS": cast_copy.NEIGHBOURS,
             "SAME": cast_copy.SAME,
-            "LEAST_ROW": copy_transpose.LEAST_ROW,
+            "MIN_ROW": copy_transpose.MIN_ROW,
             "SQUARE": copy_transpose.SQUARE,
             "INFINITY_BITS": 0x7FF << 52,
             "MAGNITUDE_BITS": (1 << 63) - 1,
-            "LEAST_SINGLE_BITS": 1023 - 149 << 52,
+            "MIN_SINGLE_BITS": 1023 - 149 << 52,
         }
         # The source of the translator is in every key (`jitkernels.codegen.object_cache`).
         self._key = f"{state_of(*TRANSLATED)}\n{self._constants}\n"
@@ -70,22 +70,22 @@ class Segments:
         """Load the part that a call missed; False if there was none. Raises BuildError if it cannot be built."""
         missing = ctypes.c_int64.from_address(self.addresses["jk_missing"])
         number, missing.value = missing.value - 1, 0
-        for title, parts in SEGMENTS.items():
-            if number in [PARTS[part] for part in parts]:
+        for title, parts in PARTS_BY_OBJECT.items():
+            if number in [PART_NUMBERS[part] for part in parts]:
                 self._load(title, parts)
                 return True
         return False
 
     def load_all(self) -> None:
         """Load every part. Raises BuildError if one cannot be built."""
-        for title, parts in SEGMENTS.items():
+        for title, parts in PARTS_BY_OBJECT.items():
             self._load(title, parts)
 
     def _load(self, title: str, parts: Sequence[str]) -> None:
         links = [link(name, partial(self.addresses.__getitem__, name)) for name in VARIABLES]
         addresses = self._loaded(title, parts, links)
         for name in parts:
-            ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * PARTS[name]).value = addresses[name]
+            ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * PART_NUMBERS[name]).value = addresses[name]
 
     def _loaded(
         self,

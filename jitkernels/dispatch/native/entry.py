@@ -5,7 +5,7 @@ Calls on the fast path are served at once; all others go through `general`.
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load, stack, unlikely
-from jitkernels.runtime.abi_layout import Context, Frame, Offset, Operand, OperatorTable, Outcome, Part, Plain
+from jitkernels.runtime.abi_layout import Context, DispatcherPart, Frame, Offset, Operand, OperatorTable, Outcome, Plain
 
 
 def jk_launch(self: int, objects: int, given: int, names: int) -> int:
@@ -50,7 +50,7 @@ def jk_everyday(self: int, objects: int, given: int, names: int) -> int:
 
 def call_bound(table: int, objects: int, given: int, names: int, tried: int) -> int:
     """Bind arguments to parameters; use the fast path if they are only inputs and ``out``."""
-    slots = stack(MOST_SLOTS)
+    slots = stack(MAX_SLOTS)
     if bind_arguments(table, slots, objects, given, names) == 0:
         return Outcome.PYTHON
     if tried == Outcome.UNSORTED:
@@ -64,16 +64,16 @@ def call_bound(table: int, objects: int, given: int, names: int, tried: int) -> 
             if result != Outcome.GENERAL:
                 return result
     if table[OperatorTable.PLAIN] == Plain.ELEMENTWISE and table[OperatorTable.MOVES] == 0:
-        function = segment(Part.MIXED)
+        function = part_address(DispatcherPart.MIXED)
         result = call(function, table, slots) if function else Outcome.PYTHON
         if result != Outcome.GENERAL:
             return result
-    function = segment(Part.GENERAL)
+    function = part_address(DispatcherPart.GENERAL)
     return call(function, table, slots) if function else Outcome.PYTHON
 
 
-def segment(number: int) -> int:
-    """The address of a segment of the dispatcher; 0 if it is not loaded yet, which Python then does."""
+def part_address(number: int) -> int:
+    """The address of a part of the dispatcher; 0 if it is not loaded yet, which Python then does."""
     function = address("jk_parts")[number]
     if unlikely(function == 0):
         address("jk_missing")[0] = number + 1
@@ -113,7 +113,7 @@ def bind_arguments(table: int, slots: int, objects: int, given: int, names: int)
 
 def general(table: int, slots: int) -> int:
     """Serve any call: returns the results or an `Outcome`. Releases all temporaries."""
-    frame = stack(Frame.WORDS + MOST_OPERANDS * Operand.WORDS)
+    frame = stack(Frame.WORDS + MAX_OPERANDS * Operand.WORDS)
     count = argument_count(table)
     for i in range(count):
         operand_at(frame, i)[Operand.OWNED] = 0

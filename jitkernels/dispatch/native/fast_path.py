@@ -1,11 +1,11 @@
 """The fast path: calls on contiguous arrays of one dtype with default options, of elementwise and of row functions.
 
-It needs no conversion, broadcasting or buffer, and none of the operand records of `general`.
+It needs no conversion, broadcasting or buffer, and none of the operand descriptors of `general`.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load, load32, stack, unlikely
-from jitkernels.runtime.abi_layout import ContextWords, Offset, OperandRecord, OperatorTable, OptionRecord, Outcome
+from jitkernels.runtime.abi_layout import ContextWords, Offset, OperandSpec, OperatorTable, OptionSpec, Outcome
 
 
 def elementwise(table: int, arrays: int, given: int, out: int) -> int:
@@ -34,7 +34,7 @@ def run_fast_path(table: int, arrays: int, given: int, out: int, rows: int) -> i
     dimensions = load32(first, Offset.ARRAY_DIMENSIONS)
     if load32(first, Offset.ARRAY_FLAGS) & READABLE != READABLE or (rows and dimensions == 0):
         return Outcome.GENERAL
-    words = stack(MOST_CALL_WORDS)
+    words = stack(MAX_CALL_WORDS)
     count = read_arrays(table, arrays, given, rows, words)
     if count == 0:
         return Outcome.GENERAL
@@ -45,7 +45,7 @@ def run_fast_path(table: int, arrays: int, given: int, out: int, rows: int) -> i
     extents = load(first, Offset.ARRAY_EXTENTS)
     reduces = rows and table[OperatorTable.REDUCES]
     out_descr = descr
-    if reduces and argument_at(table, table[OperatorTable.INPUTS])[OperandRecord.INTEGER]:
+    if reduces and argument_at(table, table[OperatorTable.INPUTS])[OperandSpec.INTEGER]:
         out_descr = address("jk_int64")
     if out != 0 and has_layout(out, out_descr, dimensions - reduces, extents, WRITABLE) == 0:
         return Outcome.GENERAL
@@ -97,12 +97,12 @@ def read_arrays(table: int, arrays: int, given: int, rows: int, words: int) -> i
         present = other != 0
         if rows:
             present = present and other != address("jk_none")
-            leader = argument_at(table, i)[OperandRecord.LEADER]
+            leader = argument_at(table, i)[OperandSpec.LEADER]
             if leader >= 0:
                 leading = arrays[leader] if leader < given else 0
                 if present != (leading != 0 and leading != address("jk_none")):
                     return 0
-                options += present * argument_at(table, i)[OperandRecord.WHEN]
+                options += present * argument_at(table, i)[OperandSpec.WHEN]
             elif present == 0:
                 return 0
         elif present == 0:
@@ -142,9 +142,9 @@ def append_row_words(table: int, words: int, count: int, n: int, trailing: int, 
         words[count] = trailing
         count += 1
     for i in range(table[OperatorTable.OPTIONS] if table[OperatorTable.FLOATS] else 0):
-        option = table + 8 * (table[OperatorTable.CHOICES] + i * OptionRecord.WORDS)
-        if option[OptionRecord.KIND] == OptionRecord.A_FLOAT:
-            words[count] = option + 8 * (OptionRecord.DEFAULTS + wide)
+        option = table + 8 * (table[OperatorTable.CHOICES] + i * OptionSpec.WORDS)
+        if option[OptionSpec.KIND] == OptionSpec.A_FLOAT:
+            words[count] = option + 8 * (OptionSpec.DEFAULTS + wide)
             count += 1
     return count
 
@@ -188,8 +188,8 @@ def call_on_scalars(table: int, numbers: int, given: int) -> int:
     count = table[OperatorTable.INPUTS]
     if given != count or table[OperatorTable.EXACT]:
         return Outcome.GENERAL
-    words = stack(MOST_CALL_WORDS)
-    values = stack(MOST_OPERANDS)
+    words = stack(MAX_CALL_WORDS)
+    values = stack(MAX_OPERANDS)
     for i in range(count):
         number = numbers[i]
         if number == 0:

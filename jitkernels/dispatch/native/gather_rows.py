@@ -5,7 +5,7 @@ the call.
 """
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
-from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandRecord, OperatorTable
+from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandSpec, OperatorTable
 
 
 def gather_rows(table: int, frame: int, context: int) -> int:
@@ -14,9 +14,9 @@ def gather_rows(table: int, frame: int, context: int) -> int:
         return 1
     rows = operand_at(frame, table[OperatorTable.PICKED])
     indices = operand_at(frame, table[OperatorTable.PICKER])
-    extent = frame + 8 * (Frame.EXTENTS + argument_at(table, table[OperatorTable.PICKED])[OperandRecord.SHAPE + 1])
+    extent = frame + 8 * (Frame.EXTENTS + argument_at(table, table[OperatorTable.PICKED])[OperandSpec.SHAPE + 1])
     count = indices[Operand.INNER]
-    if argument_at(table, table[OperatorTable.PICKER])[OperandRecord.LEADS]:
+    if argument_at(table, table[OperatorTable.PICKER])[OperandSpec.LEADS]:
         count = count * frame[Frame.EXTENTS + table[OperatorTable.SPREAD]]
     if rows[Operand.DIRECT] or context[ContextWords.EXACT] or count >= extent[0]:
         return 1

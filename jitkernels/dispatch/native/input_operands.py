@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load, load8, load32, stack
-from jitkernels.runtime.abi_layout import Frame, Offset, Operand, OperandRecord, OperatorTable, Part
+from jitkernels.runtime.abi_layout import DispatcherPart, Frame, Offset, Operand, OperandSpec, OperatorTable
 
 
 def read_inputs(table: int, slots: int, frame: int) -> int:
@@ -16,13 +16,13 @@ def read_inputs(table: int, slots: int, frame: int) -> int:
         present = value != 0 and value != address("jk_none")
         operand[Operand.ARRAY] = 0
         operand[Operand.PRESENT] = present
-        leader = argument[OperandRecord.LEADER]
+        leader = argument[OperandSpec.LEADER]
         if present == 0 and leader < 0:
             return 0
         if leader >= 0 and operand_at(frame, leader)[Operand.PRESENT] != present:
             return 0
         if present:
-            frame[Frame.OPTIONS] += argument[OperandRecord.WHEN]
+            frame[Frame.OPTIONS] += argument[OperandSpec.WHEN]
             array = to_array(argument, operand, value)
             if array == 0:
                 return 0
@@ -39,7 +39,7 @@ def to_array(argument: int, operand: int, value: int) -> int:
         array = PyArray_CheckFromAny(value, 0, 0, 0, ALIGNED | NOT_SWAPPED | NO_SUBCLASS, 0)
     elif read_scalar(operand, value):
         return value
-    elif argument[OperandRecord.INTEGER] and kind == address("jk_int"):
+    elif argument[OperandSpec.INTEGER] and kind == address("jk_int"):
         array = array_of_int(value)
     else:
         array = convert_input(operand, value)
@@ -63,11 +63,11 @@ def read_dtypes(table: int, frame: int) -> int:
                 if read_array(operand, array) == 0:
                     return 0
             kind = operand[Operand.KIND]
-            if argument_at(table, i)[OperandRecord.INTEGER]:
+            if argument_at(table, i)[OperandSpec.INTEGER]:
                 if is_weak or kind < 1 or kind > 10:
                     return 0
                 if kind == 2:
-                    frame[Frame.OPTIONS] += argument_at(table, i)[OperandRecord.TELLS]
+                    frame[Frame.OPTIONS] += argument_at(table, i)[OperandSpec.TELLS]
             elif is_weak == 0:
                 widths = widths | dtype_width(kind)
                 has_int16 = has_int16 or kind == 3 or kind == 4
@@ -148,7 +148,7 @@ def convert_input(operand: int, value: int) -> int:
         return number
     if is_sequence(value) == 0:
         return 0
-    function = segment(Part.OF_SEQUENCE)
+    function = part_address(DispatcherPart.OF_SEQUENCE)
     return call(function, value) if function else 0
 
 
@@ -255,7 +255,7 @@ def read_array(operand: int, array: int) -> int:
         kind = BFLOAT16
     flags = load32(array, Offset.ARRAY_FLAGS)
     dimensions = load32(array, Offset.ARRAY_DIMENSIONS)
-    if kind < 0 or dimensions > MOST_OPERAND_DIMENSIONS - 2:
+    if kind < 0 or dimensions > MAX_OPERAND_DIMENSIONS - 2:
         return 0
     operand[Operand.DATA] = load(array, Offset.ARRAY_DATA)
     operand[Operand.KIND] = kind

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.codegen.ir_source import STRAIGHT, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, IRSource
 from jitkernels.core import cpu_target
 from jitkernels.core.atomic_files import warn_once
 from jitkernels.dispatch.native import dispatcher_modules
@@ -25,7 +25,7 @@ from jitkernels.dispatch.native.launcher_checks import Pattern, pattern_text
 from jitkernels.errors import BuildError
 from jitkernels.runtime import c_api
 from jitkernels.runtime.abi_check import reason_for_python, word_at
-from jitkernels.runtime.abi_layout import MOST_DIMENSIONS, MOST_WORDS, Context
+from jitkernels.runtime.abi_layout import MAX_DIMENSIONS, MAX_WORDS, Context
 from jitkernels.runtime.loading import loader
 
 FASTCALL, KEYWORDS = 0x80, 0x2
@@ -75,7 +75,7 @@ def _slot_offset() -> int:
 
 
 @functools.cache
-def _loaded() -> "dispatcher_modules.Segments | str":
+def _loaded() -> "dispatcher_modules.DispatcherObjects | str":
     """The compiled launcher, or the reason why Python serves all calls."""
     slot, reason = _slot_offset(), reason_for_python()
     if reason is None and slot < 0:
@@ -83,7 +83,7 @@ def _loaded() -> "dispatcher_modules.Segments | str":
     if reason is not None:
         return reason
     try:
-        return dispatcher_modules.Segments(slot)
+        return dispatcher_modules.DispatcherObjects(slot)
     except BuildError as error:
         if cpu_target.has_compiler():
             raise
@@ -98,13 +98,13 @@ def reason_for_slow_path() -> str | None:
 
 
 def load_missing() -> bool:
-    """Load the segment that the dispatcher missed in its last call; return whether one was loaded."""
+    """Load the object that the dispatcher missed in its last call; return whether one was loaded."""
     loaded = _loaded()
     return not isinstance(loaded, str) and loaded.load_missing()
 
 
 def load_all() -> None:
-    """Load all segments of the dispatcher. Raises BuildError if one cannot be built."""
+    """Load all objects of the dispatcher. Raises BuildError if one cannot be built."""
     loaded = _loaded()
     if not isinstance(loaded, str):
         loaded.load_all()
@@ -135,12 +135,12 @@ def context(
         Context.CALL: _pattern_address(pattern),
         Context.COUNTDOWN: NEVER,
     }
-    records: list[int] = []
+    descriptors: list[int] = []
     for parameter in parameters:
         size = parameter.dtype.itemsize * math.prod(parameter.shape)
-        extents = [*parameter.shape, *[0] * (MOST_DIMENSIONS - len(parameter.shape))]
-        records += [id(parameter.dtype), len(parameter.shape), size, *extents]
-    return np.array([*(header[word] for word in sorted(header)), *records, *words], np.int64)
+        extents = [*parameter.shape, *[0] * (MAX_DIMENSIONS - len(parameter.shape))]
+        descriptors += [id(parameter.dtype), len(parameter.shape), size, *extents]
+    return np.array([*(header[word] for word in sorted(header)), *descriptors, *words], np.int64)
 
 
 def replace(words: "np.ndarray[Any, np.dtype[np.int64]]", other: "np.ndarray[Any, np.dtype[np.int64]]") -> None:
@@ -155,14 +155,14 @@ def _pattern_address(pattern: Pattern) -> int:
     if reason_for_slow_path() is not None:
         return 0
     text = pattern_text(pattern)
-    source = IRSource("call", f"{STRAIGHT}{text}", c_api.externals())
+    source = IRSource("call", f"{LIGHT_PIPELINE}{text}", c_api.externals())
     return loader.address_of(source) if loader.is_loadable(source) else 0
 
 
 def fits(parameters: Sequence[Parameter], words: Sequence[int]) -> bool:
     """Whether the launcher supports these parameters and words: their number and dimensions."""
-    supported = all(len(parameter.shape) <= MOST_DIMENSIONS for parameter in parameters)
-    return supported and len(parameters) + len(words) <= MOST_WORDS
+    supported = all(len(parameter.shape) <= MAX_DIMENSIONS for parameter in parameters)
+    return supported and len(parameters) + len(words) <= MAX_WORDS
 
 
 _methods: dict[tuple[str, str], _Method] = {}

@@ -5,11 +5,11 @@ from typing import NamedTuple
 from jitkernels.runtime.abi_layout import (
     ALIGNED,
     CONTIGUOUS,
+    DESCRIPTOR_WORDS,
     DTYPE_MASK,
     DTYPE_WORD,
-    RECORD_WORDS,
     WRITEABLE,
-    ArrayRecord,
+    ArrayDescriptor,
     Context,
     Offset,
 )
@@ -79,7 +79,7 @@ def pattern_text(pattern: Pattern) -> str:
                 may_be_same = pattern.in_place[i] and pattern.in_place[j] and not pattern.outputs[j]
                 _check_disjoint(writer, arrays[i], arrays[j], may_be_same)
     if pattern.native:
-        first = 8 * (Context.RECORDS + RECORD_WORDS * len(arrays))
+        first = 8 * (Context.DESCRIPTORS + DESCRIPTOR_WORDS * len(arrays))
         words = [writer.load("i64", "%context", first + 8 * i) for i in range(pattern.words)]
         passed = ", ".join(f"i64 {value}" for value in [*(address for address, _ in arrays), *words])
         entry = writer.load("ptr", "%context", 8 * Context.ENTRY)
@@ -112,13 +112,13 @@ no:
 
 
 def _check_array(writer: _CheckWriter, number: int, dimensions: int, output: bool) -> tuple[str, str]:
-    """Check one argument against its record; returns the values of its address and its size in bytes."""
-    record = 8 * (Context.RECORDS + RECORD_WORDS * number)
+    """Check one argument against its descriptor; returns the values of its address and its size in bytes."""
+    descriptor = 8 * (Context.DESCRIPTORS + DESCRIPTOR_WORDS * number)
     flags = ALIGNED | CONTIGUOUS | (WRITEABLE if output else 0)
     array = writer.load("ptr", "%objects", 8 * number)
     writer.require(writer.compute(f"icmp eq ptr {writer.load('ptr', array, Offset.TYPE)}, @jk_ndarray"))
     masked = writer.compute(f"and i32 {writer.load('i32', array, Offset.ARRAY_FLAGS)}, {flags}")
-    wanted = writer.load("ptr", "%context", record + 8 * ArrayRecord.DTYPE)
+    wanted = writer.load("ptr", "%context", descriptor + 8 * ArrayDescriptor.DTYPE)
     writer.require_dtype(writer.load("ptr", array, Offset.ARRAY_DTYPE), wanted)
     checks = [
         f"icmp eq i32 {masked}, {flags}",
@@ -128,9 +128,11 @@ def _check_array(writer: _CheckWriter, number: int, dimensions: int, output: boo
         writer.require(writer.compute(check))
     extents = writer.load("ptr", array, Offset.ARRAY_EXTENTS)
     for i in range(dimensions):
-        want = writer.load("i64", "%context", record + 8 * (ArrayRecord.EXTENTS + i))
+        want = writer.load("i64", "%context", descriptor + 8 * (ArrayDescriptor.EXTENTS + i))
         writer.require(writer.compute(f"icmp eq i64 {writer.load('i64', extents, 8 * i)}, {want}"))
-    return writer.load("i64", array, Offset.ARRAY_DATA), writer.load("i64", "%context", record + 8 * ArrayRecord.BYTES)
+    address = writer.load("i64", array, Offset.ARRAY_DATA)
+    size = writer.load("i64", "%context", descriptor + 8 * ArrayDescriptor.BYTES)
+    return address, size
 
 
 def _check_disjoint(writer: _CheckWriter, first: tuple[str, str], second: tuple[str, str], may_be_same: bool) -> None:

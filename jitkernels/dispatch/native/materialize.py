@@ -5,12 +5,12 @@ Buffers hold floats and int64; narrower integers, which are range-checked, and b
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, call, load
-from jitkernels.runtime.abi_layout import Offset, Operand, Part
+from jitkernels.runtime.abi_layout import DispatcherPart, Offset, Operand
 
 
 def materialize(operand: int, expected: int) -> int:
     """Materialize an operand's loop in a new array of a kernel's dtype, which it owns; 0 on failure."""
-    function = segment(Part.COPIED)
+    function = part_address(DispatcherPart.COPIED)
     array = call(function, operand, expected) if function else 0
     if array == 0:
         return 0

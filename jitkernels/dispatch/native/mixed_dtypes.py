@@ -12,8 +12,8 @@ from jitkernels.runtime.abi_layout import ContextWords, Offset, Operand, Operato
 def mixed(table: int, slots: int) -> int:
     """The result, or an `Outcome`. Results that overlap an input take the general path."""
     count = table[OperatorTable.INPUTS]
-    forms = stack(MOST_OPERANDS)
-    addresses = stack(MOST_OPERANDS)
+    forms = stack(MAX_OPERANDS)
+    addresses = stack(MAX_OPERANDS)
     lead = read_forms(table, slots, forms, addresses)
     if lead < 0 or table[OperatorTable.EXACT]:
         return Outcome.GENERAL
@@ -53,7 +53,7 @@ def mixed(table: int, slots: int) -> int:
         return Outcome.PYTHON
     if nest == 0:
         return convert_in_blocks(slots, forms, addresses, count, context, out, n)
-    words = stack(MOST_CALL_WORDS)
+    words = stack(MAX_CALL_WORDS)
     for i in range(count):
         words[i] = addresses[i]
     words[count] = load(out, Offset.ARRAY_DATA)
@@ -72,7 +72,6 @@ def pack_forms(slots: int, forms: int, count: int, descr: int) -> int:
 
 
 def has_scalar(forms: int, count: int) -> int:
-    """Whether an input is a scalar."""
     for i in range(count):
         if forms[i] == NUMBER:
             return 1
@@ -104,7 +103,7 @@ def find_nest(table: int, context: int, kinds: int) -> int:
 
 def convert_in_blocks(slots: int, forms: int, addresses: int, count: int, context: int, out: int, n: int) -> int:
     """Convert blocks of the inputs to the dtype of the result, and call the kernel on each block."""
-    words = stack(MOST_CALL_WORDS)
+    words = stack(MAX_CALL_WORDS)
     buffers = (stack(2 * MIXED_BLOCK + 64) + 63) // 64 * 64
     descr = load(out, Offset.ARRAY_DTYPE)
     item = load(descr, Offset.DTYPE_BYTES)
@@ -194,7 +193,7 @@ def strided_form(array: int) -> int:
     if byte_stride(array) == -item:
         return BACKWARDS
     stride = byte_stride(array) // item
-    if stride >= 2 and stride <= MOST_APART and stride * item == byte_stride(array):
+    if stride >= 2 and stride <= MAX_APART and stride * item == byte_stride(array):
         return EVERY + stride - 2
     return APART
 

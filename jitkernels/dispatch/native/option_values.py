@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, load, load32
-from jitkernels.runtime.abi_layout import Frame, Offset, OperatorTable, OptionRecord
+from jitkernels.runtime.abi_layout import Frame, Offset, OperatorTable, OptionSpec
 
 
 def read_options(table: int, slots: int, frame: int) -> int:
@@ -15,25 +15,25 @@ def read_options(table: int, slots: int, frame: int) -> int:
     floats = 0
     for i in range(table[OperatorTable.OPTIONS]):
         value = slots[inputs + i]
-        option = table + 8 * (table[OperatorTable.CHOICES] + i * OptionRecord.WORDS)
-        kind = option[OptionRecord.KIND]
-        if kind == OptionRecord.OF_VALUES:
+        option = table + 8 * (table[OperatorTable.CHOICES] + i * OptionSpec.WORDS)
+        kind = option[OptionSpec.KIND]
+        if kind == OptionSpec.OF_VALUES:
             if value != 0:
                 index = index_of_value(option, value)
-                if index == option[OptionRecord.COUNT]:
+                if index == option[OptionSpec.COUNT]:
                     return 0
-                frame[Frame.OPTIONS] += index % option[OptionRecord.DIFFERENT] * option[OptionRecord.FACTOR]
-        elif kind == OptionRecord.AXIS:
+                frame[Frame.OPTIONS] += index % option[OptionSpec.DIFFERENT] * option[OptionSpec.FACTOR]
+        elif kind == OptionSpec.AXIS:
             if value != 0:
                 if read_integer(value, frame + 8 * Frame.AXIS) == 0:
                     return 0
-        elif kind == OptionRecord.AN_INT:
+        elif kind == OptionSpec.AN_INT:
             if read_int_option(option, value, frame) == 0:
                 return 0
-        elif kind == OptionRecord.A_SHAPE:
+        elif kind == OptionSpec.A_SHAPE:
             if read_shape(value, frame) == 0:
                 return 0
-        elif kind == OptionRecord.A_DTYPE:
+        elif kind == OptionSpec.A_DTYPE:
             out = slots[table[OperatorTable.PARAMETERS] - 1]
             if read_dtype(option, value, out, frame) == 0:
                 return 0
@@ -46,9 +46,9 @@ def read_options(table: int, slots: int, frame: int) -> int:
 
 def index_of_value(option: int, value: int) -> int:
     """The index of an option among its allowed objects; their number if it is none of them."""
-    count = option[OptionRecord.COUNT]
+    count = option[OptionSpec.COUNT]
     index = 0
-    while index < count and option[OptionRecord.VALUES + index] != value:
+    while index < count and option[OptionSpec.VALUES + index] != value:
         index += 1
     return index
 
@@ -78,18 +78,18 @@ def is_numpy_integer(value: int) -> int:
 
 def read_float(option: int, value: int, frame: int, target: int) -> int:
     """Store a float within its limits, or its default, where the kernel reads it."""
-    target[0] = option[OptionRecord.DEFAULTS + (frame[Frame.WIDE] == 1)]
+    target[0] = option[OptionSpec.DEFAULTS + (frame[Frame.WIDE] == 1)]
     if value != 0:
         if read_real(value, target) == 0:
             return 0
         key = ordered_bits(target[0])
-        if key < option[OptionRecord.COUNT] or key > option[OptionRecord.MOST]:
+        if key < option[OptionSpec.COUNT] or key > option[OptionSpec.MOST]:
             return 0
         if frame[Frame.WIDE] != 1:
             exact = target[0]
             target[0] = nearest_single(exact)
             if target[0] << 1 == 0 and exact << 1 != 0:
-                target[0] = target[0] | LEAST_SINGLE_BITS  # a nonzero value never becomes 0
+                target[0] = target[0] | MIN_SINGLE_BITS  # a nonzero value never becomes 0
         bits = target[0]
         if bits & INFINITY_BITS == INFINITY_BITS:
             return 0
@@ -129,13 +129,13 @@ def to_float(value: int, target: int) -> int:
 
 def read_int_option(option: int, value: int, frame: int) -> int:
     """Store an int within its limits, or its default, as an extent."""
-    target = frame + 8 * (Frame.EXTENTS + option[OptionRecord.FACTOR])
+    target = frame + 8 * (Frame.EXTENTS + option[OptionSpec.FACTOR])
     if value == 0:
-        target[0] = option[OptionRecord.VALUES]
-        return option[OptionRecord.COUNT]
+        target[0] = option[OptionSpec.VALUES]
+        return option[OptionSpec.COUNT]
     if read_integer(value, target) == 0:
         return 0
-    return target[0] >= option[OptionRecord.LEAST] and target[0] <= option[OptionRecord.MOST]
+    return target[0] >= option[OptionSpec.LEAST] and target[0] <= option[OptionSpec.MOST]
 
 
 def read_shape(value: int, frame: int) -> int:
@@ -146,7 +146,7 @@ def read_shape(value: int, frame: int) -> int:
         frame[Frame.LEADING] = 1
         return read_integer(value, frame + 8 * Frame.LEAD) and frame[Frame.LEAD] >= 0
     count = load(value, Offset.TUPLE_SIZE)
-    if count > MOST_OPERAND_DIMENSIONS - 2:
+    if count > MAX_OPERAND_DIMENSIONS - 2:
         return 0
     frame[Frame.LEADING] = count
     for d in range(count):
@@ -166,5 +166,5 @@ def read_dtype(option: int, value: int, out: int, frame: int) -> int:
                 frame[Frame.WIDE] = load32(load(out, Offset.ARRAY_DTYPE), Offset.DTYPE_NUMBER) != FLOAT32
         return 1
     index = index_of_value(option, value)
-    frame[Frame.WIDE] = 2 * index >= option[OptionRecord.COUNT]
-    return index < option[OptionRecord.COUNT]
+    frame[Frame.WIDE] = 2 * index >= option[OptionSpec.COUNT]
+    return index < option[OptionSpec.COUNT]

@@ -4,13 +4,13 @@
 from jitkernels.codegen.i64_intrinsics import address, call, load, load8, load32, stack
 from jitkernels.runtime.abi_layout import (
     ContextWords,
+    DispatcherPart,
     Frame,
     Offset,
     Operand,
-    OperandRecord,
+    OperandSpec,
     OperatorTable,
     Outcome,
-    Part,
 )
 
 
@@ -65,10 +65,10 @@ def bind_results(table: int, frame: int) -> int:
         operand = operand_at(frame, i)
         argument = argument_at(table, i)
         present = 1
-        if argument[OperandRecord.LEADER] >= 0:
-            present = operand_at(frame, argument[OperandRecord.LEADER])[Operand.PRESENT]
-        elif argument[OperandRecord.WHEN]:
-            present = frame[Frame.OPTIONS] // argument[OperandRecord.WHEN] % 2
+        if argument[OperandSpec.LEADER] >= 0:
+            present = operand_at(frame, argument[OperandSpec.LEADER])[Operand.PRESENT]
+        elif argument[OperandSpec.WHEN]:
+            present = frame[Frame.OPTIONS] // argument[OperandSpec.WHEN] % 2
         operand[Operand.PRESENT] = present
         operand[Operand.ARRAY] = 0
         if present:
@@ -147,27 +147,27 @@ def result_shape(table: int, frame: int, argument: int, operand: int) -> int:
     """Compute the shape of a result as the caller sees it; returns its number of elements."""
     dimensions = 0
     total = 1
-    if argument[OperandRecord.LEADS]:
+    if argument[OperandSpec.LEADS]:
         dimensions = frame[Frame.LEADING]
         for d in range(dimensions):
             operand[Operand.EXTENTS + d] = frame[Frame.LEAD + d]
             total = total * frame[Frame.LEAD + d]
-    fixed = argument[OperandRecord.FIXED]
+    fixed = argument[OperandSpec.FIXED]
     inner = 1
     for e in range(fixed):
-        extent = argument[OperandRecord.SHAPE + 3 * e]
-        first = argument[OperandRecord.SHAPE + 3 * e + 1]
+        extent = argument[OperandSpec.SHAPE + 3 * e]
+        first = argument[OperandSpec.SHAPE + 3 * e + 1]
         if first >= 0:
             extent = extent * frame[Frame.EXTENTS + first]
-        second = argument[OperandRecord.SHAPE + 3 * e + 2]
+        second = argument[OperandSpec.SHAPE + 3 * e + 2]
         if second >= 0:
             extent = extent * frame[Frame.EXTENTS + second]
-        extent += argument[OperandRecord.MORE + e]
+        extent += argument[OperandSpec.MORE + e]
         inner = inner * extent
-        if e < fixed - 1 or argument[OperandRecord.OPTIONAL] == 0 or frame[Frame.MISSING] == 0:
+        if e < fixed - 1 or argument[OperandSpec.OPTIONAL] == 0 or frame[Frame.MISSING] == 0:
             operand[Operand.EXTENTS + dimensions] = extent
             dimensions += 1
-    if argument[OperandRecord.TRAILS]:
+    if argument[OperandSpec.TRAILS]:
         for d in range(frame[Frame.BEHIND]):
             extent = frame[Frame.TRAIL + d]
             inner = inner * extent
@@ -253,7 +253,7 @@ def lay_out_result(frame: int, argument: int, operand: int) -> int:
     operand[Operand.WANTED] = expected
     operand[Operand.TURNED] = 0
     may_be_strided = operand[Operand.CONTIGUOUS] == 0
-    if argument[OperandRecord.FIXED] and frame[Frame.MOVED] >= 0:
+    if argument[OperandSpec.FIXED] and frame[Frame.MOVED] >= 0:
         axis = dimensions + frame[Frame.AXIS]
         rotate(operand + 8 * Operand.EXTENTS, axis, dimensions - 1)
         rotate(operand + 8 * Operand.STRIDES, axis, dimensions - 1)
@@ -281,9 +281,7 @@ def resolve_overlap(table: int, frame: int) -> int:
             if i != o and operand[Operand.ARRAY] != 0 and ranges_overlap(operand, out):
                 if i >= inputs:
                     return 0
-                may_alias = (
-                    argument_at(table, i)[OperandRecord.IN_PLACE] and argument_at(table, o)[OperandRecord.IN_PLACE]
-                )
+                may_alias = argument_at(table, i)[OperandSpec.IN_PLACE] and argument_at(table, o)[OperandSpec.IN_PLACE]
                 is_direct = operand[Operand.DIRECT] and out[Operand.DIRECT]
                 if may_alias == 0 or is_direct == 0 or operand[Operand.DATA] != out[Operand.DATA]:
                     if operand[Operand.TURNED]:
@@ -299,7 +297,6 @@ def ranges_overlap(operand: int, other: int) -> int:
 
 
 def find_address_range(operand: int) -> int:
-    """Compute the address range of an operand."""
     low = operand[Operand.DATA]
     high = low + operand[Operand.ITEM]
     for d in range(operand[Operand.DIMENSIONS]):
@@ -321,13 +318,13 @@ def compute(table: int, frame: int, context: int) -> int:
         operand = operand_at(frame, i)
         if operand[Operand.ARRAY] != 0:
             if operand[Operand.DIRECT] == 0:
-                function = segment(Part.IN_BLOCKS)
+                function = part_address(DispatcherPart.IN_BLOCKS)
                 return call(function, table, frame, context) if function else 0
             operand[Operand.BASE] = operand[Operand.DATA]
     if table[OperatorTable.MOVES]:
         if operand_at(frame, 0)[Operand.DATA] == operand_at(frame, 1)[Operand.DATA]:
             return 1  # every element is where it belongs
-    return launch_kernel(table, frame, context, stack(MOST_CALL_WORDS), -1, context[ContextWords.LONG])
+    return launch_kernel(table, frame, context, stack(MAX_CALL_WORDS), -1, context[ContextWords.LONG])
 
 
 def materialize_narrow(table: int, frame: int) -> int:

@@ -2,17 +2,17 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, load, load32
-from jitkernels.runtime.abi_layout import Frame, Offset, Operand, OperandRecord, OperatorTable, Plain
+from jitkernels.runtime.abi_layout import Frame, Offset, Operand, OperandSpec, OperatorTable, Plain
 
 
 def operand_at(frame: int, number: int) -> int:
-    """The record of an operand in a call."""
+    """The descriptor of an operand in a call."""
     return frame + 8 * (Frame.WORDS + number * Operand.WORDS)
 
 
 def argument_at(table: int, number: int) -> int:
-    """The record of an input or output in the table."""
-    return table + 8 * (OperatorTable.RECORDS + number * OperandRecord.WORDS)
+    """The specification of an input or output in the table."""
+    return table + 8 * (OperatorTable.OPERAND_SPECS + number * OperandSpec.WORDS)
 
 
 def argument_count(table: int) -> int:
@@ -60,26 +60,26 @@ def bind_inputs(table: int, frame: int) -> int:
 
 def bind_dimensions(table: int, frame: int, argument: int, operand: int) -> int:
     """Match leading and trailing dimensions of an input; return the first declared dimension, -1 if some disagree."""
-    leads = argument[OperandRecord.LEADS]
-    fixed = argument[OperandRecord.FIXED]
+    leads = argument[OperandSpec.LEADS]
+    fixed = argument[OperandSpec.FIXED]
     dimensions = operand[Operand.DIMENSIONS]
     if leads and table[OperatorTable.TRAILING] < 0 and frame[Frame.AXIS] != -1:
         if move_axis(frame, operand) == 0:
             return -1
-    if argument[OperandRecord.ALONG]:
-        if flatten_leading(frame, argument, operand, operand_at(frame, argument[OperandRecord.ALONG] - 1)) == 0:
+    if argument[OperandSpec.ALONG]:
+        if flatten_leading(frame, argument, operand, operand_at(frame, argument[OperandSpec.ALONG] - 1)) == 0:
             return -1
         dimensions = fixed
-    if dimensions == fixed - 1 and argument[OperandRecord.OPTIONAL]:
+    if dimensions == fixed - 1 and argument[OperandSpec.OPTIONAL]:
         # A vector in place of a matrix of one column, which the result omits as well; or a scalar.
         operand[Operand.EXTENTS + dimensions] = 1
         operand[Operand.STRIDES + dimensions] = operand[Operand.ITEM]
         dimensions += 1
         operand[Operand.DIMENSIONS] = dimensions
-        if argument[OperandRecord.OPTIONAL] == 1:
+        if argument[OperandSpec.OPTIONAL] == 1:
             frame[Frame.MISSING] = 1
     leading = dimensions - fixed
-    if argument[OperandRecord.TRAILS]:
+    if argument[OperandSpec.TRAILS]:
         if match_trailing(table, frame, operand, fixed, leads) == 0:
             return -1
         leading -= frame[Frame.BEHIND]
@@ -94,13 +94,13 @@ def bind_dimensions(table: int, frame: int, argument: int, operand: int) -> int:
 def bind_extents(frame: int, argument: int, operand: int, first: int) -> int:
     """Set the symbols of the declared extents, or check them; 0 if one disagrees, 2 if some are products."""
     result = 1
-    for e in range(argument[OperandRecord.FIXED]):
-        extent = operand[Operand.EXTENTS + first + e] - argument[OperandRecord.MORE + e]
+    for e in range(argument[OperandSpec.FIXED]):
+        extent = operand[Operand.EXTENTS + first + e] - argument[OperandSpec.MORE + e]
         if extent < 0:
             return 0
-        factor = argument[OperandRecord.SHAPE + 3 * e]
-        symbol = argument[OperandRecord.SHAPE + 3 * e + 1]
-        if argument[OperandRecord.SHAPE + 3 * e + 2] >= 0:
+        factor = argument[OperandSpec.SHAPE + 3 * e]
+        symbol = argument[OperandSpec.SHAPE + 3 * e + 1]
+        if argument[OperandSpec.SHAPE + 3 * e + 2] >= 0:
             result = 2
             factor = extent
         elif symbol >= 0:
@@ -118,14 +118,14 @@ def check_products(table: int, frame: int, inputs: int) -> int:
         operand = operand_at(frame, i)
         if operand[Operand.PRESENT]:
             argument = argument_at(table, i)
-            first = operand[Operand.DIMENSIONS] - argument[OperandRecord.FIXED]
-            if argument[OperandRecord.TRAILS]:
+            first = operand[Operand.DIMENSIONS] - argument[OperandSpec.FIXED]
+            if argument[OperandSpec.TRAILS]:
                 first -= frame[Frame.BEHIND]
-            for e in range(argument[OperandRecord.FIXED]):
-                if argument[OperandRecord.SHAPE + 3 * e + 2] >= 0:
-                    left = frame[Frame.EXTENTS + argument[OperandRecord.SHAPE + 3 * e + 1]]
-                    right = frame[Frame.EXTENTS + argument[OperandRecord.SHAPE + 3 * e + 2]]
-                    extent = argument[OperandRecord.SHAPE + 3 * e] * left * right + argument[OperandRecord.MORE + e]
+            for e in range(argument[OperandSpec.FIXED]):
+                if argument[OperandSpec.SHAPE + 3 * e + 2] >= 0:
+                    left = frame[Frame.EXTENTS + argument[OperandSpec.SHAPE + 3 * e + 1]]
+                    right = frame[Frame.EXTENTS + argument[OperandSpec.SHAPE + 3 * e + 2]]
+                    extent = argument[OperandSpec.SHAPE + 3 * e] * left * right + argument[OperandSpec.MORE + e]
                     if left < 0 or right < 0 or operand[Operand.EXTENTS + first + e] != extent:
                         return 0
     return 1
@@ -206,7 +206,6 @@ def rotate(words: int, first: int, last: int) -> int:
 
 
 def product(words: int, count: int) -> int:
-    """The product of the first words of an array."""
     result = 1
     for i in range(count):
         result = result * words[i]
@@ -214,7 +213,6 @@ def product(words: int, count: int) -> int:
 
 
 def swap(words: int, i: int, j: int) -> int:
-    """Swap two words of an array."""
     word = words[i]
     words[i] = words[j]
     words[j] = word
@@ -226,7 +224,7 @@ def all_fortran(table: int, frame: int, inputs: int) -> int:
     for i in range(inputs):
         operand = operand_at(frame, i)
         array = operand[Operand.ARRAY]
-        if array != 0 and argument_at(table, i)[OperandRecord.LEADS]:
+        if array != 0 and argument_at(table, i)[OperandSpec.LEADS]:
             if load(array, Offset.TYPE) != address("jk_ndarray") or operand[Operand.CONTIGUOUS]:
                 return 0
             if load32(array, Offset.ARRAY_FLAGS) & IN_FORTRAN_ORDER == 0:
@@ -241,13 +239,13 @@ def all_fortran(table: int, frame: int, inputs: int) -> int:
 def lay_out(table: int, frame: int, operand: int, argument: int) -> int:
     """Compute loop extents and strides of an operand (0 if broadcast), and whether the kernel can read it directly."""
     dimensions = operand[Operand.DIMENSIONS]
-    fixed = argument[OperandRecord.FIXED]
-    if argument[OperandRecord.TRAILS]:
+    fixed = argument[OperandSpec.FIXED]
+    if argument[OperandSpec.TRAILS]:
         fixed += frame[Frame.BEHIND]
     kind = kernel_kind(frame, argument)
     operand[Operand.WANTED] = kind
     operand[Operand.INNER] = product(operand + 8 * (Operand.EXTENTS + dimensions - fixed), fixed)
-    is_broadcast = argument[OperandRecord.LEADS] and broadcast_to_leading(frame, operand, dimensions - fixed)
+    is_broadcast = argument[OperandSpec.LEADS] and broadcast_to_leading(frame, operand, dimensions - fixed)
     has_kind = (operand[Operand.KIND] == kind or (kind == 7 and operand[Operand.KIND] == 9)) and operand[
         Operand.ALIGNED
     ]
@@ -259,11 +257,11 @@ def lay_out(table: int, frame: int, operand: int, argument: int) -> int:
     if direct and (is_broadcast or operand[Operand.CONTIGUOUS] == 0):
         direct = is_dense(operand)
     operand[Operand.TURNED] = 0
-    if direct == 0 and has_kind and argument[OperandRecord.TURN] != 0 and operand[Operand.KIND] == kind:
+    if direct == 0 and has_kind and argument[OperandSpec.TURN] != 0 and operand[Operand.KIND] == kind:
         if (fixed == 2 or operand[Operand.DIMENSIONS] == 2) and is_transposed(operand):
             direct = 1
             operand[Operand.TURNED] = 1
-            frame[Frame.OPTIONS] += argument[OperandRecord.TURN]
+            frame[Frame.OPTIONS] += argument[OperandSpec.TURN]
     operand[Operand.DIRECT] = direct
     return 0
 
@@ -283,18 +281,17 @@ def broadcast_to_leading(frame: int, operand: int, leading: int) -> int:
 
 def kernel_kind(frame: int, argument: int) -> int:
     """NumPy's type number of the dtype that the kernel expects."""
-    integer = argument[OperandRecord.INTEGER]
-    unless = argument[OperandRecord.UNLESS]
+    integer = argument[OperandSpec.INTEGER]
+    unless = argument[OperandSpec.UNLESS]
     if integer == 0 or (unless and operand_at(frame, unless - 1)[Operand.PRESENT]):
         return FLOAT32 + frame[Frame.WIDE]
-    factor = argument[OperandRecord.VARIES]
+    factor = argument[OperandSpec.VARIES]
     if factor and frame[Frame.OPTIONS] // factor & 1:
         return integer
     return integer - 1
 
 
 def reverse_dimensions(operand: int) -> int:
-    """Reverse the dimensions of an operand."""
     last = operand[Operand.DIMENSIONS] - 1
     for d in range((last + 1) // 2):
         swap(operand + 8 * Operand.EXTENTS, d, last - d)

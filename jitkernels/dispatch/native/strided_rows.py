@@ -7,7 +7,7 @@ cheap, as only the addresses of its operands change.
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import stack
-from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandRecord, OperatorTable
+from jitkernels.runtime.abi_layout import ContextWords, Frame, Operand, OperandSpec, OperatorTable
 
 
 def call_per_row(table: int, frame: int, context: int, lead: int, widest: int) -> int:
@@ -15,8 +15,8 @@ def call_per_row(table: int, frame: int, context: int, lead: int, widest: int) -
     length = broadcast_row_length(table, frame) if widest == 1 else contiguous_rows(table, frame)
     if length == 0:
         return -1
-    words = stack(MOST_CALL_WORDS)
-    steps = stack(MOST_OPERANDS)
+    words = stack(MAX_CALL_WORDS)
+    steps = stack(MAX_OPERANDS)
     area = (stack(STACK_BUFFER_BYTES // 8 + 8) + 63) // 64 * 64
     arrays = lay_out_rows(table, frame, length, widest, words, steps, area)
     if arrays < 0:
@@ -55,7 +55,7 @@ def lay_out_rows(table: int, frame: int, length: int, widest: int, words: int, s
     for i in range(argument_count(table)):
         operand = operand_at(frame, i)
         if operand[Operand.ARRAY] != 0:
-            leads = argument_at(table, i)[OperandRecord.LEADS]
+            leads = argument_at(table, i)[OperandSpec.LEADS]
             last = operand[Operand.DIMENSIONS] - 1
             steps[arrays] = 0
             words[arrays] = operand[Operand.DATA]
@@ -107,7 +107,7 @@ def contiguous_rows(table: int, frame: int) -> int:
             continue
         inner = operand[Operand.INNER]
         item = operand[Operand.ITEM]
-        if argument_at(table, i)[OperandRecord.LEADS] == 0 or is_used_in_place(operand) == 0:
+        if argument_at(table, i)[OperandSpec.LEADS] == 0 or is_used_in_place(operand) == 0:
             return 0
         if operand[Operand.DIMENSIONS] == 2 and operand[Operand.STRIDES + 1] == item:
             extent = operand[Operand.EXTENTS + 1]
@@ -123,7 +123,7 @@ def contiguous_rows(table: int, frame: int) -> int:
         else:
             return 0
         widest = max(widest, inner * item)
-    return length if length * widest >= LEAST_ROWS else 0
+    return length if length * widest >= MIN_ROWS else 0
 
 
 def is_used_in_place(operand: int) -> int:
@@ -141,7 +141,7 @@ def broadcast_row_length(table: int, frame: int) -> int:
         operand = operand_at(frame, i)
         if operand[Operand.ARRAY] == 0:
             continue
-        leads = argument_at(table, i)[OperandRecord.LEADS]
+        leads = argument_at(table, i)[OperandSpec.LEADS]
         if operand[Operand.INNER] != 1:
             return 0
         if operand[Operand.DIRECT] == 0:
@@ -165,6 +165,6 @@ def broadcast_row_length(table: int, frame: int) -> int:
         length = STRAIGHT >> frame[Frame.WIDE]
     elif is_matrix == 0 and length < STRAIGHT:
         return 0  # copies of the one broadcast row make longer blocks
-    if length < LEAST_STRAIGHT or (has_scalars and length > MOST_STRAIGHT):
+    if length < MIN_STRAIGHT or (has_scalars and length > MAX_STRAIGHT):
         return 0
     return length

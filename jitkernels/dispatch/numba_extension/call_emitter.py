@@ -109,9 +109,9 @@ class _CallEmitter:
         index = builder.lshr(mixed, INT(64 - (SLOTS.bit_length() - 1)))
         slots = self._address(self.site.slots.ctypes.data, WORDS)
         slot = builder.gep(slots, [index])
-        record = builder.load_atomic(slot, "acquire", 8)
-        self._fail_unless(builder.icmp_signed("!=", record, INT(0)), slow)
-        words = builder.inttoptr(record, WORDS)
+        descriptor = builder.load_atomic(slot, "acquire", 8)
+        self._fail_unless(builder.icmp_signed("!=", descriptor, INT(0)), slow)
+        words = builder.inttoptr(descriptor, WORDS)
         same: Any = BIT(1)
         for i, word in enumerate(key, 1):
             known = builder.load(builder.gep(words, [INT(i)]))

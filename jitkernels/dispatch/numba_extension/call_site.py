@@ -41,7 +41,7 @@ class PresentInput(NamedTuple):
 
     @property
     def is_transposed(self) -> bool:
-        """Whether it is a matrix in Fortran order, which its row accepts without a copy."""
+        """Whether it is a matrix in Fortran order, which its schema accepts without a copy."""
         return self.layout == "F" and self.argument.transposed is not None and self.ndim == 2
 
 
@@ -62,51 +62,51 @@ class CallSite:
     ) -> None:
         self.holder, self.constants = holder, dict(constants)
         self.operands, self.scalars = dict(operands), dict(scalars)
-        self.row: type[KernelAttr] = holder.row
-        if holder.row.beyond is not None:
-            name, most, other = holder.row.beyond
+        self.schema: type[KernelAttr] = holder.schema
+        if holder.schema.beyond is not None:
+            name, most, other = holder.schema.beyond
             if name in operands and (operands[name].ndim or 0) > most:
-                from jitkernels.attrs.schema.registry import row
+                from jitkernels.attrs.schema.registry import op_schema
 
-                self.row = row(other)
+                self.schema = op_schema(other)
         sample = {**self.constants, **self.scalars}
         sample |= {name: self._sample(operand) for name, operand in self.operands.items()}
         self.result = holder.callable(**sample)
-        self.call = self.row.call(**{self._renamed(name): value for name, value in sample.items()})
+        self.call = self.schema.call(**{self._renamed(name): value for name, value in sample.items()})
         self.attr = self.call.attr
         self.signature = self.attr.signature()
-        self.sizes = [name for name, f in self.row.known_fields().items() if f.is_integer and f.is_size]
+        self.sizes = [name for name, f in self.schema.known_fields().items() if f.is_integer and f.is_size]
         self.slots = np.zeros(SLOTS, np.int64)
-        self._records: dict[tuple[int, ...], Any] = {}
+        self._descriptors: dict[tuple[int, ...], Any] = {}
         self._alive: list[Any] = []
         self.reason = self._reason()
         _sites.add(self)
 
     def _renamed(self, name: str) -> str:
-        """The name of a parameter in the row that serves calls with more dimensions."""
-        if self.row is self.holder.row:
+        """The name of a parameter in the schema that serves calls with more dimensions."""
+        if self.schema is self.holder.schema:
             return name
-        position = [*self.holder.row.parameters().parameters].index(name)
-        return [*self.row.parameters().parameters][position]
+        position = [*self.holder.schema.parameters().parameters].index(name)
+        return [*self.schema.parameters().parameters][position]
 
     @property
     def present(self) -> list[tuple[str, PresentInput]]:
-        """The present inputs in the order of the kernel: parameter name, and the operand as `row` declares it."""
+        """The present inputs in the order of the kernel: parameter name, and the operand as `schema` declares it."""
         operands = []
         for name, operand in self.operands.items():
             own = self._renamed(name)
-            (argument,) = (a for a in inputs_of(self.row) if a.name == own)
+            (argument,) = (a for a in inputs_of(self.schema) if a.name == own)
             operands.append((name, operand._replace(argument=argument)))
-        order = [a.name for a in inputs_of(self.row)]
+        order = [a.name for a in inputs_of(self.schema)]
         return sorted(operands, key=lambda pair: order.index(pair[1].argument.name))
 
     def trailing(self) -> int:
         """The number of trailing dimensions of the arrays that may have some."""
         own = [operand for _, operand in self.present if operand.argument.trailing is not None]
-        if trailing_of(self.row) is None or not own:
+        if trailing_of(self.schema) is None or not own:
             return 0
         dimensions = own[0].ndim or 0
-        if AXIS in self.row.options:
+        if AXIS in self.schema.options:
             return -1 - (int(self.constants.get(AXIS, -1)) % max(dimensions, 1) - dimensions)
         return max(dimensions - len(own[0].argument.fixed), 0)
 
@@ -146,7 +146,7 @@ class CallSite:
         if len(leads) > 1:
             return "leading dimensions are broadcast"
         known = {s for operand in arrays for e in operand.argument.extents for s in e.symbols} | self.spread()
-        known |= {*self._wholes()} | ({trailing_of(self.row) or ""} if arrays else set())
+        known |= {*self._wholes()} | ({trailing_of(self.schema) or ""} if arrays else set())
         known |= self.absent()
         unknown = [name for name, _ in self.signature.integers if name not in known]
         return f"no argument determines {', '.join(unknown)}" if unknown else None
@@ -174,20 +174,20 @@ class CallSite:
 
     def spread(self) -> set[str]:
         """The symbols of leading dimensions."""
-        arrays = [*inputs_of(self.row), *outputs_of(self.row)]
+        arrays = [*inputs_of(self.schema), *outputs_of(self.schema)]
         return {a.extents[0].symbols[0] for a in arrays if a.spreads}
 
     def absent(self) -> set[str]:
         """The symbols that only absent inputs have; their values are the same in any such call."""
         present = {o.argument.name for _, o in self.present}
-        of = [({s for e in a.extents for s in e.symbols}, a.name in present) for a in inputs_of(self.row)]
+        of = [({s for e in a.extents for s in e.symbols}, a.name in present) for a in inputs_of(self.schema)]
         determined = set().union(*(symbols for symbols, is_there in of if is_there))
         return set().union(*(symbols for symbols, is_there in of if not is_there)) - determined
 
     @property
     def outputs(self) -> list[Argument]:
         """The declarations of the results, in order."""
-        return [next(a for a in outputs_of(self.row) if a.name == o.name) for o in self.signature.outputs]
+        return [next(a for a in outputs_of(self.schema) if a.name == o.name) for o in self.signature.outputs]
 
     def slow(self, *values: Any) -> Any:
         """The fallback: the everyday call with operands, scalars, and ``out`` if passed; registers its kernel."""
@@ -202,29 +202,29 @@ class CallSite:
     def _learn(self, passed: Mapping[str, Any]) -> None:
         """Add the kernel of a call's size class to the table."""
         arguments = {**self.constants, **passed}
-        call = self.row.call(**{self._renamed(name): value for name, value in arguments.items()})
+        call = self.schema.call(**{self._renamed(name): value for name, value in arguments.items()})
         fields = self.attr.fields()
-        flags = {a.transposed: fields[a.transposed] for a in inputs_of(self.row) if a.transposed is not None}
+        flags = {a.transposed: fields[a.transposed] for a in inputs_of(self.schema) if a.transposed is not None}
         attr = type(call.attr)(**{**call.attr.fields(), **flags})
         kernel = KernelFuncs.cache().of_class(attr)
         if not kernel.address or attr.signature().c_arguments != self.signature.c_arguments:
             return
         key = self.key(attr)
-        record = self._records.get((kernel.address, *key))
-        if record is None:
-            record = self._records[kernel.address, *key] = np.array([kernel.address, *key], np.int64)
+        descriptor = self._descriptors.get((kernel.address, *key))
+        if descriptor is None:
+            descriptor = self._descriptors[kernel.address, *key] = np.array([kernel.address, *key], np.int64)
             self._alive.append(kernel)
-        self.slots[slot_of(key)] = record.ctypes.data
+        self.slots[slot_of(key)] = descriptor.ctypes.data
 
     def key(self, attr: KernelAttr) -> list[int]:
         """The size class of every extent, and which floats are 0, as that may be another computation."""
         fields = attr.fields()
         classes = [(max(int(fields[name]), 1) - 1).bit_length() for name in self.sizes]
-        zeros = sum((fields[name] == 0) << i for i, name in enumerate(self.row.floats))
-        return [*classes, zeros] if self.row.floats else classes
+        zeros = sum((fields[name] == 0) << i for i, name in enumerate(self.schema.floats))
+        return [*classes, zeros] if self.schema.floats else classes
 
     def forget(self) -> None:
-        """Empty the table; records stay allocated, as other threads may be reading them."""
+        """Empty the table; descriptors stay allocated, as other threads may be reading them."""
         self.slots[:] = 0
 
 

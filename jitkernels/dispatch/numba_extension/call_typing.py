@@ -30,7 +30,7 @@ def function_type(holder: Everyday) -> Any:
 
 def parameters(holder: Everyday) -> inspect.Signature:
     """Parameters of an everyday function with ``out``."""
-    own = holder.row.parameters()
+    own = holder.schema.parameters()
     out = inspect.Parameter("out", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
     # A parameter without a default after one with a default gets None: callers pass it by name.
     listed = [*own.parameters.values(), out]
@@ -78,11 +78,11 @@ def _implementation(site: CallSite, names: tuple[str, ...]) -> object:
 def _site(holder: Everyday, typed: tuple[tuple[str, Any], ...]) -> CallSite:
     """The call site for parameters of these types. Raises TypingError for unsupported types."""
     kinds = dict(typed)
-    arrays = {a.name: a for a in inputs_of(holder.row)}
+    arrays = {a.name: a for a in inputs_of(holder.schema)}
     constants: dict[str, Any] = {}
     operands: dict[str, PresentInput] = {}
     scalars: dict[str, Any] = {}
-    fields = holder.row.known_fields()
+    fields = holder.schema.known_fields()
     for name, kind in kinds.items():
         known, value = _constant(kind)
         if name in arrays and not (known and value is None):
@@ -97,7 +97,7 @@ def _site(holder: Everyday, typed: tuple[tuple[str, Any], ...]) -> CallSite:
             constants[name] = numpy_support.as_dtype(kind.dtype)
         else:
             raise errors.RequireLiteralValue(f"{holder.name}: {name}: expected a compile-time constant, got {kind}")
-    required = [n for n, p in holder.row.parameters().parameters.items() if p.default is p.empty]
+    required = [n for n, p in holder.schema.parameters().parameters.items() if p.default is p.empty]
     missing = [n for n in required if n in constants and constants[n] is None]
     if missing:
         raise errors.TypingError(f"{holder.name}: missing a required argument: {missing[0]!r}")

@@ -1,4 +1,4 @@
-"""Implementations that numba compiles: a Python function of arrays gets a C entry of its row's signature.
+"""Implementations that numba compiles: a Python function of arrays gets a C entry of its schema's signature.
 
 numba is imported when one is built. The entry lives in this process: every process builds it again.
 """
@@ -14,7 +14,7 @@ from jitkernels.errors import BuildError, RegistrationError
 from jitkernels.runtime.cffi_library import function_at
 
 FAILED = -(1 << 20)
-"""The status of a function that raised: no row defines it."""
+"""The status of a function that raised: no schema defines it."""
 _alive: list[Any] = []
 """Compiled numba code whose addresses kernels hold for the lifetime of the process."""
 
@@ -25,7 +25,7 @@ def implementation_of(
     """The factory of the C function for an attr, and the reason why some attrs have none.
 
     `function` takes the arrays of the kernel (inputs, then outputs) in their declared shapes, then any integers and
-    floats of the row, by name. A ``@cfunc`` of the row's C signature is called at its address. Raises
+    floats of the schema, by name. A ``@cfunc`` of the schema's C signature is called at its address. Raises
     RegistrationError for an object that is not callable.
     """
     if not callable(function) and not hasattr(function, "address"):
@@ -55,9 +55,9 @@ def _reason_against(attr: KernelAttr) -> str | None:
 
 @functools.cache
 def _entry(attr_class: type[KernelAttr], function: Any, arguments: tuple[str, ...], shapes: tuple[str, ...]) -> Any:
-    """The C function of the row's signature that calls `function`, as a cffi function.
+    """The C function of the schema's signature that calls `function`, as a cffi function.
 
-    `shapes` are the declared shapes of the arrays as Python text, in the names of the row's integers.
+    `shapes` are the declared shapes of the arrays as Python text, in the names of the schema's integers.
     """
     try:
         import numba
@@ -75,7 +75,7 @@ def _entry(attr_class: type[KernelAttr], function: Any, arguments: tuple[str, ..
         text = _entry_text(label, attr_class, python_function, shapes)
         dispatcher = function if hasattr(function, "py_func") else numba.njit(error_model="numpy")(function)
         scope = {"function": dispatcher, "carray": numba.carray}
-        exec(text, scope)  # contains only names of the row
+        exec(text, scope)  # contains only names of the schema
         try:
             compiled = numba.cfunc(numba.types.int64(*kinds))(scope["entry"])
         except numba.core.errors.NumbaError as error:

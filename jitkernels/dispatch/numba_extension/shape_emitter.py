@@ -71,7 +71,7 @@ class ShapeEmitter:
 
     def _take_options(self) -> None:
         """Integers and floats that options determine."""
-        fields = self.site.row.known_fields()
+        fields = self.site.schema.known_fields()
         attr = self.site.attr.fields()
         scalars = self.site.scalars
         for name, field in fields.items():
@@ -82,7 +82,7 @@ class ShapeEmitter:
                 self.symbols[name] = value
             elif field.kind == "whole":
                 self.symbols[name] = INT(attr[name])
-        for name in self.site.row.floats:
+        for name in self.site.schema.floats:
             value = self._float(name, fields[name]) if name in scalars else DOUBLE(attr[name])
             self.floats[name] = cgutils.alloca_once_value(self.builder, value)
         if "shape" in scalars:
@@ -159,7 +159,7 @@ class ShapeEmitter:
         self.trail = trails[0] if trails else []
         for name in self.site.spread():
             self.symbols[name] = self._product(self.lead)
-        if (name := trailing_of(self.site.row)) is not None:
+        if (name := trailing_of(self.site.schema)) is not None:
             self.symbols[name] = self._product(self.trail)
 
     def _own(self, argument: Argument, shape: Any) -> int:
@@ -189,7 +189,6 @@ class ShapeEmitter:
         return self.builder.add(value, INT(extent.more)) if extent.more else value
 
     def result(self, index: int) -> list[Any]:
-        """The shape of a result."""
         argument = self.site.outputs[index]
         missing = {
             e.symbols[0]
@@ -246,9 +245,9 @@ class ShapeEmitter:
         for name in self.site.sizes:
             below = builder.sub(self.symbols[name], INT(1))
             words.append(builder.sub(INT(64), builder.ctlz(below, BIT(0))))
-        if self.site.row.floats:
+        if self.site.schema.floats:
             zeros: Any = INT(0)
-            for i, name in enumerate(self.site.row.floats):
+            for i, name in enumerate(self.site.schema.floats):
                 is_zero = builder.fcmp_ordered("==", builder.load(self.floats[name]), DOUBLE(0.0))
                 zeros = builder.or_(zeros, builder.shl(builder.zext(is_zero, INT), INT(i)))
             words.append(zeros)

@@ -1,4 +1,4 @@
-"""The arguments of attention as records."""
+"""The arguments of attention as structs."""
 
 from typing import Any, NamedTuple
 

@@ -7,7 +7,7 @@ sum of exponentials relative to it; a larger maximum rescales the running sums (
 
 from __future__ import annotations
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type, float_literal
 from jitkernels.microkernels.gemm.packing import _Packer, transpose_registers
 
@@ -21,7 +21,7 @@ STORE_ARGUMENTS = (
 )  # fmt: skip
 
 
-@record
+@frozen_dataclass
 class Panel:
     """A panel of queries: ``vectors`` of ``lanes`` each; a prefix names its functions."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import IRFunction, Written, inlined, offset, written_by
 from jitkernels.core import dtypes
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.attention.arguments import AttentionArrays, Queries
 from jitkernels.microkernels.attention.online_softmax import (
     ADD_ARGUMENTS,
@@ -27,7 +27,7 @@ BLOCK_DEPTH = 512
 """Block size along d of the panel, and along the columns of values of the sums."""
 
 
-@record
+@frozen_dataclass
 class PanelSizes:
     """Register tiles of keys by queries and of values by queries, and keys per block."""
 
@@ -37,7 +37,7 @@ class PanelSizes:
     block: int
 
 
-@record
+@frozen_dataclass
 class WorkspaceOffsets:
     """Offsets of the parts of the workspace, in elements."""
 
@@ -61,7 +61,7 @@ def room_of(dtype: str, lanes: int, sizes: PanelSizes, *, masked: bool) -> Works
     return WorkspaceOffsets(panel, scores, mask, sums, state, state + 2 * width)
 
 
-@record
+@frozen_dataclass
 class PrefillPanel:
     """Panels of queries: dtype, lanes, register tiles, and offsets in the workspace."""
 

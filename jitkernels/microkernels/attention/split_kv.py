@@ -78,7 +78,7 @@ class KeysShare(NamedTuple):
 def split_queries(dtype: str, run_of: Any, some_keys: Any, *, causal: bool) -> Any:
     """Return the function ``(arrays, extents, factor, workspace, part, team)`` for some rows of the results.
 
-    `run_of` returns which rows share keys, as in the serial nest.
+    `run_of` returns which rows share keys, as in the serial kernel.
     """
     join, queries_of_run = joining_of(dtype), queries_of(causal=causal)
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import Target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.convolution.tile import TILE_ARGUMENTS, ConvolutionTile
 from jitkernels.microkernels.epilogue.bias_activation import row_epilogue
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
@@ -73,7 +73,7 @@ class Band(NamedTuple):
     first: int
 
 
-@record
+@frozen_dataclass
 class Convolution:
     """What determines the code."""
 
@@ -136,12 +136,12 @@ def is_pointwise(e: Extents) -> bool:
     return is_one and e.out_height == e.height and e.out_width == e.width and e.pad_top == 0 and e.pad_left == 0
 
 
-def convolution_nest(attr: Any, *, parallel: bool) -> LoopNest:
+def convolution_kernel(attr: Any, *, parallel: bool) -> RangeKernel:
     """Make the loop nest of CONV2D for any sizes; threads split the rows of the result."""
     kind = convolution_of(attr.dtype, cpu_target.target(), biased=attr.biased, activation=attr.activation)
     size, signature = element_size(kind.dtype), attr.signature()
     rows = attr.batch * attr.out_height
-    return LoopNest(
+    return RangeKernel(
         f"conv2d_{attr.activation}_{attr.dtype}",
         signature.c_arguments,
         _body(kind),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, written_by
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.convolution.pool_tile import POOL_ARGUMENTS, PoolTile
@@ -63,7 +63,7 @@ def taps_from(begin: int, axis: Axis) -> Any:
     return Taps(min(first, axis.window), max(last, 0), max(most - least, 0))
 
 
-def pool_nest(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) -> LoopNest:
+def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) -> RangeKernel:
     """Make the loop nest of MAX_POOL2D or AVG_POOL2D for any sizes; threads split the rows of the result."""
     target, signature = cpu_target.target(), attr.signature()
     lanes, counted = target.lanes(attr.dtype), int(counts_padding)
@@ -101,7 +101,7 @@ def pool_nest(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) ->
                                 min(c - done, lanes), rows.counted * columns.counted)  # fmt: skip
                         done += lanes
 
-    return LoopNest(
+    return RangeKernel(
         f"{attr.name}_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -6,7 +6,7 @@ a compiler.
 
 from __future__ import annotations
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
 
 #: IR arguments of a tile, in order.  Strides and offsets are in elements; the sum is divided by `count`.
@@ -16,7 +16,7 @@ POOL_ARGUMENTS = (
 )  # fmt: skip
 
 
-@record
+@frozen_dataclass
 class PoolTile:
     """Compile-time parameters of a function for `vectors` vectors of channels; `masked`: only `live` of them exist.
 

@@ -12,7 +12,7 @@ a compiler.
 
 from __future__ import annotations
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
 
 #: IR arguments of a tile, in order.  Strides and offsets are in elements.
@@ -26,7 +26,7 @@ GROUP = 7
 """Pixels that share a pointer: there are not enough general registers for one of each."""
 
 
-@record
+@frozen_dataclass
 class ConvolutionTile:
     """Compile-time parameters of the functions for 1 to `pixels` pixels, and of `symbol`, which calls the right one.
 

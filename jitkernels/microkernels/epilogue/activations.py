@@ -10,7 +10,7 @@ from jitkernels.microkernels.maths.tanh import tanh_float32, tanh_float64
 
 
 def activation_of(name: str, dtype: str) -> Any:
-    """Return a scalar function for loop nests to call."""
+    """Return a scalar function for range kernels to call."""
     number: Any = dtypes.named(dtype).numpy.type
     zero, half, root = number(0), number(0.5), number(-(0.5**0.5))
     narrow = dtype == "float32"

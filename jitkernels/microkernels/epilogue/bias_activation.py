@@ -3,13 +3,14 @@
 from typing import Any
 
 from jitkernels.attrs.matmul_epilogue import MatMulEpilogueAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import External, IRFunction, inlined, offset, written_by
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.epilogue.bias_activation_row import ROW_ARGUMENTS, activated_row
 from jitkernels.microkernels.gemm.gemm_arguments import Operands, ir_function
-from jitkernels.microkernels.gemm.runtime_select import runtime_select_nest
+from jitkernels.microkernels.gemm.runtime_select import runtime_select_kernel
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.runtime.loading import loader
 
 MAX_JOINED_ROW_VECTORS = 4
@@ -50,15 +51,15 @@ def rows_epilogue(activation: str, dtype: str, *, biased: bool) -> Any:
     return finished
 
 
-def epilogue_nest(dtype: str, activation: str, *, biased: bool) -> LoopNest:
-    """Make the loop nest ``(c, bias, m, n)`` that applies the epilogue to some rows."""
+def epilogue_kernel(dtype: str, activation: str, *, biased: bool) -> RangeKernel:
+    """Make the range kernel ``(c, bias, m, n)`` that applies the epilogue to some rows."""
     pointer = f"{dtypes.named(dtype).c}*"
     finish = rows_epilogue(activation, dtype, biased=biased)
 
     def body(c: Any, bias: Any, m: int, n: int, begin: int, end: int) -> None:
         finish(offset(c, begin * n), bias, n, end - begin)
 
-    return LoopNest(
+    return RangeKernel(
         f"epilogue_{activation}_{dtype}",
         (f"{pointer} restrict", f"{pointer} restrict", "int64", "int64"),
         body,
@@ -74,9 +75,9 @@ def product_with_epilogue(
 
     The GEMM hands bands of its rows to the epilogue on the thread that computed them.
     """
-    nest = runtime_select_nest(pair, target, parallel=parallel, followed=True)
-    entry = loader.entry_of(nest, nest.arguments)
-    epilogue = epilogue_nest(attr.dtype, attr.activation, biased=attr.biased)
+    kernel = runtime_select_kernel(pair, target, parallel=parallel, followed=True)
+    entry = loader.entry_of(kernel, kernel.arguments)
+    epilogue = epilogue_kernel(attr.dtype, attr.activation, biased=attr.biased)
     finish = loader.range_of(epilogue, epilogue.arguments)
     pointer = f"{dtypes.named(attr.dtype).c}*"
     text = f"""declare i64 @{entry.symbol}(ptr, ptr, ptr, i64, i64, i64, i64, i64)
@@ -111,7 +112,7 @@ define i64 @product_followed(ptr %a, ptr %b, ptr %bias, ptr %c, i64 %m, i64 %n, 
     return function, (entry, finish)
 
 
-def gemm_epilogue_nest(attr: MatMulEpilogueAttr, pair: Any, target: Target, *, parallel: bool) -> LoopNest:
+def gemm_epilogue_kernel(attr: MatMulEpilogueAttr, pair: Any, target: Target, *, parallel: bool) -> RangeKernel:
     """Make ``c = activation(op(a) @ op(b) + bias)`` for dynamic shapes."""
     product, called = product_with_epilogue(attr, pair, target, parallel=parallel)
 
@@ -119,10 +120,10 @@ def gemm_epilogue_nest(attr: MatMulEpilogueAttr, pair: Any, target: Target, *, p
         c = operands.c
         return product(operands.a, operands.b, c if bias is None else bias, c, m, n, k)
 
-    return _nest(attr, body, calls=called)
+    return _range_kernel(attr, body, calls=called)
 
 
-def static_gemm_epilogue_nest(attr: MatMulEpilogueAttr, product: LoopNest) -> LoopNest:
+def static_gemm_epilogue_kernel(attr: MatMulEpilogueAttr, product: RangeKernel) -> RangeKernel:
     """Make the same for a static shape, whose result stays in the first-level cache."""
     entry = loader.entry_of(product, product.arguments)
     finish = rows_epilogue(attr.activation, attr.dtype, biased=attr.biased)
@@ -133,20 +134,18 @@ def static_gemm_epilogue_nest(attr: MatMulEpilogueAttr, product: LoopNest) -> Lo
         finish(c, c if bias is None else bias, n, m)
         return status
 
-    return _nest(attr, body, exact=product.exact, straight=False)
+    return _range_kernel(attr, body, exact=product.exact, straight=False)
 
 
-def _nest(attr: MatMulEpilogueAttr, body: Any, **more: Any) -> LoopNest:
-    """Make a serial nest: the GEMM inside splits its own work."""
-    signature = attr.signature()
+def _range_kernel(attr: MatMulEpilogueAttr, body: Any, **more: Any) -> RangeKernel:
+    """Make a serial kernel: the GEMM inside splits its own work."""
     options = {"straight": True, **more}
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"matmul_{attr.activation}_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("m"),
+        extent="m",
         block=max(attr.m, 1),
         flags=("contract",),
-        names=signature.names,
         **options,
     )

@@ -9,17 +9,18 @@ import numpy as np
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.schema.registry import Variant
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, Operands
 from jitkernels.microkernels.gemm.gemm_heuristics import blocking
-from jitkernels.microkernels.gemm.packed_panels import PackedGemm, packed_nest
+from jitkernels.microkernels.gemm.packed_panels import PackedGemm, packed_kernel
 from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
-from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_nest
+from jitkernels.microkernels.gemm.vnni_packed import Narrow, fits, has_instruction, vnni_kernel
 from jitkernels.microkernels.gemv.bf16_gemv import beta_epilogue
 from jitkernels.microkernels.gemv.bf16_sums import ACCUMULATORS_IN_MEMORY, WIDENED, add_rows, algorithms, row_product
 from jitkernels.microkernels.narrow_int import widen_bfloat16
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.runtime.loading import loader
 
 TILES = "tiles"
@@ -52,18 +53,18 @@ def _lies_along(attr: MatMulAttr) -> bool:
     return not attr.trans_a if attr.n == 1 else attr.trans_b
 
 
-def bfloat16_nest(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)``."""
+def bfloat16_nest(attr: MatMulAttr, algorithm: str, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(a, b, c, m, n, k)``."""
     if 1 in (attr.m, attr.n):
         return _thin(attr, algorithm, parallel)
     if algorithm == TILES:
         by_columns = parallel and attr.n >= attr.m
         signature, product = attr.signature(), product_of(attr)
-        return vnni_nest("matmul_bfloat16", signature, product, by_columns=by_columns, parallel=parallel)
+        return vnni_kernel("matmul_bfloat16", signature, product, by_columns=by_columns, parallel=parallel)
     return _widened(attr, parallel)
 
 
-def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
+def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> RangeKernel:
     """Make the body for one row or column: dot products of rows, a sum of scaled rows, or single elements of C."""
     of_row, finished = row_product(algorithm), beta_epilogue(attr.beta)
     is_column, along, trans_a, trans_b = attr.n == 1, _lies_along(attr), attr.trans_a, attr.trans_b
@@ -101,25 +102,23 @@ def _thin(attr: MatMulAttr, algorithm: str, parallel: bool) -> LoopNest:
             for j in range(count):
                 c[left + j] = finished(workspace[j], c, left + j)
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"matmul_bfloat16_{algorithm}_{'column' if is_column else 'row'}",
-        signature.c_arguments,
         dots if along else sums,
-        extent=signature.index("m" if is_column else "n"),
+        extent="m" if is_column else "n",
         block=THIN_BLOCK,
         parallel=parallel,
         workspace=0 if along else 4 * ACCUMULATORS_IN_MEMORY,
         workspace_dtype="float32",
-        names=signature.names,
     )
 
 
-def _widened(attr: MatMulAttr, parallel: bool) -> LoopNest:
+def _widened(attr: MatMulAttr, parallel: bool) -> RangeKernel:
     """Make the body that widens both operands to float32 and multiplies them, some rows of C at a time."""
     target = cpu_target.target()
     trans_a, finished = attr.trans_a, beta_epilogue(attr.beta)
-    wide = packed_nest(
+    wide = packed_kernel(
         PackedGemm(
             "float32", target.lanes("float32"), blocking("float32", target), trans_a, attr.trans_b, 0.0, split="rows"
         ),
@@ -151,15 +150,13 @@ def _widened(attr: MatMulAttr, parallel: bool) -> LoopNest:
                 c[top * n + i] = finished(sums[i], c, top * n + i)
         return 0
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         "matmul_bfloat16_widened",
-        signature.c_arguments,
         body,
-        extent=signature.index("m"),
+        extent="m",
         block=FLOAT32_ROWS_PER_PASS // 2,
         parallel=parallel,
         workspace=needed,
         workspace_dtype="float32",
-        names=signature.names,
     )

@@ -10,11 +10,12 @@ import numpy as np
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.schema.registry import Variant
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart, Operands
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
-ROW_MAJOR, PLAIN, TRANSPOSED = 101, 111, 112
+ROW_MAJOR, NOT_TRANSPOSED, TRANSPOSED = 101, 111, 112
 HALF_MIN_BLAS_EXTENT = 32
 """Half of the least number of rows or columns of C per thread."""
 MIN_PARALLEL_MULTIPLY_ADDS = 128**3
@@ -36,7 +37,7 @@ def variants(attr: Any) -> list[Variant]:
 
 
 def adapt_cblas_gemm(gemm: Any) -> Any:
-    """Wrap a ``cblas_?gemm`` for `gemm_nest`: it reports no failure, so the status is 0."""
+    """Wrap a ``cblas_?gemm`` for `gemm_kernel`: it reports no failure, so the status is 0."""
 
     @inlined()
     def call(
@@ -51,17 +52,17 @@ def adapt_cblas_gemm(gemm: Any) -> Any:
     return call
 
 
-def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: bool, *, name: str) -> LoopNest:
-    """Make the loop nest ``c = op(a) @ op(b) + beta * c``, which threads split along the longer side of c.
+def gemm_kernel(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: bool, *, name: str) -> RangeKernel:
+    """Make the range kernel ``c = op(a) @ op(b) + beta * c``, which threads split along the longer side of c.
 
-    `gemm` takes those of ``cblas_?gemm`` as records, and returns a status. Without threads nothing is split, so the
+    `gemm` takes those of ``cblas_?gemm`` as structs, and returns a status. Without threads nothing is split, so the
     source is the same for all sizes: callers include it in sources of their own, which serve any size.
     """
     number = np.dtype(attr.dtype).type
     one, beta = number(1), number(attr.beta)
     trans_a, trans_b = attr.trans_a, attr.trans_b
     by_rows = not parallel or attr.m >= attr.n
-    turn_a, turn_b = TRANSPOSED if trans_a else PLAIN, TRANSPOSED if trans_b else PLAIN
+    turn_a, turn_b = TRANSPOSED if trans_a else NOT_TRANSPOSED, TRANSPOSED if trans_b else NOT_TRANSPOSED
 
     def body(operands: Operands, m: int, n: int, k: int, begin: int, end: int) -> Any:
         if m == 0 or n == 0:
@@ -81,13 +82,6 @@ def gemm_nest(attr: MatMulAttr, gemm: Any, enter: Any, leave: Any, parallel: boo
         leave(token)
         return status
 
-    signature = attr.signature()
-    return LoopNest(
-        f"matmul_{name}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("m" if by_rows else "n"),
-        block=HALF_MIN_BLAS_EXTENT,
-        parallel=parallel,
-        names=signature.names,
+    return range_kernel_of(
+        attr, f"matmul_{name}", body, extent="m" if by_rows else "n", block=HALF_MIN_BLAS_EXTENT, parallel=parallel
     )

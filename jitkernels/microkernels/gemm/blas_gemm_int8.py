@@ -6,16 +6,17 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.gemm.blas_gemm import HALF_MIN_BLAS_EXTENT
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart, Operands
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 MAX_INT32_STEPS = 1 << 16
 """Steps along k whose sum fits into 32 bits for all operands; the overflow of a longer sum is undefined."""
 ZERO = 64
 """Zero bytes at the start of the workspace: the result offset that libraries read. What follows stays aligned."""
-DEPTH, FIRST, SECOND = 4099, 255, 127
+EXACTNESS_DEPTH, EXACTNESS_A, EXACTNESS_B = 4099, 255, 127
 """Operands of the exactness test: float32 cannot represent the sum, and pairs of products overflow 16 bits."""
 
 
@@ -33,49 +34,25 @@ def is_exact(product: Callable[[int, int, int, int], object]) -> bool:
 
     Without VNNI libraries add pairs of products in 16 bits, where large products overflow.
     """
-    a, b, c = np.full(DEPTH, FIRST, np.uint8), np.full(DEPTH, SECOND, np.int8), np.zeros(1, np.int32)
-    product(a.ctypes.data, b.ctypes.data, c.ctypes.data, DEPTH)
-    return int(c[0]) == DEPTH * FIRST * SECOND
+    a, b, c = (
+        np.full(EXACTNESS_DEPTH, EXACTNESS_A, np.uint8),
+        np.full(EXACTNESS_DEPTH, EXACTNESS_B, np.int8),
+        np.zeros(1, np.int32),
+    )
+    product(a.ctypes.data, b.ctypes.data, c.ctypes.data, EXACTNESS_DEPTH)
+    return int(c[0]) == EXACTNESS_DEPTH * EXACTNESS_A * EXACTNESS_B
 
 
 def int8_nest(
     attr: MatMulInt8Attr, gemm: Any, enter: Any, leave: Any, parallel: bool, *, name: str, flips: bool
-) -> LoopNest:
-    """Make the loop nest ``c = a @ op(b)``, split along the longer side of c; serial nests share one source.
+) -> RangeKernel:
+    """Make the range kernel ``c = a @ op(b)``, split along the longer side of c; serial kernels share one source.
 
     `gemm` takes (extents, a, b, c, zero), where `zero` points to an integer, and b and c are matrices that begin at
     their data; it returns a status. flips: the library reads A as uint8, that is int8 values plus 128.
     """
-    trans_b, by_rows = attr.trans_b, not parallel or attr.m >= attr.n
-    zero_sum = np.int32(0)
-
-    @inlined()
-    def multiply(operands: Operands, extents: GemmExtents, zero: Any, begin: int, end: int) -> Any:
-        m, n, k = extents.m, extents.n, extents.k
-        for i in range(ZERO):
-            zero[i] = np.uint8(0)
-        token = enter()
-        b_stride = max(k if trans_b else n, 1)
-        rows, columns = end - begin, n
-        from_b, from_c = 0, begin * n
-        if not by_rows:
-            rows, columns = m, end - begin
-            from_b, from_c = begin * k if trans_b else begin, begin
-        b, c = MatrixPart(offset(operands.b, from_b), 0, b_stride), MatrixPart(offset(operands.c, from_c), 0, n)
-        status = gemm(GemmExtents(rows, columns, k), operands.a, b, c, zero)
-        leave(token)
-        return status
-
-    @inlined()
-    def is_empty(c: Any, m: int, n: int, k: int, begin: int, end: int) -> bool:
-        """Return whether m, n, k or the range is empty; the sums of an empty k are written as zeros."""
-        if m == 0 or n == 0:
-            return True
-        if k == 0:
-            for i in range(begin if by_rows else 0, end if by_rows else m):
-                for j in range(0 if by_rows else begin, n if by_rows else end):
-                    c[i * n + j] = zero_sum
-        return k == 0
+    by_rows = not parallel or attr.m >= attr.n
+    multiply, is_empty = _multiply(gemm, enter, leave, by_rows=by_rows, trans_b=attr.trans_b), _is_empty(by_rows)
 
     def body(operands: Operands, extents: GemmExtents, workspace: Any, begin: int, end: int) -> Any:
         m, k = extents.m, extents.k
@@ -95,15 +72,54 @@ def int8_nest(
     def needed(m: int, k: int, begin: int, end: int) -> int:
         return ZERO + (end - begin if by_rows else m) * k if flips else ZERO
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"matmul_int8_{name}",
-        signature.c_arguments,
         body,
-        extent=signature.index("m" if by_rows else "n"),
+        extent="m" if by_rows else "n",
         block=HALF_MIN_BLAS_EXTENT,
         parallel=parallel,
         workspace=needed,
         workspace_dtype="uint8",
-        names=signature.names,
     )
+
+
+def _multiply(gemm: Any, enter: Any, leave: Any, *, by_rows: bool, trans_b: bool) -> Any:
+    """Make ``(operands, extents, zero, begin, end)``: one call of the library for a range of rows or columns of c."""
+
+    @inlined()
+    def multiply(operands: Operands, extents: GemmExtents, zero: Any, begin: int, end: int) -> Any:
+        m, n, k = extents.m, extents.n, extents.k
+        for i in range(ZERO):
+            zero[i] = np.uint8(0)
+        token = enter()
+        b_stride = max(k if trans_b else n, 1)
+        rows, columns = end - begin, n
+        from_b, from_c = 0, begin * n
+        if not by_rows:
+            rows, columns = m, end - begin
+            from_b, from_c = begin * k if trans_b else begin, begin
+        b, c = MatrixPart(offset(operands.b, from_b), 0, b_stride), MatrixPart(offset(operands.c, from_c), 0, n)
+        status = gemm(GemmExtents(rows, columns, k), operands.a, b, c, zero)
+        leave(token)
+        return status
+
+    return multiply
+
+
+def _is_empty(by_rows: bool) -> Any:
+    """Make ``(c, m, n, k, begin, end)``: whether m, n, k or the range of rows or columns is empty."""
+    zero_sum = np.int32(0)
+
+    @inlined()
+    def is_empty(c: Any, m: int, n: int, k: int, begin: int, end: int) -> bool:
+        """Return whether there is nothing to multiply; the sums of an empty k are written as zeros."""
+        if m == 0 or n == 0:
+            return True
+        if k == 0:
+            for i in range(begin if by_rows else 0, end if by_rows else m):
+                for j in range(0 if by_rows else begin, n if by_rows else end):
+                    c[i * n + j] = zero_sum
+        return k == 0
+
+    return is_empty

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, written_by
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.gemm_arguments import (
@@ -32,12 +32,12 @@ HALF_MIN_THREAD_TILES = 4
 """Half of the least number of tile widths per thread."""
 
 
-def direct_dynamic_nest(attr: MatMulAttr, target: Target, *, parallel: bool = False) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)``; threads split the columns of C."""
+def direct_dynamic_kernel(attr: MatMulAttr, target: Target, *, parallel: bool = False) -> RangeKernel:
+    """Make the range kernel ``(a, b, c, m, n, k)``; threads split the columns of C."""
     lanes, size = target.lanes(attr.dtype), element_size(attr.dtype)
     rows, width = 8 if target.registers == 32 else 6, 2 * lanes
     workspace = (K_STEPS_PER_BLOCK * width + packing_slack(lanes, width)) * size
-    return LoopNest(
+    return RangeKernel(
         name="matmul_compact",
         arguments=matmul_arguments(attr.dtype),
         body=(_transposing if attr.trans_b else _in_place)(attr, target, rows),

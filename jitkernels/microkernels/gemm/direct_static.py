@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import written_by
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.gemm_arguments import NAMES, ir_function, matmul_arguments
 from jitkernels.microkernels.gemm.microkernel import Tile, element_size
 from jitkernels.microkernels.gemm.microkernel_column import COLUMN_ARGUMENTS, TileColumn
@@ -20,7 +20,7 @@ from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, 
 from jitkernels.microkernels.gemm.thresholds import ROW_BLOCK_BYTES
 
 
-@record
+@frozen_dataclass
 class SmallShape:
     """The parameters that determine the code of one static shape.
 
@@ -72,13 +72,13 @@ class SmallShape:
         return max(fitting, 4 * tall)
 
 
-def direct_static_nest(shape: SmallShape) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)`` of one shape."""
+def direct_static_kernel(shape: SmallShape) -> RangeKernel:
+    """Make the range kernel ``(a, b, c, m, n, k)`` of one shape."""
     size = element_size(shape.dtype)
     panels = -(-shape.n // shape.width)
     workspace = (panels * shape.width * shape.k + packing_slack(shape.lanes, shape.width)) * size
     extent = {"rows": 3, "columns": 4, "": 3}[shape.split]
-    return LoopNest(
+    return RangeKernel(
         exact=True,
         name="matmul_small",
         arguments=matmul_arguments(shape.dtype),
@@ -120,7 +120,7 @@ def _direct_body(shape: SmallShape) -> Callable[..., None]:
 
 
 def _packing_body(shape: SmallShape) -> Callable[..., None]:
-    """Make the nest that packs B first: element (p, j) of a panel lies at ``(j // width * k + p) * width``."""
+    """Make the kernel that packs B first: element (p, j) of a panel lies at ``(j // width * k + p) * width``."""
     inner, border = tile_columns(shape)
     by_rows, by_columns = shape.split == "rows", shape.split == "columns"
     width, rows_of_c, columns_of_c, steps = shape.width, shape.m, shape.n, shape.k

@@ -8,7 +8,7 @@ packs nothing, which matters when memory bandwidth is the limit.
 
 from __future__ import annotations
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.microkernel import (
     TILE_ARGUMENTS,
     Text,
@@ -24,7 +24,7 @@ TILE_ACCUMULATORS = 4
 """Accumulators of a tile of one dot product, which break the dependence chain of its sum."""
 
 
-@record
+@frozen_dataclass
 class DotTile:
     """``C[rows, columns] = A @ B.T + beta * C``; arguments as for any tile.
 
@@ -61,7 +61,6 @@ class _DotText:
         self.cells = [(r, j) for r in range(tile.rows) for j in range(tile.columns)]
 
     def build(self) -> str:
-        """Write the whole function."""
         out = self.out
         arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS)
         out.label("entry")

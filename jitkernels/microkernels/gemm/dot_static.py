@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, written_by
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
 from jitkernels.microkernels.gemm.gemm_arguments import NAMES, ir_function, matmul_arguments
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.microkernel_column import COLUMN_ARGUMENTS, TileColumn
 
 
-@record
+@frozen_dataclass
 class DotShape:
     """One static shape, computed by tiles of at most ``rows x columns`` sums.
 
-    At most one operand may have the other layout (a transposed A, a B that is not transposed): the nest transposes it
+    At most one operand may have the other layout (a transposed A, a B that is not transposed): the kernel transposes it
     first, which pays where it is the skinny one.
     """
 
@@ -47,8 +47,8 @@ class DotShape:
         return -(-self.n // -(-self.n // self.columns))
 
 
-def dot_nest(shape: DotShape, *, parallel: bool = False) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)``; threads split the longer side of C."""
+def dot_kernel(shape: DotShape, *, parallel: bool = False) -> RangeKernel:
+    """Make the range kernel ``(a, b, c, m, n, k)``; threads split the longer side of C."""
     m, n, k, wide, by_columns = shape.m, shape.n, shape.k, shape.wide, shape.n >= shape.m
     column, border = _columns(shape)
     whole, trans_a = n - n % wide, shape.trans_a
@@ -76,7 +76,7 @@ def dot_nest(shape: DotShape, *, parallel: bool = False) -> LoopNest:
 
     size = element_size(shape.dtype)
     transposes = trans_a or not shape.trans_b
-    return LoopNest(
+    return RangeKernel(
         exact=True,
         name="matmul_dot",
         arguments=matmul_arguments(shape.dtype),

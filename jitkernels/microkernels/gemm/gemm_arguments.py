@@ -1,4 +1,4 @@
-"""The arguments of GEMM as records, and the C types and names of those of its kernels."""
+"""The arguments of GEMM as structs, and the C types and names of those of its kernels."""
 
 from typing import Any, NamedTuple
 
@@ -54,13 +54,13 @@ def rows_from(operands: Operands, extents: GemmExtents, row: int) -> Any:
 
 
 def ir_function(symbol: str, dtype: str, arguments: tuple[tuple[str, str], ...], text: str | Written) -> Any:
-    """Make an IR function whose pointers point to ``dtype``; loop nests call it as a Python function."""
+    """Make an IR function whose pointers point to ``dtype``; range kernels call it as a Python function."""
     pointer = f"{dtypes.named(dtype).c}*"
     return IRFunction(symbol, "void", tuple(pointer if kind == "ptr" else "int64" for kind, _ in arguments), text)
 
 
 def matmul_arguments(dtype: str, *, followed: bool = False) -> tuple[str, ...]:
-    """Return the C types of ``(a, b, c, m, n, k)``, and of the consumer's arguments if the nest is followed by one."""
+    """Return the C types of ``(a, b, c, m, n, k)``, and of the consumer's arguments if one follows."""
     pointer = f"{dtypes.named(dtype).c}*"
     if followed:  # the consumer reads C
         return (pointer,) * 3 + ("int64",) * 3 + FOLLOWED

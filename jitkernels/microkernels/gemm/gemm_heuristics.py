@@ -11,7 +11,7 @@ from typing import Any
 
 from jitkernels.codegen.source_protocol import inlined
 from jitkernels.core.cpu_target import Target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packed_panels import Blocking
 from jitkernels.microkernels.gemm.thresholds import (
@@ -28,7 +28,7 @@ from jitkernels.microkernels.gemm.thresholds import (
 )
 
 
-@record
+@frozen_dataclass
 class Product:
     """A matrix product; ``swapped``: the operands changed sides, so that a C of several rows is transposed."""
 
@@ -204,7 +204,7 @@ def dot_choice(product: Product, target: Target) -> dict[str, Any]:
 
 
 def few_columns_of(trans_a: bool, trans_b: bool) -> Any:
-    """Return the predicate (m, n, k) -> bool: C is best computed by the nest for few columns.
+    """Return the predicate (m, n, k) -> bool: C is best computed by the kernel for few columns.
 
     For few rows, apply it to ``op(B).T @ op(A).T``.
     """

@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 
 from jitkernels.core import dtypes
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 #: IR arguments of every tile, in order.  Strides and offsets are in elements.
 TILE_ARGUMENTS = (
@@ -32,7 +32,6 @@ def element_type(dtype: str) -> str:
 
 
 def element_size(dtype: str) -> int:
-    """Return the element size in bytes."""
     return dtypes.named(dtype).size
 
 
@@ -78,7 +77,7 @@ class Text:
         return stride if factor == 1 else self.value(f"mul i64 {stride}, {factor}")
 
 
-@record
+@frozen_dataclass
 class Tile:
     """Compile-time parameters of one tile function; every other quantity is an argument of the function.
 

@@ -6,7 +6,7 @@ literals, and the tiles are inlined, so that every address in them is one regist
 
 from __future__ import annotations
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
 from jitkernels.microkernels.gemm.microkernel import Tile, declarations
 
@@ -17,7 +17,7 @@ COLUMN_ARGUMENTS = (
 )  # fmt: skip
 
 
-@record
+@frozen_dataclass
 class TileColumn:
     """``tall`` tiles up to row ``tall_rows``, ``short`` ones below; row r of A lies at ``r * a_row``."""
 

@@ -1,11 +1,11 @@
 """Packed GEMM: one object for every large size (Goto & van de Geijn 2008; BLIS).
 
-Loops, from outside: column blocks of C, blocks of k, row blocks of C, then panels of B and of A.  The nest packs a
+Loops, from outside: column blocks of C, blocks of k, row blocks of C, then panels of B and of A.  The kernel packs a
 block of B (``depth x columns``) and a block of A (``rows x depth``) into panels that the register tile reads in order:
 no strides of the caller cause cache-set conflicts, every load hits a page in the TLB, and transposed operands cost the
 same as others.
 
-A matrix times its own transpose is symmetric: the nest mirrors tiles below the diagonal to those above.
+A matrix times its own transpose is symmetric: the kernel mirrors tiles below the diagonal to those above.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import IRFunction, Range, inlined, written_by
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.epilogue.tile_consumer import call_consumer
 from jitkernels.microkernels.gemm.gemm_arguments import (
     NAMES,
@@ -43,7 +43,7 @@ is_same_address = IRFunction(
 """Whether two arrays have the same address."""
 
 
-@record
+@frozen_dataclass
 class Blocking:
     """Blocking of the packed algorithm: a tile of ``rows x vectors`` registers, and the blocks of k, m and n."""
 
@@ -54,7 +54,7 @@ class Blocking:
     block_columns: int
 
 
-@record
+@frozen_dataclass
 class PackedGemm:
     """What determines the code. split: whether threads split the "columns" or the "rows" of C."""
 
@@ -93,14 +93,14 @@ class PackedBlock(NamedTuple):
     deep: int
 
 
-def packed_nest(gemm: PackedGemm, *, parallel: bool, followed: bool = False) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)``; threads split the columns or the rows of C.
+def packed_kernel(gemm: PackedGemm, *, parallel: bool, followed: bool = False) -> RangeKernel:
+    """Make the range kernel ``(a, b, c, m, n, k)``; threads split the columns or the rows of C.
 
-    A nest that is `followed` takes two more integers, see `jitkernels.microkernels.epilogue.tile_consumer`, and is
+    A kernel that is `followed` takes two more integers, see `jitkernels.microkernels.epilogue.tile_consumer`, and is
     split by rows.
     """
     size, blocking = element_size(gemm.dtype), gemm.blocking
-    return LoopNest(
+    return RangeKernel(
         name="matmul_packed_followed" if followed else "matmul_packed",
         arguments=matmul_arguments(gemm.dtype, followed=followed),
         body=_body(gemm),

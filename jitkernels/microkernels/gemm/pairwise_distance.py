@@ -1,7 +1,7 @@
 """Pairwise distances of the rows of two matrices: a GEMM-like register tile, then an epilogue that finishes them.
 
-The nest transposes a panel of rows of y, so that vectors run along them, and reads all rows of x in place. Few rows of
-x or y do not pay for the transpose: dot products along the rows of the other matrix read that once.
+The kernel transposes a panel of rows of y, so that vectors run along them, and reads all rows of x in place. Few rows
+of x or y do not pay for the transpose: dot products along the rows of the other matrix read that once.
 """
 
 from typing import Any, NamedTuple
@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.attrs.cdist import CDistAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core.cpu_target import Target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
@@ -30,7 +30,7 @@ MIN_PANEL_RATIO = 4
 """Least ratio of the panel's width to a row of results that selects dot products without a transpose."""
 
 
-@record
+@frozen_dataclass
 class DistanceBlocking:
     """Blocking: a tile of ``rows x vectors`` registers, whose columns are a panel, and the panels per thread."""
 
@@ -39,7 +39,7 @@ class DistanceBlocking:
     share: int
 
 
-@record
+@frozen_dataclass
 class _Distance:
     """What determines the code."""
 
@@ -110,8 +110,8 @@ def panels_of(target: Target, *, squares: bool = False) -> DistanceBlocking:
     return DistanceBlocking(rows=rows, vectors=2, share=2)
 
 
-def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(x, y, z, m, n, d)``; threads split the rows of y."""
+def distance_kernel(attr: CDistAttr, target: Target, *, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(x, y, z, m, n, d)``; threads split the rows of y."""
     lanes, size, signature = target.lanes(attr.dtype), element_size(attr.dtype), attr.signature()
     panels = panels_of(target, squares=attr.metric in ("euclidean", "sqeuclidean"))
     distance = _Distance(attr.metric, attr.dtype, lanes, panels)
@@ -128,7 +128,7 @@ def distance_nest(attr: CDistAttr, target: Target, *, parallel: bool) -> LoopNes
         else:
             many(rows, extents, workspace, part)
 
-    return LoopNest(
+    return RangeKernel(
         f"cdist_{attr.metric}_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -3,11 +3,11 @@
 from typing import Any
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.epilogue.tile_consumer import call_consumer
-from jitkernels.microkernels.gemm.direct_dynamic import direct_dynamic_nest
+from jitkernels.microkernels.gemm.direct_dynamic import direct_dynamic_kernel
 from jitkernels.microkernels.gemm.gemm_arguments import (
     NAMES,
     Consumer,
@@ -24,12 +24,12 @@ HALF_MIN_BAND_ROWS = 16
 """Half of the least number of rows per thread."""
 
 
-def banded_nest(attr: MatMulAttr, target: Target, *, parallel: bool = True, followed: bool = False) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)`` for an A that is not transposed; threads split the rows of C.
+def banded_kernel(attr: MatMulAttr, target: Target, *, parallel: bool = True, followed: bool = False) -> RangeKernel:
+    """Make the range kernel ``(a, b, c, m, n, k)`` for an A that is not transposed; threads split the rows of C.
 
-    A nest that is `followed` takes two more integers, see `jitkernels.microkernels.epilogue.tile_consumer`.
+    A kernel that is `followed` takes two more integers, see `jitkernels.microkernels.epilogue.tile_consumer`.
     """
-    compact = direct_dynamic_nest(attr, target, parallel=True)
+    compact = direct_dynamic_kernel(attr, target, parallel=True)
     compute, trans_b = loader.range_of(compact, compact.arguments), attr.trans_b
     max_rows = SMALL_BAND_BYTES // element_size(attr.dtype)
 
@@ -48,7 +48,7 @@ def banded_nest(attr: MatMulAttr, target: Target, *, parallel: bool = True, foll
                 call_consumer(consumer.after, consumer.context, high, low)
         return status
 
-    return LoopNest(
+    return RangeKernel(
         name="matmul_banded_followed" if followed else "matmul_banded",
         arguments=matmul_arguments(attr.dtype, followed=followed),
         body=body,

@@ -11,18 +11,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import External, inlined
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.epilogue.tile_consumer import call_consumer
-from jitkernels.microkernels.gemm.direct_dynamic import direct_dynamic_nest
+from jitkernels.microkernels.gemm.direct_dynamic import direct_dynamic_kernel
 from jitkernels.microkernels.gemm.gemm_arguments import NAMES, Consumer, GemmExtents, Operands, matmul_arguments
 from jitkernels.microkernels.gemm.gemm_heuristics import blocking, few_columns_of, is_small
 from jitkernels.microkernels.gemm.microkernel import element_size
-from jitkernels.microkernels.gemm.packed_panels import PackedGemm, is_same_address, packed_nest
-from jitkernels.microkernels.gemm.row_bands import banded_nest
-from jitkernels.microkernels.gemm.skinny import skinny_nest
+from jitkernels.microkernels.gemm.packed_panels import PackedGemm, is_same_address, packed_kernel
+from jitkernels.microkernels.gemm.row_bands import banded_kernel
+from jitkernels.microkernels.gemm.skinny import skinny_kernel
 from jitkernels.microkernels.gemm.thresholds import (
     MIRROR_DEPTH,
     PACKED_ROWS,
@@ -31,7 +31,7 @@ from jitkernels.microkernels.gemm.thresholds import (
     RUNTIME_PARALLEL_WORK,
     SYMMETRIC_ROWS,
 )
-from jitkernels.microkernels.gemv.gemv_autovectorized import autovectorized_nest
+from jitkernels.microkernels.gemv.gemv_autovectorized import autovectorized_kernel
 from jitkernels.microkernels.gemv.gemv_t_streaming import gemv_t_body
 from jitkernels.microkernels.weight_only_quant.dot_emitter import STREAMED
 from jitkernels.runtime.loading import lazy_link, loader
@@ -58,7 +58,7 @@ class _Selected(NamedTuple):
     large_row: _Part
 
 
-def runtime_select_nest(
+def runtime_select_kernel(
     attr: MatMulAttr,
     target: Target,
     *,
@@ -66,17 +66,17 @@ def runtime_select_nest(
     followed: bool = False,
     single_rows: bool = True,
     in_parts: bool = False,
-) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)``; a nest that is `followed` takes two more integers.
+) -> RangeKernel:
+    """Make the range kernel ``(a, b, c, m, n, k)``; a kernel that is `followed` takes two more integers.
 
-    `single_rows`: whether m may be 1. Otherwise the nest has no code for that, which takes as long to compile as all
-    the rest. A nest that is `in_parts` has a check, which returns whether the part that the call needs is built
+    `single_rows`: whether m may be 1. Otherwise the kernel has no code for that, which takes as long to compile as all
+    the rest. A kernel that is `in_parts` has a check, which returns whether the part that the call needs is built
     (`jitkernels.runtime.loading.lazy_link`), and requests it otherwise.
     """
     parts = _Parts(in_parts)
     selected = _select(attr, target, parts, parallel=parallel, followed=followed)
     conditions = _conditions(attr, single_rows=single_rows)
-    return LoopNest(
+    return RangeKernel(
         name="matmul_any_size_followed" if followed else "matmul_any_size",
         arguments=matmul_arguments(attr.dtype, followed=followed),
         body=_body(attr, selected, conditions),
@@ -93,16 +93,16 @@ def _select(attr: MatMulAttr, target: Target, parts: "_Parts", *, parallel: bool
     """Make the algorithms of an attr: few rows whose right operand is contiguous along n are read in place anyway."""
     lanes, blocks = target.lanes(attr.dtype), blocking(attr.dtype, target)
     gemm = PackedGemm(attr.dtype, lanes, blocks, attr.trans_a, attr.trans_b, attr.beta, split="rows")
-    packed = parts.called(packed_nest(gemm, parallel=parallel, followed=followed), consumed=True)
-    small = parts.called(direct_dynamic_nest(attr, target, parallel=parallel))
-    few_columns = parts.called(skinny_nest(attr, target, columns=True, parallel=parallel))
+    packed = parts.called(packed_kernel(gemm, parallel=parallel, followed=followed), consumed=True)
+    small = parts.called(direct_dynamic_kernel(attr, target, parallel=parallel))
+    few_columns = parts.called(skinny_kernel(attr, target, columns=True, parallel=parallel))
     few_rows = few_columns
     if attr.trans_b:
-        few_rows = parts.called(skinny_nest(attr, target, columns=False, parallel=parallel))
-    large_row = parts.called(large_row_nest(attr, parallel=parallel))
+        few_rows = parts.called(skinny_kernel(attr, target, columns=False, parallel=parallel))
+    large_row = parts.called(large_row_kernel(attr, parallel=parallel))
     bands = packed  # a transposed A can be split by columns only
     if not attr.trans_a:
-        bands = parts.called(banded_nest(attr, target, parallel=parallel, followed=followed), consumed=True)
+        bands = parts.called(banded_kernel(attr, target, parallel=parallel, followed=followed), consumed=True)
     return _Selected(packed, bands, small, few_columns, few_rows, large_row)
 
 
@@ -178,11 +178,11 @@ def _check_parts(attr: MatMulAttr, selected: _Selected, conditions: _Conditions)
     return check
 
 
-def large_row_nest(attr: MatMulAttr, *, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)`` for a C of one row; threads split its columns."""
+def large_row_kernel(attr: MatMulAttr, *, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(a, b, c, m, n, k)`` for a C of one row; threads split its columns."""
     across = inlined()(gemv_t_body(attr.dtype, attr.beta))
-    nest = autovectorized_nest(replace(attr, m=1, n=2, k=2))
-    in_cache, max_elements = loader.range_of(nest, nest.arguments), STREAMED // element_size(attr.dtype)
+    kernel = autovectorized_kernel(replace(attr, m=1, n=2, k=2))
+    in_cache, max_elements = loader.range_of(kernel, kernel.arguments), STREAMED // element_size(attr.dtype)
 
     def body(a: Any, b: Any, c: Any, n: int, k: int, begin: int, end: int) -> None:
         if n * k < max_elements:
@@ -190,7 +190,7 @@ def large_row_nest(attr: MatMulAttr, *, parallel: bool) -> LoopNest:
         else:
             across(b, a, c, n, k, begin, end)
 
-    return LoopNest(
+    return RangeKernel(
         name="matmul_large_row",
         arguments=matmul_arguments(attr.dtype),
         body=body,
@@ -204,14 +204,14 @@ def large_row_nest(attr: MatMulAttr, *, parallel: bool) -> LoopNest:
 def runtime_select_entry(
     attr: MatMulAttr, *, followed: bool = False, single_rows: bool = True, in_parts: bool = False
 ) -> External:
-    """Return the nest as a callable function. It is cached: writing all that it calls takes milliseconds."""
+    """Return the kernel as a callable function. It is cached: writing all that it calls takes milliseconds."""
     return _entry(replace(attr, m=1, n=1, k=1), cpu_target.target(), followed, single_rows, in_parts)
 
 
 @functools.cache
 def _entry(attr: MatMulAttr, target: Target, followed: bool, single_rows: bool, in_parts: bool) -> External:
-    nest = runtime_select_nest(attr, target, followed=followed, single_rows=single_rows, in_parts=in_parts)
-    entry: External = loader.entry_of(nest, nest.arguments)
+    kernel = runtime_select_kernel(attr, target, followed=followed, single_rows=single_rows, in_parts=in_parts)
+    entry: External = loader.entry_of(kernel, kernel.arguments)
     return entry
 
 
@@ -227,19 +227,19 @@ def _check(entry: External) -> int:
 
 
 class _Parts:
-    """The nests to select from, built with the caller or, if they `is_lazy`, lazily by `links`."""
+    """The kernels to select from, built with the caller or, if they `is_lazy`, lazily by `links`."""
 
     def __init__(self, is_lazy: bool) -> None:
         self.is_lazy, self.links = is_lazy, list[External]()
 
-    def called(self, nest: LoopNest, *, consumed: bool = False) -> _Part:
+    def called(self, kernel: RangeKernel, *, consumed: bool = False) -> _Part:
         """Return a part, whose results something may consume."""
         if not self.is_lazy:
-            entry, part = loader.entry_of(nest, nest.arguments), loader.range_of(nest, nest.arguments)
-            return _Part(_called(nest, entry, part, consumed=consumed), _none_missing)
-        link = lazy_link.later(nest)
+            entry, part = loader.entry_of(kernel, kernel.arguments), loader.range_of(kernel, kernel.arguments)
+            return _Part(_called(kernel, entry, part, consumed=consumed), _none_missing)
+        link = lazy_link.later(kernel)
         self.links.append(link.link)
-        return _Part(_called(nest, link.entry, link.part, consumed=consumed), link.missing)
+        return _Part(_called(kernel, link.entry, link.part, consumed=consumed), link.missing)
 
 
 @inlined()
@@ -247,9 +247,9 @@ def _none_missing() -> int:
     return 0
 
 
-def _called(nest: LoopNest, entry: Any, part: Any, *, consumed: bool) -> Any:
-    """Wrap a nest as a function of records that loop nests call: single-threaded where there is little work."""
-    splits, of_rows = nest.parallel, nest.extent == 3
+def _called(kernel: RangeKernel, entry: Any, part: Any, *, consumed: bool) -> Any:
+    """Wrap a kernel as a function of structs that range kernels call: single-threaded where there is little work."""
+    splits, of_rows = kernel.parallel, kernel.extent == 3
 
     @inlined()
     def alone(operands: Operands, extents: GemmExtents) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, written_by
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import Target
@@ -34,16 +34,16 @@ HALF_MIN_SKINNY_EXTENT = 64
 """Half of the least number of rows or columns of C per thread."""
 
 
-def skinny_nest(
+def skinny_kernel(
     attr: MatMulAttr, target: Target, *, columns: bool, parallel: bool = False
-) -> LoopNest:  # fmt: skip
-    """Make the loop nest ``(a, b, c, m, n, k)`` for a C of few rows, or of few `columns`."""
+) -> RangeKernel:  # fmt: skip
+    """Make the range kernel ``(a, b, c, m, n, k)`` for a C of few rows, or of few `columns`."""
     trans_a, trans_b = attr.trans_a, attr.trans_b
     if columns:
         trans_a, trans_b = not trans_b, not trans_a
     size = element_size(attr.dtype)
     body, workspace = (_dots if trans_b else _across)(attr, target, trans_a, columns)
-    return LoopNest(
+    return RangeKernel(
         name="matmul_skinny",
         arguments=matmul_arguments(attr.dtype),
         body=body,

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.microkernels.gemm.direct_static import SmallShape, tile_columns
 from jitkernels.microkernels.gemm.gemm_arguments import NAMES, matmul_arguments
 from jitkernels.microkernels.gemm.microkernel import element_size
 
 
-def transposed_result_nest(shape: SmallShape) -> LoopNest:
-    """Make the loop nest ``(a, b, c, m, n, k)``; ``shape`` describes the transposed product."""
+def transposed_result_kernel(shape: SmallShape) -> RangeKernel:
+    """Make the range kernel ``(a, b, c, m, n, k)``; ``shape`` describes the transposed product."""
     inner, border = tile_columns(replace(shape, beta=0.0))
     narrow, long, steps, depth, width = shape.m, shape.n, shape.k, shape.depth, shape.width
     whole = long - long % width
@@ -41,7 +41,7 @@ def transposed_result_nest(shape: SmallShape) -> LoopNest:
                 c[i * narrow + j] = value if overwrites else value + beta * c[i * narrow + j]
 
     size = element_size(shape.dtype)
-    return LoopNest(
+    return RangeKernel(
         exact=True,
         name="matmul_transposed_result",
         arguments=matmul_arguments(shape.dtype),

@@ -11,7 +11,7 @@ import struct
 
 import numpy as np
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.microkernel import Text
 
 ARGUMENTS = (
@@ -24,7 +24,7 @@ LANES = 16
 """Columns of a vector."""
 
 
-@record
+@frozen_dataclass
 class VnniTile:
     """``rows x (vectors * 16)`` sums.
 

@@ -1,6 +1,6 @@
 """Packed GEMM of int8 or bfloat16: panels of words, each of which holds several steps along k.
 
-The nest packs a block of B, all of k deep, into panels of 32 columns, and a block of A into panels of 12 rows. Sums
+The kernel packs a block of B, all of k deep, into panels of 32 columns, and a block of A into panels of 12 rows. Sums
 stay in registers over all of k (see `jitkernels.microkernels.gemm.vnni_microkernel`), so that no partial sum is stored.
 VPDPBUSD reads A without signs: packing adds 128 to int8 numbers of A, and sums start at minus 128 times the column sums
 of B.
@@ -12,29 +12,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.attrs.schema.signature import Signature
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import IRFunction, Range, inlined, offset
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import Target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, Operands
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
 from jitkernels.microkernels.gemm.vnni_microkernel import C_ARGUMENTS, LANES, VnniTile
 from jitkernels.microkernels.narrow_int import column_byte_sums, load_word
 
-ROWS, VECTORS = 12, 2
-WIDTH = LANES * VECTORS
+VNNI_TILE_ROWS, VNNI_TILE_VECTORS = 12, 2
+WIDTH = LANES * VNNI_TILE_VECTORS
 MAX_PANEL_WORDS = 1 << 15
 """Largest number of words along k of a panel; `fits` checks it."""
 PANEL_WORDS = WIDTH * MAX_PANEL_WORDS
 """Words of the block of B: 4 MB."""
-ROW_WORDS = ROWS * MAX_PANEL_WORDS
+ROW_WORDS = VNNI_TILE_ROWS * MAX_PANEL_WORDS
 """Words of the block of A; the part in use should fit in the second-level cache."""
 CACHED_WORDS = 1 << 17
-MOST_COLUMNS = 2048
+MAX_COLUMNS = 2048
 
 
-@record
+@frozen_dataclass
 class Narrow:
     """The element types of A, B and C as the schemas name them, and the layout of B."""
 
@@ -83,17 +83,17 @@ class Scales(NamedTuple):
     b_scale: Any
 
 
-def vnni_nest(name: str, signature: Signature, product: Narrow, *, by_columns: bool, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, b, [a_scale, b_scale,] c, m, n, k)``; threads split columns or rows of C."""
+def vnni_kernel(name: str, signature: Signature, product: Narrow, *, by_columns: bool, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(a, b, [a_scale, b_scale,] c, m, n, k)``; threads split columns or rows of C."""
     slack, names = packing_slack(LANES, WIDTH), signature.names
-    return LoopNest(
+    return RangeKernel(
         name=name,
         arguments=signature.c_arguments,
         body=_body(product, by_columns),
         extent=signature.index("n" if by_columns else "m"),
-        block=WIDTH if by_columns else ROWS,
+        block=WIDTH if by_columns else VNNI_TILE_ROWS,
         parallel=parallel,
-        workspace=4 * (PANEL_WORDS + ROW_WORDS + MOST_COLUMNS + slack),
+        workspace=4 * (PANEL_WORDS + ROW_WORDS + MAX_COLUMNS + slack),
         workspace_dtype="int32",
         vector_bytes=64,
         names=(*names, *(field for field in Scales._fields if field not in names)),
@@ -105,7 +105,7 @@ def _tiles(product: Narrow) -> tuple[Any, Any]:
     for edge in (False, True):
         symbol = "vnni_edge" if edge else "vnni_tile"
         tile = VnniTile(
-            symbol, product.dots, ROWS, VECTORS, dtypes.named(product.c).llvm,
+            symbol, product.dots, VNNI_TILE_ROWS, VNNI_TILE_VECTORS, dtypes.named(product.c).llvm,
             starts=product.needs_starts, scaled=product.scaled, edge=edge,
             beta=product.beta,
         )  # fmt: skip
@@ -184,14 +184,18 @@ def _pack_across(product: Narrow, width: int) -> Any:
 def _packing(product: Narrow) -> tuple[Any, Any]:
     """Make the functions that pack a panel of A and one of B."""
     group, flips, sign = product.group, product.needs_starts, np.int32(-2139062144)  # 0x80 in each byte
-    pack_rows = _pack_across(product, ROWS) if product.trans_a else _pack_along(product, "vnni_transpose_a", ROWS)
+    pack_rows = (
+        _pack_across(product, VNNI_TILE_ROWS)
+        if product.trans_a
+        else _pack_along(product, "vnni_transpose_a", VNNI_TILE_ROWS)
+    )
     pack_columns = _pack_along(product, "vnni_transpose_b", WIDTH) if product.trans_b else _pack_across(product, WIDTH)
 
     @inlined()
     def pack_a(source: Any, first: int, stride: int, to: Any, live: int, k: int) -> None:
         pack_rows(source, first, stride, to, live, k)
         if flips:
-            for i in range((k + group - 1) // group * ROWS):
+            for i in range((k + group - 1) // group * VNNI_TILE_ROWS):
                 to[i] = to[i] ^ sign
 
     return pack_a, pack_columns
@@ -209,8 +213,8 @@ def _body(product: Narrow, by_columns: bool) -> Callable[..., None]:
         left, right = (part.begin, part.end) if by_columns else (0, n)
         a_stride, b_stride = m if trans_a else k, k if trans_b else n
         words = (k + group - 1) // group
-        wide = min(max(PANEL_WORDS // max(words, 1) // WIDTH * WIDTH, WIDTH), MOST_COLUMNS)
-        high = max(min(CACHED_WORDS // max(words, 1) // ROWS, 32) * ROWS, ROWS)
+        wide = min(max(PANEL_WORDS // max(words, 1) // WIDTH * WIDTH, WIDTH), MAX_COLUMNS)
+        high = max(min(CACHED_WORDS // max(words, 1) // VNNI_TILE_ROWS, 32) * VNNI_TILE_ROWS, VNNI_TILE_ROWS)
         for jc in range(left, right, wide):
             columns = min(wide, right - jc)
             for j in range(0, columns, WIDTH):
@@ -221,13 +225,13 @@ def _body(product: Narrow, by_columns: bool) -> Callable[..., None]:
                     column_byte_sums(panel, offset(workspace, first_starts + j), words)
             for ic in range(top, bottom, high):
                 rows = min(high, bottom - ic)
-                for i in range(0, rows, ROWS):
+                for i in range(0, rows, VNNI_TILE_ROWS):
                     first = ic + i if trans_a else (ic + i) * a_stride
                     pack_a(operands.a, first, a_stride, offset(workspace, i * words), rows - i, k)
                 for j in range(0, columns, WIDTH):
                     panel, start = (offset(workspace, panels_of_b + j * words), offset(workspace, first_starts + j))
                     factors = workspace if scales.b_scale is None else offset(scales.b_scale, jc + j)
-                    for i in range(0, rows, ROWS):
+                    for i in range(0, rows, VNNI_TILE_ROWS):
                         row, live = offset(workspace, i * words), rows - i
                         factor = workspace if scales.a_scale is None else offset(scales.a_scale, ic + i)
                         to = offset(operands.c, (ic + i) * n + jc + j)

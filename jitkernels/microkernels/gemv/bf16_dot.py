@@ -8,15 +8,15 @@ from jitkernels.codegen.source_protocol import IRFunction
 from jitkernels.microkernels.gemm.microkernel import Text
 
 LANES = 16
-GROUP = 2 * LANES
+VECTOR_ELEMENTS = 2 * LANES
 """Elements per vector."""
-CHAINS = 4
+DOT_CHAINS = 4
 """Independent accumulators, which hide the latency of the instruction."""
 FLOAT32_SUM_ELEMENTS = 4096
 """Elements per float32 sum before it is added in double: 32 steps of every accumulator."""
-_SUM, _NUMBERS, _WIDE = f"<{LANES} x float>", f"<{GROUP} x bfloat>", f"<{LANES} x double>"
+_SUM, _NUMBERS, _WIDE = f"<{LANES} x float>", f"<{VECTOR_ELEMENTS} x bfloat>", f"<{LANES} x double>"
 _DOT = "@llvm.x86.avx512bf16.dpbf16ps.512"
-_MASKED = f"@llvm.masked.load.v{GROUP}i16.p0"
+_MASKED = f"@llvm.masked.load.v{VECTOR_ELEMENTS}i16.p0"
 
 
 def dot(symbol: str = "bfloat16_dot") -> IRFunction:
@@ -36,10 +36,10 @@ class _DotWriter:
         self._vectors()
         self._rest()
         body = "\n".join(out.lines)
-        mask = f"<{GROUP} x i1>"
+        mask = f"<{VECTOR_ELEMENTS} x i1>"
         declared = (
             f"declare {_SUM} {_DOT}({_SUM}, {_NUMBERS}, {_NUMBERS})\n"
-            f"declare <{GROUP} x i16> {_MASKED}(ptr, i32, {mask}, <{GROUP} x i16>)\n"
+            f"declare <{VECTOR_ELEMENTS} x i16> {_MASKED}(ptr, i32, {mask}, <{VECTOR_ELEMENTS} x i16>)\n"
             f"declare float @llvm.vector.reduce.fadd.v{LANES}f32(float, {_SUM})\n"
             f"declare double @llvm.vector.reduce.fadd.v{LANES}f64(double, {_WIDE})\n"
             "declare i64 @llvm.smin.i64(i64, i64)\n"
@@ -48,7 +48,7 @@ class _DotWriter:
 
     def _parts(self) -> None:
         """Write the loop over whole parts, each with all accumulators, added in double; then over the last part."""
-        out, step = self.out, CHAINS * GROUP
+        out, step = self.out, DOT_CHAINS * VECTOR_ELEMENTS
         out.label("entry")
         out.line("%many = and i64 %n, -" + str(step))
         out.line(f"%is_long = icmp sge i64 %n, {step}")
@@ -61,16 +61,16 @@ class _DotWriter:
         out.line("br label %loop")
         out.label("loop")
         out.line("%i = phi i64 [ %first, %part ], [ %next, %loop ]")
-        for c in range(CHAINS):
+        for c in range(DOT_CHAINS):
             out.line(f"%in{c} = phi {_SUM} [ zeroinitializer, %part ], [ %sum{c}, %loop ]")
-        for c in range(CHAINS):
-            at = out.value(f"add nsw i64 %i, {c * GROUP}")
+        for c in range(DOT_CHAINS):
+            at = out.value(f"add nsw i64 %i, {c * VECTOR_ELEMENTS}")
             self._multiply(f"%sum{c}", f"%in{c}", self._load("%x", at), self._load("%y", at))
         out.line(f"%next = add nsw i64 %i, {step}")
         out.line("%more = icmp slt i64 %next, %last")
         out.line("br i1 %more, label %loop, label %joined")
         out.label("joined")
-        pairs = [out.value(f"fadd {_SUM} %sum{c}, %sum{c + 1}") for c in range(0, CHAINS, 2)]
+        pairs = [out.value(f"fadd {_SUM} %sum{c}, %sum{c + 1}") for c in range(0, DOT_CHAINS, 2)]
         both = out.value(f"fadd {_SUM} {pairs[0]}, {pairs[1]}")
         wide = out.value(f"fpext {_SUM} {both} to {_WIDE}")
         out.line(f"%total = fadd {_WIDE} %all, {wide}")
@@ -83,14 +83,14 @@ class _DotWriter:
         out.label("start")
         out.line("%so_far = phi i64 [ 0, %entry ], [ %many, %joined ]")
         out.line(f"%long = phi {_WIDE} [ zeroinitializer, %entry ], [ %total, %joined ]")
-        out.line("%whole = and i64 %n, -" + str(GROUP))
+        out.line("%whole = and i64 %n, -" + str(VECTOR_ELEMENTS))
         out.line("%any = icmp slt i64 %so_far, %whole")
         out.line("br i1 %any, label %single, label %tail")
         out.label("single")
         out.line("%j = phi i64 [ %so_far, %start ], [ %j_next, %single ]")
         out.line(f"%few_in = phi {_SUM} [ zeroinitializer, %start ], [ %few, %single ]")
         self._multiply("%few", "%few_in", self._load("%x", "%j"), self._load("%y", "%j"))
-        out.line(f"%j_next = add nsw i64 %j, {GROUP}")
+        out.line(f"%j_next = add nsw i64 %j, {VECTOR_ELEMENTS}")
         out.line("%j_more = icmp slt i64 %j_next, %whole")
         out.line("br i1 %j_more, label %single, label %tail")
 
@@ -104,12 +104,13 @@ class _DotWriter:
         out.line("br i1 %has_left, label %rest, label %done")
         out.label("rest")
         count = out.value("trunc i64 %left to i16")
-        count = out.value(f"insertelement <{GROUP} x i16> poison, i16 {count}, i64 0")
+        count = out.value(f"insertelement <{VECTOR_ELEMENTS} x i16> poison, i16 {count}, i64 0")
         every = out.value(
-            f"shufflevector <{GROUP} x i16> {count}, <{GROUP} x i16> poison, <{GROUP} x i32> zeroinitializer"
+            f"shufflevector <{VECTOR_ELEMENTS} x i16> {count}, <{VECTOR_ELEMENTS} x i16> poison, "
+            f"<{VECTOR_ELEMENTS} x i32> zeroinitializer"
         )
-        numbers = ", ".join(f"i16 {lane}" for lane in range(GROUP))
-        mask = out.value(f"icmp slt <{GROUP} x i16> <{numbers}>, {every}")
+        numbers = ", ".join(f"i16 {lane}" for lane in range(VECTOR_ELEMENTS))
+        mask = out.value(f"icmp slt <{VECTOR_ELEMENTS} x i16> <{numbers}>, {every}")
         self._multiply("%behind", "%half", self._load("%x", "%whole", mask), self._load("%y", "%whole", mask))
         out.line("br label %done")
         out.label("done")
@@ -129,10 +130,10 @@ class _DotWriter:
     def _load(self, base: str, at: str, mask: str = "") -> str:
         out = self.out
         address = out.value(f"getelementptr i16, ptr {base}, i64 {at}")
-        kind = f"<{GROUP} x i16>"
+        kind = f"<{VECTOR_ELEMENTS} x i16>"
         if mask:
             bits = out.value(
-                f"call {kind} {_MASKED}(ptr {address}, i32 2, <{GROUP} x i1> {mask}, {kind} zeroinitializer)"
+                f"call {kind} {_MASKED}(ptr {address}, i32 2, <{VECTOR_ELEMENTS} x i1> {mask}, {kind} zeroinitializer)"
             )
         else:
             bits = out.value(f"load {kind}, ptr {address}, align 2")

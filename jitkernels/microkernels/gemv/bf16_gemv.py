@@ -6,28 +6,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.attrs.gemv import GEMVAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.gemm.skinny import HALF_MIN_SKINNY_EXTENT
 from jitkernels.microkernels.gemv.bf16_sums import ACCUMULATORS_IN_MEMORY, add_rows, row_product
 from jitkernels.microkernels.gemv.gemv_n_streaming import ABREAST
 from jitkernels.microkernels.gemv.gemv_t_streaming import SUM_BYTES, add_scaled_rows
 from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 
-def gemv_nest(attr: GEMVAttr, algorithm: str, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, x, y, m, n)``."""
-    signature = attr.signature()
-    return LoopNest(
+def gemv_kernel(attr: GEMVAttr, algorithm: str, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(a, x, y, m, n)``."""
+    return range_kernel_of(
+        attr,
         f"gemv_bfloat16_{algorithm}",
-        signature.c_arguments,
         (_across if attr.trans else _along)(attr.beta, algorithm),
-        extent=signature.index("m"),
+        extent="m",
         block=HALF_MIN_SKINNY_EXTENT,
         parallel=parallel,
         workspace=(SUM_BYTES if algorithm == ABREAST else 4 * ACCUMULATORS_IN_MEMORY) if attr.trans else 0,
         workspace_dtype="float32",
-        names=signature.names,
     )
 
 

@@ -1,4 +1,4 @@
-"""Sums of products of bfloat16 in float32, for loop nests: dot products, and columns of a matrix."""
+"""Sums of products of bfloat16 in float32, for range kernels: dot products, and columns of a matrix."""
 
 from typing import Any
 

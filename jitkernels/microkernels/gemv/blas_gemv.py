@@ -6,9 +6,9 @@ import numpy as np
 
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.attrs.schema.registry import Variant
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
-from jitkernels.microkernels.gemm.blas_gemm import HALF_MIN_BLAS_EXTENT, PLAIN, ROW_MAJOR, TRANSPOSED
+from jitkernels.microkernels.gemm.blas_gemm import HALF_MIN_BLAS_EXTENT, NOT_TRANSPOSED, ROW_MAJOR, TRANSPOSED
 
 MIN_PARALLEL_ELEMENTS = 1 << 17
 """A matrix of fewer elements ends before a second thread has helped."""
@@ -20,8 +20,8 @@ def variants(attr: GEMVAttr) -> list[Variant]:
     return [{"parallel": parallel} for parallel in ((False, True) if several else (False,))]
 
 
-def gemv_nest(attr: GEMVAttr, gemv: Any, enter: Any, leave: Any, parallel: bool) -> LoopNest:
-    """Make the loop nest ``y = op(a) @ x + beta * y``, which threads split along the rows of op(a)."""
+def gemv_kernel(attr: GEMVAttr, gemv: Any, enter: Any, leave: Any, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``y = op(a) @ x + beta * y``, which threads split along the rows of op(a)."""
     number = np.dtype(attr.dtype).type
     one, beta, zero = number(1), number(attr.beta), number(0)
     trans, keeps = attr.trans, attr.beta != 0
@@ -40,12 +40,13 @@ def gemv_nest(attr: GEMVAttr, gemv: Any, enter: Any, leave: Any, parallel: bool)
             )  # fmt: skip
         else:
             gemv(
-                ROW_MAJOR, PLAIN, end - begin, n, one, offset(a, begin * n), n, x, 1, beta, offset(y, begin), 1,
+                ROW_MAJOR, NOT_TRANSPOSED, end - begin, n, one, offset(a, begin * n), n, x, 1, beta,
+                offset(y, begin), 1,
             )  # fmt: skip
         leave(token)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"gemv_{gemv.symbol}",
         signature.c_arguments,
         body,

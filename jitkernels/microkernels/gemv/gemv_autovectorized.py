@@ -7,13 +7,13 @@ rows at a time are added to the result, which stays in the first-level cache mea
 from typing import Any
 
 from jitkernels.attrs.matmul import MatMulAttr
-from jitkernels.codegen.range_kernel import FLAGS, LoopNest
+from jitkernels.codegen.range_kernel import FLAGS, RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined
 from jitkernels.core import dtypes
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, Operands
 
 
-def autovectorized_nest(attr: MatMulAttr) -> LoopNest:
+def autovectorized_kernel(attr: MatMulAttr) -> RangeKernel:
     """``C = op(A) @ op(B) + beta * C`` for a C of one column or one row."""
     column = attr.n == 1
     along = (not attr.trans_a or attr.m == 1) if column else attr.trans_b
@@ -26,7 +26,7 @@ def autovectorized_nest(attr: MatMulAttr) -> LoopNest:
             return
         of_vector(operands, extents, part)
 
-    return LoopNest(
+    return RangeKernel(
         f"matmul_vector_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -11,7 +11,7 @@ from typing import Any
 from jitkernels.codegen.source_protocol import IRFunction, inlined, offset
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
-from jitkernels.microkernels.gemv.gemv_n_streaming import PREFETCH_DISTANCE_BYTES, ROWS
+from jitkernels.microkernels.gemv.gemv_n_streaming import GEMV_ROWS, PREFETCH_DISTANCE_BYTES
 
 SUM_BYTES = 1 << 16
 """Bytes of sums per block, in the second-level cache; threads take blocks of their own."""
@@ -47,7 +47,7 @@ def add_scaled_rows(size: int, read: Any) -> Any:
 
     Elements have `size` bytes; `read` converts them to numbers.
     """
-    step, ahead, ask = STEP_BYTES // size, PREFETCH_DISTANCE_BYTES // size, _prefetch_bytes(ROWS * STEP_BYTES)
+    step, ahead, ask = STEP_BYTES // size, PREFETCH_DISTANCE_BYTES // size, _prefetch_bytes(GEMV_ROWS * STEP_BYTES)
 
     @inlined("reassoc", "contract")
     def add(a: Any, stride: int, x: Any, y: Any, begin: int, end: int) -> None:
@@ -60,23 +60,23 @@ def add_scaled_rows(size: int, read: Any) -> Any:
 
     @inlined("reassoc", "contract")
     def add_rows(a: Any, stride: int, x: Any, n: int, y: Any, width: int) -> None:
-        quarter = width // (ROWS * step) * step
-        last = n - n % ROWS
-        for p in range(0, last, ROWS):
+        quarter = width // (GEMV_ROWS * step) * step
+        last = n - n % GEMV_ROWS
+        for p in range(0, last, GEMV_ROWS):
             rows, factors = offset(a, p * stride), offset(x, p)
             done = 0
             if width == stride:
-                behind = offset(rows, ROWS * stride + ahead)
+                behind = offset(rows, GEMV_ROWS * stride + ahead)
                 while done + step <= width:
-                    ask(offset(behind, ROWS * done))
+                    ask(offset(behind, GEMV_ROWS * done))
                     add(rows, stride, factors, y, done, done + step)
                     done += step
-                ask(offset(behind, ROWS * done))
+                ask(offset(behind, GEMV_ROWS * done))
             else:
-                for r in range(ROWS):
-                    following = offset(rows, (ROWS + r) * stride)
+                for r in range(GEMV_ROWS):
+                    following = offset(rows, (GEMV_ROWS + r) * stride)
                     for at in range(0, quarter, step):
-                        ask(offset(following, ROWS * at))
+                        ask(offset(following, GEMV_ROWS * at))
                         add(rows, stride, factors, y, done, done + step)
                         done += step
             add(rows, stride, factors, y, done, width)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined, seldom
+from jitkernels.codegen.source_protocol import cold, inlined
 from jitkernels.microkernels.maths.exp import ONE
 from jitkernels.microkernels.maths.formats import FloatFormat, for_both
 from jitkernels.microkernels.maths.log import INFINITY, JOINED, PARTS, ZERO
@@ -18,7 +18,7 @@ LARGE = np.float32(2.0**30), np.float64(2.0**60)  # from here on the result is l
 
 
 def _log_of_twice(form: FloatFormat, parts: Any, joined: Any, one: Any, infinity: Any) -> Any:
-    @seldom("contract")
+    @cold("contract")
     def log_of_twice(size: Any) -> Any:
         """log(2 * size), the value of asinh and acosh for large arguments; for 1 and more, infinity and NaN."""
         k, f = parts(size)

@@ -8,26 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import apart, inlined
+from jitkernels.codegen.source_protocol import inlined, noinline
 
 INFINITY = float("inf")
 
 
 @inlined("contract")
 def add(a: Any, b: Any) -> Any:
-    """The value of ``a + b``."""
     return a + b
 
 
 @inlined("contract")
 def subtract(a: Any, b: Any) -> Any:
-    """The value of ``a - b``."""
     return a - b
 
 
 @inlined("contract")
 def multiply(a: Any, b: Any) -> Any:
-    """The value of ``a * b``."""
     return a * b
 
 
@@ -39,29 +36,25 @@ def divide(a: Any, b: Any) -> Any:
 
 @inlined()
 def either(a: Any, b: Any) -> Any:
-    """The value of ``a | b``."""
     return a | b
 
 
 @inlined()
 def both(a: Any, b: Any) -> Any:
-    """The value of ``a & b``."""
     return a & b
 
 
 @inlined()
 def differing(a: Any, b: Any) -> Any:
-    """The value of ``a ^ b``."""
     return a ^ b
 
 
 @inlined()
 def inverted(a: Any) -> Any:
-    """The value of ``~a``."""
     return ~a
 
 
-@apart()
+@noinline()
 def inverse(b: Any) -> np.float64:
     """1 / b, which sets the division flag where b is 0, as integer divisions do not."""
     return 1.0 / np.float64(b)
@@ -108,13 +101,11 @@ def right_shift(a: Any, b: Any) -> Any:
 
 @inlined("contract")
 def negative(a: Any) -> Any:
-    """The value of ``-a``."""
     return -a
 
 
 @inlined()
 def positive(a: Any) -> Any:
-    """The value of ``+a``."""
     return a
 
 
@@ -126,7 +117,6 @@ def absolute(a: Any) -> Any:
 
 @inlined("contract")
 def square(a: Any) -> Any:
-    """The value of ``a * a``."""
     return a * a
 
 
@@ -150,19 +140,16 @@ def square_root(a: Any) -> Any:
 
 @inlined()
 def floor(a: Any) -> Any:
-    """The value of ``floor(a)``."""
     return np.floor(a)
 
 
 @inlined()
 def ceil(a: Any) -> Any:
-    """The value of ``ceil(a)``."""
     return np.ceil(a)
 
 
 @inlined()
 def trunc(a: Any) -> Any:
-    """The value of ``trunc(a)``."""
     return np.trunc(a)
 
 
@@ -204,37 +191,31 @@ def sign_of_integer(a: Any) -> Any:
 
 @inlined()
 def equal(a: Any, b: Any) -> Any:
-    """The value of ``a == b``."""
     return a == b
 
 
 @inlined()
 def not_equal(a: Any, b: Any) -> Any:
-    """The value of ``a != b``."""
     return a != b
 
 
 @inlined()
 def less(a: Any, b: Any) -> Any:
-    """The value of ``a < b``."""
     return a < b
 
 
 @inlined()
 def less_equal(a: Any, b: Any) -> Any:
-    """The value of ``a <= b``."""
     return a <= b
 
 
 @inlined()
 def greater(a: Any, b: Any) -> Any:
-    """The value of ``a > b``."""
     return a > b
 
 
 @inlined()
 def greater_equal(a: Any, b: Any) -> Any:
-    """The value of ``a >= b``."""
     return a >= b
 
 
@@ -286,7 +267,6 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
 
 @inlined()
 def is_nan(a: Any) -> Any:
-    """Whether a is NaN"""
     return a != a
 
 

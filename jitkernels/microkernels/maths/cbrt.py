@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined, seldom
+from jitkernels.codegen.source_protocol import cold, inlined
 from jitkernels.microkernels.maths.exp import ONE
 from jitkernels.microkernels.maths.formats import FloatFormat, coefficients, for_both
 from jitkernels.microkernels.maths.log import COUNT_BITS_64, INFINITY, ONE_32, ONE_64, smallest_bits
@@ -64,7 +64,7 @@ def _cbrt(form: FloatFormat, root: Any, one: Any, infinity: Any, steps: int) -> 
     cubed_bits = unsigned(2 * (form.bias - 1) << form.fraction_bits)  # from there on y**3 might be infinite
     up, up_root, down, down_root = (number(2.0**power) for power in (3 * steps, steps, -3 * steps, -steps))
 
-    @seldom("contract")
+    @cold("contract")
     def scaled_root(size: Any) -> Any:
         """The root of a subnormal or very large number; zero, infinity and NaN are unchanged."""
         is_small = size < one

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import apart, inlined, seldom
+from jitkernels.codegen.source_protocol import cold, inlined, noinline
 from jitkernels.microkernels.maths.formats import FloatFormat, for_both
 
 BITS_26 = np.int64(-(2**27))  # mask of the exponent and the first 26 bits
@@ -26,7 +26,7 @@ HIDDEN_BIT = np.int64(2**52)
 MANTISSA = np.int64(2**52 - 1)
 
 
-@apart()
+@noinline()
 def far(a: Any, b: Any) -> Any:
     """fmod(a, b) for a > b >= 0: the mantissa of a modulo that of b, eleven more zeros behind it at a time."""
     if b == 0 or a == INFINITY:
@@ -75,7 +75,7 @@ def positive_float64(a: Any, b: Any) -> Any:
     return a if a < b else remainder
 
 
-@seldom()
+@cold()
 def beyond_float32(a: Any, b: Any) -> Any:
     """fmod(a, b) for numbers of float32 with quotients of 2**28 and more."""
     return positive_float64(a, b)

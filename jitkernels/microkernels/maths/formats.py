@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
-@record
+@frozen_dataclass
 class FloatFormat:
     """A binary format: its NumPy types, the bits of the fraction, and the bias of the exponent."""
 

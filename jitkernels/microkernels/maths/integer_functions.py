@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import apart, inlined
+from jitkernels.codegen.source_protocol import inlined, noinline
 from jitkernels.microkernels.maths.basic import floor_remainder
 
 PAIRS = np.uint64(0x5555555555555555)
@@ -16,7 +16,7 @@ EIGHTS = np.uint64(0x0F0F0F0F0F0F0F0F)
 ONES = np.uint64(0x0101010101010101)
 
 
-@apart()
+@noinline()
 def common_divisor(a: Any, b: Any) -> Any:
     """The greatest common divisor of unsigned numbers; 0 of zeros."""
     while b != 0:
@@ -50,7 +50,7 @@ def lcm(a: Any, b: Any) -> Any:
     return np.uint64(abs(np.int64(a))) // gcd(a, b) * np.uint64(abs(np.int64(b)))
 
 
-@apart()
+@noinline()
 def power_times(start: Any, a: Any, b: Any) -> Any:
     """`start` times a to the power of b >= 0, which wraps."""
     while b > 0:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined, seldom
+from jitkernels.codegen.source_protocol import cold, inlined
 from jitkernels.microkernels.maths.exp import LN2_HIGH, LN2_LOW, ONE
 from jitkernels.microkernels.maths.formats import FORMATS, FloatFormat, coefficients, for_both
 from jitkernels.microkernels.maths.strict_arithmetic import times
@@ -130,7 +130,7 @@ def logarithm(form: FloatFormat, parts: Any, joined: Any, up: Any, up_steps: Any
     """Make the logarithm ``joined(*parts(x))`` for every x; k of x * `up` is `up_steps` more than that of x."""
     unusual, subnormal, limit = cases
 
-    @seldom("contract")
+    @cold("contract")
     def subnormal_log(x: Any) -> Any:
         """The logarithm of a positive subnormal number."""
         k, f = parts(x * up)

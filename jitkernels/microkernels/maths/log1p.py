@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined, seldom
+from jitkernels.codegen.source_protocol import cold, inlined
 from jitkernels.microkernels.maths.exp import LN2_HIGH, LN2_LOW, ONE
 from jitkernels.microkernels.maths.formats import FORMATS, FloatFormat, for_both
 from jitkernels.microkernels.maths.log import (
@@ -74,7 +74,7 @@ def _log1p(form: FloatFormat, raised_parts: Any, parts: Any, joined: Any, limit:
     large = integer(exponents + 1 << bits)  # from which 1 + x rounds to x, and from these to those of infinity
     finite = unsigned(2 * form.bias - exponents << bits)
 
-    @seldom("contract")
+    @cold("contract")
     def large_log1p(x: Any) -> Any:
         """log1p(x) where 1 + x rounds to x."""
         k, f = parts(x)

@@ -45,7 +45,6 @@ def greater_equal(a: Any, b: Any) -> Any:
 
 @inlined()
 def equal_to_signed(a: Any, b: Any) -> Any:
-    """Whether they are equal, b signed."""
     return equal(b, a)
 
 
@@ -57,7 +56,6 @@ def not_equal_to_signed(a: Any, b: Any) -> Any:
 
 @inlined()
 def less_than_signed(a: Any, b: Any) -> Any:
-    """Whether a is less, b signed."""
     return greater(b, a)
 
 
@@ -69,7 +67,6 @@ def less_equal_than_signed(a: Any, b: Any) -> Any:
 
 @inlined()
 def greater_than_signed(a: Any, b: Any) -> Any:
-    """Whether a is greater, b signed."""
     return less(b, a)
 
 

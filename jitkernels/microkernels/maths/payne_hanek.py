@@ -9,7 +9,7 @@ each. All lanes share one path.
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import Table, seldom
+from jitkernels.codegen.source_protocol import Table, cold
 from jitkernels.microkernels.maths.strict_arithmetic import times_plus_float64, two_sum_error
 
 DIGITS = int(
@@ -20,7 +20,7 @@ DIGITS = int(
     16,
 )
 """Digits of 2 / pi behind the binary point, as one integer."""
-COUNT = 1216
+TWO_OVER_PI_BITS = 1216
 
 
 def parts_of(scale: int, top: int, widths: tuple[int, ...]) -> tuple[np.float64, ...]:
@@ -28,7 +28,7 @@ def parts_of(scale: int, top: int, widths: tuple[int, ...]) -> tuple[np.float64,
     parts, below = [], top
     for width in widths:
         below -= width
-        digits = DIGITS >> COUNT - scale + below & (1 << width) - 1
+        digits = DIGITS >> TWO_OVER_PI_BITS - scale + below & (1 << width) - 1
         parts.append(np.float64(digits * 2.0**below))
     return tuple(parts)
 
@@ -51,7 +51,7 @@ FROM_2, FROM_3, FROM_4, FROM_5 = (np.float64(2.0**start) for start in STARTS[1:]
 )
 
 
-@seldom()
+@cold()
 def far_quarter_turns_float32(size: np.float64) -> tuple[np.int32, np.float32, np.float32]:
     """As `quarter_turns_float32`, for a float32 of 2**17 or more converted to float64, and for infinity."""
     in_1, in_2, in_3, in_4 = size < FROM_2, size < FROM_3, size < FROM_4, size < FROM_5
@@ -66,7 +66,7 @@ def far_quarter_turns_float32(size: np.float64) -> tuple[np.int32, np.float32, n
     return np.int32(shifted.view(np.int64)), r, np.float32(whole - np.float64(r))
 
 
-@seldom()
+@cold()
 def far_quarter_turns_float64(size: np.float64) -> tuple[np.int64, np.float64, np.float64]:
     """As `quarter_turns_float64`, for 2**17 <= size, and NaN for infinity."""
     bits = size.view(np.int64)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined, seldom
+from jitkernels.codegen.source_protocol import cold, inlined
 from jitkernels.microkernels.maths.exp import MAGIC, ONE, ten_terms, times_power_float64
 from jitkernels.microkernels.maths.exp2 import C_32, C_64
 from jitkernels.microkernels.maths.formats import FloatFormat, coefficients, for_both
@@ -110,7 +110,7 @@ def _signed(form: FloatFormat, one: Any, zero: Any, one_half: Any, infinity: Any
 signed_float32, signed_float64 = for_both(_signed, ONE, ZERO, HALF, INFINITY)
 
 
-@seldom("contract")
+@cold("contract")
 def unusual_pow_float32(x: np.float32, y: np.float32) -> np.float32:
     """x**y for all float32, in float64."""
     size = abs(x)
@@ -189,7 +189,7 @@ def fraction_float64(r: np.float64) -> np.float64:
     return value
 
 
-@seldom("contract")
+@cold("contract")
 def unusual_pow_float64(x: np.float64, y: np.float64) -> np.float64:
     """x**y for all float64, 2**k applied as two factors."""
     size = abs(x)

@@ -23,13 +23,11 @@ SPLITTING_64 = np.float64(2.0**27 + 1)  # a product with it, less the product's 
 
 @inlined()
 def plus(a: Number, b: Number) -> Number:
-    """a + b"""
     return a + b
 
 
 @inlined()
 def times(a: Number, b: Number) -> Number:
-    """a * b"""
     return a * b
 
 

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
 from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 BLOCK_SUM_COLUMNS = 1024
 """Columns per block of float32 sums."""
@@ -101,8 +102,8 @@ def pool_largest(rows: SelectedRows, h: int, y: Any, largest: Any, count: int) -
         y[j] = round_to_bfloat16(largest[j])
 
 
-def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, Any]) -> LoopNest:
-    """Make the loop nest ``(table, ids, out, table_h, table_w, idx_h, idx_w)``."""
+def pool_kernel(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, Any]) -> RangeKernel:
+    """Make the range kernel ``(table, ids, out, table_h, table_w, idx_h, idx_w)``."""
     is_mean, is_max = attr.pool == "mean", attr.pool == "max"
 
     @inlined()
@@ -138,18 +139,16 @@ def pool_nest(attr: EmbSeqPoolAttr, check: Any, block: int, variant: dict[str, A
                 rows = SelectedRows(offset(table, left), table_w, column, extents.idx_w)
                 pool(rows, idx_h, offset(y, left), workspace, count)
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"emb_seq_pool_{attr.pool}_bfloat16",
-        signature.c_arguments,
         body,
-        extent=signature.index("idx_w"),
+        extent="idx_w",
         block=block if variant.get("parallel") else 1,
         workspace=3 * 4 * BLOCK_SUM_COLUMNS,
         workspace_dtype="float32",
         flags=(),
         reads_first=True,  # its arrays do not alias: callers guarantee it
         check=check,
-        names=signature.names,
         **variant,
     )

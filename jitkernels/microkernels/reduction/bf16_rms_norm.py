@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.attrs.normalization import RmsNormAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.microkernels.gemv.bf16_sums import row_product
 from jitkernels.microkernels.narrow_int import round_to_bfloat16, widen_bfloat16
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 BLOCK_SUM_COLUMNS = 1024
 """Columns per block of sums."""
@@ -22,8 +23,8 @@ class RmsNormArrays(NamedTuple):
     y: Any
 
 
-def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(x, [scale,] y, rows, n, remain, eps)``."""
+def rms_norm_kernel(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(x, [scale,] y, rows, n, remain, eps)``."""
     is_affine, of_row = attr.affine, row_product(algorithm)
     one = np.float32(1)
 
@@ -61,17 +62,15 @@ def rms_norm_nest(attr: RmsNormAttr, algorithm: str, block: int, parallel: bool)
             else:
                 columns(offset(arrays.x, at), scale, offset(arrays.y, at), n, remain, least, workspace)
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"rms_norm_bfloat16_{algorithm}",
-        signature.c_arguments,
         body,
-        extent=signature.index("rows"),
+        extent="rows",
         block=block if parallel else 1,
         parallel=parallel,
         workspace=8 * BLOCK_SUM_COLUMNS,
         workspace_dtype="float64",
         flags=(),
         reads_first=True,
-        names=signature.names,
     )

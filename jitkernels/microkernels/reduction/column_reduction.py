@@ -7,16 +7,17 @@ gets half of the bandwidth, and reading several rows at once gets less.
 from typing import Any
 
 from jitkernels.attrs.reduction import ReductionAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core import dtypes
 from jitkernels.microkernels.maths.blocked_summation import ADDS
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 STRIP_COLUMNS = 2048
 """Columns per strip, whose results stay in the first-level cache."""
 
 
-def extremes_nest(attr: ReductionAttr, *, largest: bool, block: int, parallel: bool) -> LoopNest:
+def extremes_kernel(attr: ReductionAttr, *, largest: bool, block: int, parallel: bool) -> RangeKernel:
     """Compute the maximum or minimum of each column, NaN where there is one."""
 
     @inlined()
@@ -36,10 +37,10 @@ def extremes_nest(attr: ReductionAttr, *, largest: bool, block: int, parallel: b
                 for j in range(1, n):
                     taken(offset(own, j * remain), to, count)
 
-    return _nest(attr, body, block, parallel)
+    return _range_kernel(attr, body, block, parallel)
 
 
-def sums_nest(attr: ReductionAttr, *, is_mean: bool, block: int, parallel: bool) -> LoopNest:
+def sums_kernel(attr: ReductionAttr, *, is_mean: bool, block: int, parallel: bool) -> RangeKernel:
     """Compute the sum or mean of each column. The compensation term of an infinite sum is NaN and is ignored."""
     number: Any = dtypes.named(attr.dtype).numpy.type
 
@@ -78,19 +79,10 @@ def sums_nest(attr: ReductionAttr, *, is_mean: bool, block: int, parallel: bool)
                     to[k] = whole / size if is_mean else whole
 
     scratch_bytes = 2 * STRIP_COLUMNS * dtypes.named(attr.dtype).size
-    return _nest(attr, body, block, parallel, workspace=scratch_bytes, workspace_dtype=attr.dtype)
+    return _range_kernel(attr, body, block, parallel, workspace=scratch_bytes, workspace_dtype=attr.dtype)
 
 
-def _nest(attr: ReductionAttr, body: Any, block: int, parallel: bool, **more: Any) -> LoopNest:
-    signature = attr.signature()
-    return LoopNest(
-        f"{attr.name}_rows_{attr.dtype}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("rows"),
-        block=block,
-        flags=(),
-        parallel=parallel,
-        names=signature.names,
-        **more,
+def _range_kernel(attr: ReductionAttr, body: Any, block: int, parallel: bool, **more: Any) -> RangeKernel:
+    return range_kernel_of(
+        attr, f"{attr.name}_rows_{attr.dtype}", body, extent="rows", block=block, flags=(), parallel=parallel, **more
     )

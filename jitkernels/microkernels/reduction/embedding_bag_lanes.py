@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from jitkernels.codegen.source_protocol import IRFunction
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.reduction.embedding_bag_strip import Rows, Strip, rows_of
 
 
@@ -18,7 +18,7 @@ def pool_lanes(pool: str, dtype: str, vector_bytes: int) -> IRFunction:
     return IRFunction(symbol, "int64", arguments, _Lanes(rows).text(symbol))
 
 
-@record
+@frozen_dataclass
 class _Lanes:
     """Writer: one vector of all elements, the tail included, whose upper half is folded into the lower repeatedly."""
 

@@ -1,7 +1,7 @@
 """Embedding-bag reduction of rows to one row: strips of columns, the last as wide as the remaining columns."""
 
 from jitkernels.codegen.source_protocol import IRFunction
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.reduction.embedding_bag_strip import ACROSS, Rows, Strip, rows_of
 
 
@@ -19,7 +19,7 @@ def pool_rows(pool: str, dtype: str, vector_bytes: int, *, looked_up: bool = Fal
     return IRFunction(symbol, "int64", (*arguments, *scale, *lookup), _Strips(rows).text(symbol))
 
 
-@record
+@frozen_dataclass
 class _Strips:
     """Whole strips have a function of their own, which needs more registers than a call with few rows should save."""
 

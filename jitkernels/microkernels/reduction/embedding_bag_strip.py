@@ -5,7 +5,7 @@ code, and take long to compile.
 """
 
 from jitkernels.core import cpu_target, dtypes
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 ACROSS = 4
 """Vectors of a strip, all in registers."""
@@ -28,7 +28,7 @@ def rows_of(pool: str, dtype: str, vector_bytes: int, *, looked_up: bool = False
     )
 
 
-@record
+@frozen_dataclass
 class Rows:
     """has_masks: loads and stores can be masked. has_flags: masks are bits of their own (i1), not vectors."""
 
@@ -66,7 +66,7 @@ class Rows:
         return f"  %by = mul i64 {stride}, {self.size}\n{more}  %eights = icmp sge i64 %rows, 8\n"
 
 
-@record
+@frozen_dataclass
 class Strip:
     """Writer of a strip of `count` vectors, the last of which may be masked; its value names have a prefix."""
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import apart, inlined
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.codegen.source_protocol import inlined, noinline
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.maths.blocked_summation import part_length
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, distance, plus, times, two_sum_error
 from jitkernels.microkernels.reduction.simd_row_sum import MAX_PLAIN_ROW, row_squares, row_sum
 
-SPREAD = 16.0
+MAX_MEAN_TO_VARIANCE = 16.0
 """A mean whose square exceeds so many variances is corrected: its rounding would show in the result."""
 
 
-@record
+@frozen_dataclass
 class Limits:
     """The range of sums of squares without underflow or overflow, and the scales that bring other rows into it."""
 
@@ -56,12 +56,12 @@ def careful_moments(dtype: str) -> Any:
     """Return the function ``(x, first, n, eps)`` for rows on which `moments` bails out."""
     number = np.dtype(dtype).type
     limits, sums = LIMITS[dtype], sums_about(dtype)
-    zero, one, spread = number(0), number(1), number(SPREAD)
+    zero, one, spread = number(0), number(1), number(MAX_MEAN_TO_VARIANCE)
     smallest, largest, near = number(limits.smallest), number(limits.largest), number(limits.smallest**0.5)
     tiny = np.finfo(dtype).tiny
     up, down = number(limits.unit), number(1 / limits.unit)
 
-    @apart("reassoc", "contract")
+    @noinline("reassoc", "contract")
     def measures_with_care(x: Any, first: int, n: int, eps: Any) -> Any:
         last, count = first + n, number(n)
         share = count / spread
@@ -95,7 +95,7 @@ def mean_of_infinite(dtype: str) -> Any:
     number = np.dtype(dtype).type
     zero, down = number(0), number(1 / LIMITS[dtype].unit)
 
-    @apart()
+    @noinline()
     def mean(x: Any, first: int, n: int) -> Any:
         total = zero
         for i in range(first, first + n):
@@ -109,7 +109,7 @@ def moments(dtype: str, width: int, measures_with_care: Any) -> Any:
     """Return the function ``(x, n, eps)`` in vectors of `width` bytes, which bails out to `careful_moments`."""
     number = np.dtype(dtype).type
     limits = LIMITS[dtype]
-    one, spread = number(1), number(SPREAD)
+    one, spread = number(1), number(MAX_MEAN_TO_VARIANCE)
     smallest, largest = number(limits.smallest), number(limits.largest)
     sum_of, squares_of = row_sum(dtype, width), row_squares(dtype, width)
 

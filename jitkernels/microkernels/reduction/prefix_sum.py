@@ -7,12 +7,12 @@ runs before is a number and its rounding error (Knuth's TwoSum), added last.
 from jitkernels.codegen.source_protocol import IRFunction
 from jitkernels.core import dtypes
 
-VECTORS = 4
+SCAN_VECTORS = 4
 
 
 def elements_of(dtype: str, lanes: int) -> int:
     """Return the elements per run."""
-    return VECTORS * lanes
+    return SCAN_VECTORS * lanes
 
 
 def running_sums(dtype: str, lanes: int) -> IRFunction:
@@ -37,7 +37,7 @@ def running_sums(dtype: str, lanes: int) -> IRFunction:
     total = new(f"load {kind}, ptr %carried, align {width}")
     lost = new(f"load {kind}, ptr {lost_at}, align {width}")
     sums = []
-    for i in range(VECTORS):
+    for i in range(SCAN_VECTORS):
         at = new(f"getelementptr {kind}, ptr %x, i64 {i * lanes}")
         value = new(f"load {vector}, ptr {at}, align {width}")
         step = 1

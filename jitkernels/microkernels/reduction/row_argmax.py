@@ -33,10 +33,7 @@ def largest(dtype: str, vector_bytes: int) -> IRFunction:
             f"  %more{v} = fcmp ogt {vector} %x{v}, %m{v}",
             f"  %n{v} = select {flags} %more{v}, {vector} %x{v}, {vector} %m{v}",
         ]
-    for v in range(0, ACCUMULATORS, 2):
-        lines.append(f"  %u{v} = fcmp uno {vector} %x{v}, %x{v + 1}")
-        before = "%bad" if v == 0 else f"%w{v - 2}"
-        lines.append(f"  %w{v} = or {flags} {before}, %u{v}")
+    lines += _nan_flags(vector, flags)
     phis = "\n".join(
         f"  %m{v} = phi {vector} [ splat ({number} 0xFFF0000000000000), %start ], [ %n{v}, %step ]"
         for v in range(ACCUMULATORS)
@@ -120,45 +117,17 @@ def strided_argmax(dtype: str, vector_bytes: int) -> IRFunction:
     """
     element, lanes = dtypes.named(dtype), lanes_of(dtype, vector_bytes)
     number, vector, flags = element.llvm, f"<{lanes} x {element.llvm}>", f"<{lanes} x i1>"
-    integer = f"i{8 * element.size}"
-    indices, symbol = f"<{lanes} x {integer}>", f"strided_argmax_{dtype}_{lanes}"
-    phis, lines = [], []
+    indices, symbol = f"<{lanes} x i{8 * element.size}>", f"strided_argmax_{dtype}_{lanes}"
+    phis = []
     for v in range(ACCUMULATORS):
         phis += [
             f"  %m{v} = phi {vector} [ splat ({number} 0xFFF0000000000000), %start ], [ %n{v}, %step ]",
             f"  %k{v} = phi {indices} [ zeroinitializer, %start ], [ %l{v}, %step ]",
         ]
-        lines += [
-            f"  %b{v} = add nsw i64 %i, {v}",
-            f"  %o{v} = icmp slt i64 %b{v}, %last",
-            f"  %s{v} = select i1 %o{v}, i64 %b{v}, i64 %last",
-            f"  %at{v} = mul nsw i64 %s{v}, %apart",
-            f"  %p{v} = getelementptr {number}, ptr %x, i64 %at{v}",
-            f"  %x{v} = load {vector}, ptr %p{v}, align {element.size}",
-            f"  %more{v} = fcmp ogt {vector} %x{v}, %m{v}",
-            f"  %n{v} = select {flags} %more{v}, {vector} %x{v}, {vector} %m{v}",
-            f"  %t{v} = {'trunc i64 %s' + str(v) + ' to i32' if integer == 'i32' else 'add i64 %s' + str(v) + ', 0'}",
-            f"  %y{v} = insertelement {indices} poison, {integer} %t{v}, i32 0",
-            f"  %z{v} = shufflevector {indices} %y{v}, {indices} poison, <{lanes} x i32> zeroinitializer",
-            f"  %l{v} = select {flags} %more{v}, {indices} %z{v}, {indices} %k{v}",
-        ]
-    for v in range(0, ACCUMULATORS, 2):
-        before = "%bad" if v == 0 else f"%w{v - 2}"
-        lines += [f"  %u{v} = fcmp uno {vector} %x{v}, %x{v + 1}", f"  %w{v} = or {flags} {before}, %u{v}"]
-    joined, maximum, index = [], "%n0", "%l0"
-    for v in range(1, ACCUMULATORS):
-        joined += [
-            f"  %c{v} = fcmp ogt {vector} %n{v}, {maximum}",
-            f"  %d{v} = fcmp oeq {vector} %n{v}, {maximum}",
-            f"  %e{v} = icmp slt {indices} %l{v}, {index}",
-            f"  %f{v} = and {flags} %d{v}, %e{v}",
-            f"  %g{v} = or {flags} %c{v}, %f{v}",
-            f"  %j{v} = select {flags} %g{v}, {vector} %n{v}, {vector} {maximum}",
-            f"  %h{v} = select {flags} %g{v}, {indices} %l{v}, {indices} {index}",
-        ]
-        maximum, index = f"%j{v}", f"%h{v}"
+    last = ACCUMULATORS - 1
+    maximum, index = f"%j{last}", f"%h{last}"
     wide, first, second = "", "%bits", index
-    if integer == "i32":
+    if element.size == 4:
         wide = f"  %wide = zext {indices} %bits to <{lanes} x i64>\n  %far = zext {indices} {index} to <{lanes} x i64>"
         first, second = "%wide", "%far"
     text = f"""define i64 @{symbol}(ptr %x, i64 %steps, i64 %apart, ptr %out) alwaysinline nounwind {{
@@ -169,12 +138,12 @@ step:
   %i = phi i64 [ 0, %start ], [ %next, %step ]
   %bad = phi {flags} [ zeroinitializer, %start ], [ %w{ACCUMULATORS - 2}, %step ]
 {chr(10).join(phis)}
-{chr(10).join(lines)}
+{chr(10).join(_maxima_of_steps(dtype, lanes))}
   %next = add nsw i64 %i, {ACCUMULATORS}
   %again = icmp slt i64 %next, %steps
   br i1 %again, label %step, label %end, !llvm.loop !0
 end:
-{chr(10).join(joined)}
+{chr(10).join(_first_maxima(vector, indices, flags))}
   %bits = bitcast {vector} {maximum} to {indices}
 {wide}
   %behind = getelementptr i64, ptr %out, i64 {lanes}
@@ -189,3 +158,53 @@ end:
 !1 = !{{!"llvm.loop.unroll.disable"}}
 """
     return IRFunction(symbol, "int64", (f"{dtype}*", "int64", "int64", "int64*"), text)
+
+
+def _maxima_of_steps(dtype: str, lanes: int) -> list[str]:
+    """Write one iteration: a vector of each of `ACCUMULATORS` steps, compared with the maxima so far, and with NaN."""
+    element = dtypes.named(dtype)
+    number, vector, flags = element.llvm, f"<{lanes} x {element.llvm}>", f"<{lanes} x i1>"
+    integer = f"i{8 * element.size}"
+    indices, lines = f"<{lanes} x {integer}>", []
+    for v in range(ACCUMULATORS):
+        lines += [
+            f"  %b{v} = add nsw i64 %i, {v}",
+            f"  %o{v} = icmp slt i64 %b{v}, %last",
+            f"  %s{v} = select i1 %o{v}, i64 %b{v}, i64 %last",
+            f"  %at{v} = mul nsw i64 %s{v}, %apart",
+            f"  %p{v} = getelementptr {number}, ptr %x, i64 %at{v}",
+            f"  %x{v} = load {vector}, ptr %p{v}, align {element.size}",
+            f"  %more{v} = fcmp ogt {vector} %x{v}, %m{v}",
+            f"  %n{v} = select {flags} %more{v}, {vector} %x{v}, {vector} %m{v}",
+            f"  %t{v} = {f'trunc i64 %s{v} to i32' if integer == 'i32' else f'add i64 %s{v}, 0'}",
+            f"  %y{v} = insertelement {indices} poison, {integer} %t{v}, i32 0",
+            f"  %z{v} = shufflevector {indices} %y{v}, {indices} poison, <{lanes} x i32> zeroinitializer",
+            f"  %l{v} = select {flags} %more{v}, {indices} %z{v}, {indices} %k{v}",
+        ]
+    return lines + _nan_flags(vector, flags)
+
+
+def _first_maxima(vector: str, indices: str, flags: str) -> list[str]:
+    """Write the maxima of all accumulators, and of equal ones the lowest step: `%j` and `%h` of the last one."""
+    lines, maximum, index = [], "%n0", "%l0"
+    for v in range(1, ACCUMULATORS):
+        lines += [
+            f"  %c{v} = fcmp ogt {vector} %n{v}, {maximum}",
+            f"  %d{v} = fcmp oeq {vector} %n{v}, {maximum}",
+            f"  %e{v} = icmp slt {indices} %l{v}, {index}",
+            f"  %f{v} = and {flags} %d{v}, %e{v}",
+            f"  %g{v} = or {flags} %c{v}, %f{v}",
+            f"  %j{v} = select {flags} %g{v}, {vector} %n{v}, {vector} {maximum}",
+            f"  %h{v} = select {flags} %g{v}, {indices} %l{v}, {indices} {index}",
+        ]
+        maximum, index = f"%j{v}", f"%h{v}"
+    return lines
+
+
+def _nan_flags(vector: str, flags: str) -> list[str]:
+    """Write the comparisons with NaN of the vectors `%x` of one iteration, two by one, joined with `%bad`."""
+    lines = []
+    for v in range(0, ACCUMULATORS, 2):
+        before = "%bad" if v == 0 else f"%w{v - 2}"
+        lines += [f"  %u{v} = fcmp uno {vector} %x{v}, %x{v + 1}", f"  %w{v} = or {flags} {before}, %u{v}"]
+    return lines

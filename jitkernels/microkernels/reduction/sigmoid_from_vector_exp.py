@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.vector import VSigmoidAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.microkernels.chunking import MIN_THREAD_ELEMENTS, PIECE, no_setup, no_teardown
 
 
-def sigmoid_nest(
+def sigmoid_kernel(
     attr: VSigmoidAttr, exp: Any, enter: Any = no_setup, leave: Any = no_teardown, parallel: bool = False
-) -> LoopNest:
+) -> RangeKernel:
     """y = 1 / (1 + e) for x >= 0 and e / (1 + e) for x < 0, with e = exp(-|x|), which cannot overflow.
 
     The second form keeps the relative accuracy of e down to subnormal results. Neither needs a clamp.
@@ -34,7 +34,7 @@ def sigmoid_nest(
         return status
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"vsigmoid_{attr.dtype}",
         signature.c_arguments,
         body,

@@ -12,7 +12,7 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import IRFunction, inlined, offset
 from jitkernels.core import cpu_target, dtypes
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 from jitkernels.microkernels.maths.strict_arithmetic import compensated, plus, two_sum_error
 
@@ -50,7 +50,7 @@ def row_squares(dtype: str, vector_bytes: int) -> IRFunction:
     return _Reduction(dtype, vector_bytes, squares=True).function("row_squares")
 
 
-@record
+@frozen_dataclass
 class _Reduction:
     """Writer of the sum of a row, or of the `squares` of its deviations."""
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import Variant
 from jitkernels.attrs.softmax import SoftmaxAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import PIECE, chunk_rows, no_setup, no_teardown, rows_per_chunk, threads
 from jitkernels.microkernels.maths.row_maximum import row_maximum_float32, row_maximum_float64
@@ -14,7 +14,7 @@ from jitkernels.microkernels.reduction.simd_row_sum import long_row_sum
 
 
 def of_rows(attr: SoftmaxAttr) -> bool | str:
-    """Return whether the axis is the last, which this nest requires."""
+    """Return whether the axis is the last, which this kernel requires."""
     return attr.remain == 1 or "its loops are over rows without gaps"
 
 
@@ -23,9 +23,9 @@ def softmax_threads(attr: SoftmaxAttr) -> list[Variant]:
     return threads(attr.rows // (2 * rows_per_chunk(attr.n, PIECE)))
 
 
-def softmax_nest(
+def softmax_kernel(
     attr: SoftmaxAttr, exp: Any, enter: Any = no_setup, leave: Any = no_teardown, parallel: bool = False
-) -> LoopNest:
+) -> RangeKernel:
     """Subtract the maximum for a few rows, call `exp` once over all of them, then divide each row by its sum.
 
     A NaN that the maximum lost comes back in the exponentials, and through their sum in the whole row.
@@ -55,7 +55,7 @@ def softmax_nest(
         return status
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"softmax_{attr.dtype}",
         signature.c_arguments,
         body,

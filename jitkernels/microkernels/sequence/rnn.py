@@ -1,4 +1,4 @@
-"""LSTM and GRU layers: the loop nest over all steps of some rows of the batch, with packed weights in caches.
+"""LSTM and GRU layers: the range kernel over all steps of some rows of the batch, with packed weights in caches.
 
 Hidden units form blocks of one vector. The weights of all gates of a block share one panel, so that the register tile
 of `jitkernels.microkernels.gemm.microkernel` computes all gates of the block, and the epilogue of the step follows at
@@ -13,7 +13,7 @@ from typing import Any
 from jitkernels.codegen.source_protocol import inlined, vectors, written_by
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import Target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, transpose_panel
@@ -31,7 +31,7 @@ SIGMOIDS: dict[str, Any] = {"float32": sigmoid_float32, "float64": sigmoid_float
 TANHS: dict[str, Any] = {"float32": tanh_float32, "float64": tanh_float64}
 
 
-@record
+@frozen_dataclass
 class Shape:
     """Parameters of the code: lanes of a vector, gates, and rows of the tall and of the middle tile."""
 
@@ -63,9 +63,9 @@ def shape_of(dtype: str, gates: int, target: Target, vector_bytes: int) -> Shape
     return Shape(dtype, lanes, gates, tall, middle)
 
 
-@record
+@frozen_dataclass
 class Products:
-    """Functions for loop nests: packing of weights, and products of one block of units."""
+    """Functions for range kernels: packing of weights, and products of one block of units."""
 
     packed: Any
     tiles: Any

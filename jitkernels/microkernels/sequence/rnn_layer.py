@@ -1,4 +1,4 @@
-"""The loop nest of an LSTM or GRU layer: shares of units of all steps, in the order of the recurrence."""
+"""The range kernel of an LSTM or GRU layer: shares of units of all steps, in the order of the recurrence."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core import dtypes
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.sequence.rnn import SUMS_BYTES, Products, Shape, products_of, put_biases_of
 from jitkernels.microkernels.team_barrier import Team, claim_share, finish_share, shares_pending, yield_core
 
@@ -80,7 +80,7 @@ class UnitsShare(NamedTuple):
     tile: Any
 
 
-@record
+@frozen_dataclass
 class WorkspaceLayout:
     """How much of the workspace is what: functions of extents, in elements."""
 

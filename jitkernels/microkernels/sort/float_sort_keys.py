@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.maths.formats import FORMATS, FloatFormat
 
 
-@record
+@frozen_dataclass
 class SortKeys:
     """The functions for one format: `key` of a float, `float_of` a key, and `rank`, equal for equal numbers and NaN."""
 

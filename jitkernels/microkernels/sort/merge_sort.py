@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import apart, inlined, offset
+from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.microkernels.sort.sorting_network import compare_exchange, merge, network
 
 MAX_NETWORK_ELEMENTS = 128
@@ -34,7 +34,7 @@ def small_sort(bits: int, lanes: int) -> Callable[..., Any]:
         else:
             sort_part(keys)
 
-    @apart()
+    @noinline()
     def sort_merging(keys: Any, size: int, n: int) -> None:
         """Sort parts in registers, then merge pairs of them, the second one reversed.
 

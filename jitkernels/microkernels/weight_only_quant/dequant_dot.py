@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
@@ -18,7 +18,7 @@ from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, element_size
 from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
 
-COLUMNS, ROWS = 4, 4
+DOT_COLUMNS, DOT_ROWS = 4, 4
 """Columns of weights that are dequantized together, and rows that are multiplied by them."""
 HALF_MIN_THREAD_COLUMNS = 32
 """Half of the least number of columns per thread."""
@@ -52,7 +52,7 @@ def unpacking(attr: QuantizedWeightsAttr, lanes: int, per_byte: int) -> Callable
 
 
 def by_columns(attr: QuantizedWeightsAttr, target: Target, per_byte: int) -> Callable[..., None]:
-    """``(a, weights, c, sizes, scratch, part)``; `scratch` has room for COLUMNS columns."""
+    """``(a, weights, c, sizes, scratch, part)``; `scratch` has room for DOT_COLUMNS columns."""
     dtype, lanes = attr.dtype, target.lanes(attr.dtype)
     unpack = unpacking(attr, lanes, per_byte)
 
@@ -61,25 +61,25 @@ def by_columns(attr: QuantizedWeightsAttr, target: Target, per_byte: int) -> Cal
         tile = DotTile(symbol, dtype, lanes, rows, columns, 0.0, streams_a=True)
         return ir_function(symbol, dtype, TILE_ARGUMENTS, tile.text())
 
-    both, of_row, of_column, single = dots(ROWS, COLUMNS), dots(1, COLUMNS), dots(ROWS, 1), dots(1, 1)
+    both, of_row, of_column, single = dots(DOT_ROWS, DOT_COLUMNS), dots(1, DOT_COLUMNS), dots(DOT_ROWS, 1), dots(1, 1)
 
     @inlined()
     def in_columns(a: Any, weights: Quantized, c: Any, sizes: QuantizedSizes, scratch: Any, part: Range) -> None:
         k, m, n = per_byte * sizes.groups * sizes.size, sizes.m, sizes.n
-        for j in range(part.begin, part.end, COLUMNS):
-            together = min(COLUMNS, part.end - j)
+        for j in range(part.begin, part.end, DOT_COLUMNS):
+            together = min(DOT_COLUMNS, part.end - j)
             for q in range(together):
                 unpack(weights, offset(scratch, q * k), j + q, sizes, Range(0, sizes.groups * sizes.size))
-            for i in range(0, m, ROWS):
-                rows = min(ROWS, m - i)
-                if rows == ROWS and together == COLUMNS:
-                    both(a, i * k, k, scratch, 0, k, c, i * n + j, n, k, 1, ROWS, COLUMNS)
-                elif together == COLUMNS:
+            for i in range(0, m, DOT_ROWS):
+                rows = min(DOT_ROWS, m - i)
+                if rows == DOT_ROWS and together == DOT_COLUMNS:
+                    both(a, i * k, k, scratch, 0, k, c, i * n + j, n, k, 1, DOT_ROWS, DOT_COLUMNS)
+                elif together == DOT_COLUMNS:
                     for r in range(rows):
-                        of_row(a, (i + r) * k, k, scratch, 0, k, c, (i + r) * n + j, n, k, 1, 1, COLUMNS)
-                elif rows == ROWS:
+                        of_row(a, (i + r) * k, k, scratch, 0, k, c, (i + r) * n + j, n, k, 1, 1, DOT_COLUMNS)
+                elif rows == DOT_ROWS:
                     for q in range(together):
-                        of_column(a, i * k, k, scratch, q * k, k, c, i * n + j + q, n, k, 1, ROWS, 1)
+                        of_column(a, i * k, k, scratch, q * k, k, c, i * n + j + q, n, k, 1, DOT_ROWS, 1)
                 else:
                     for r in range(rows):
                         for q in range(together):
@@ -88,8 +88,8 @@ def by_columns(attr: QuantizedWeightsAttr, target: Target, per_byte: int) -> Cal
     return in_columns
 
 
-def columns_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> LoopNest:
-    """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)``."""
+def columns_kernel(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> RangeKernel:
+    """Make the range kernel ``(a, q, scale, [zero,] c, m, n, groups, size)``."""
     dtype, bytes_ = attr.dtype, element_size(attr.dtype)
     in_columns = by_columns(attr, target, per_byte)
 
@@ -97,10 +97,10 @@ def columns_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per
         in_columns(a, weights, c, sizes, workspace, part)
 
     def needed(groups: int, size: int) -> int:
-        return COLUMNS * per_byte * groups * size * bytes_
+        return DOT_COLUMNS * per_byte * groups * size * bytes_
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"{attr.name}_columns_{dtype}",
         signature.c_arguments,
         body,

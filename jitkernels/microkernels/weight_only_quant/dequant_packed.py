@@ -8,16 +8,16 @@ few columns, for which panels are too wide, fall back to `jitkernels.microkernel
 from typing import Any, NamedTuple
 
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core.cpu_target import Target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.gemm_heuristics import blocking
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.microkernels.gemm.packed_panels import Blocking
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
-from jitkernels.microkernels.weight_only_quant.dequant_dot import COLUMNS as UNPACKED
+from jitkernels.microkernels.weight_only_quant.dequant_dot import DOT_COLUMNS as UNPACKED
 from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns, unpacking
 from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
 
@@ -25,7 +25,7 @@ PANEL_COLUMNS = 512
 """Columns of a block, whose panels lie in the second-level cache."""
 
 
-@record
+@frozen_dataclass
 class DequantizedPanels:
     """Blocking of the product, and offsets in the workspace, which begins with the panels of A, in elements."""
 
@@ -121,8 +121,8 @@ def multiplying_of(dtype: str, panels: DequantizedPanels) -> Any:
     return multiply_block
 
 
-def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> LoopNest:
-    """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)``, with `per_byte` weights in a byte."""
+def panels_kernel(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> RangeKernel:
+    """Make the range kernel ``(a, q, scale, [zero,] c, m, n, groups, size)``, with `per_byte` weights in a byte."""
     dtype, lanes, bytes_ = attr.dtype, target.lanes(attr.dtype), element_size(attr.dtype)
     plan = blocking(dtype, target)
     panels, depth = DequantizedPanels(plan, lanes), plan.depth
@@ -150,7 +150,7 @@ def panels_nest(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_
         return in_panels
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"matmul_weight_panels_{dtype}",
         signature.c_arguments,
         body,

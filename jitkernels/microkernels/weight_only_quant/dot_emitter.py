@@ -11,17 +11,17 @@ from jitkernels.codegen.source_protocol import IRFunction
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.gemm.microkernel import Text
 
-LANES, STEPS = 16, 8
-BYTES = 4 * LANES
+LANES, VECTORS_PER_STEP = 16, 8
+STEP_BYTES = 4 * LANES
 """Bytes of weights per step."""
-NUMBERS = STEPS * LANES
+STEP_NUMBERS = VECTORS_PER_STEP * LANES
 ARGUMENTS = (
     ("ptr", "weights"), ("ptr", "floats"), ("ptr", "scale"), ("ptr", "zero"),
     ("ptr", "result"), ("i64", "stride"), ("i64", "groups"), ("i64", "half"), ("i64", "shift"),
 )  # fmt: skip
 WORDS, FLOATS, MASK = f"<{LANES} x i32>", f"<{LANES} x float>", f"<{LANES} x i1>"
 LANE_NUMBERS = f"<{', '.join(f'i32 {i}' for i in range(LANES))}>"
-COLUMNS, ROWS = 4, 4
+TILE_COLUMNS, TILE_ROWS = 4, 4
 """Columns and rows per tile: what is loaded and decoded serves all of them."""
 STREAMED = 8 << 20
 """Least bytes of weights that are assumed to come from memory, not from a cache."""
@@ -42,7 +42,7 @@ class DotWriter(ABC):
     """
 
     kind = ""
-    loaded = BYTES
+    loaded = STEP_BYTES
     """Bytes of a column per iteration."""
 
     def __init__(self, *, few: bool, shifted: bool, columns: int, rows: int = 1) -> None:

@@ -10,13 +10,13 @@ import struct
 from typing import Any
 
 from jitkernels.microkernels.weight_only_quant.dot_emitter import (
-    BYTES,
     FLOATS,
     LANE_NUMBERS,
     LANES,
     MASK,
-    NUMBERS,
-    STEPS,
+    STEP_BYTES,
+    STEP_NUMBERS,
+    VECTORS_PER_STEP,
     WORDS,
     all_of,
 )  # fmt: skip
@@ -58,11 +58,11 @@ class FloatDots(BlockDots):
     def _products(self, words: list[str], number: str, zeros: list[str]) -> list[list[str]]:
         """Append the dot products of each word of a block of weights less zero points with their floats."""
         out, totals = self.out, [["zeroinitializer"] * 2 for _ in self.columns]
-        first = out.value(f"mul nsw i64 {number}, {NUMBERS}")
+        first = out.value(f"mul nsw i64 {number}, {STEP_NUMBERS}")
         table = f"<{', '.join(f'float {_float(i - 8.0)}' for i in range(16))}>"
         by_table = BY_TABLE if self.permutes else 0
         high = [out.value(f"lshr {WORDS} {word}, {all_of('i32', 12)}") for word in words]
-        for s in range(STEPS):
+        for s in range(VECTORS_PER_STEP):
             at = out.value(f"add nsw i64 {first}, {LANES * s}")
             floats = out.value(f"load {FLOATS}, ptr {out.element('float', '%floats', at)}, align 64")
             for c in self.columns:
@@ -100,7 +100,7 @@ class FloatDots(BlockDots):
         picks = out.value(f"lshr {WORDS} {LANE_NUMBERS}, {self._same('i32', '%short')}")
 
         def step(i: str, masked: bool) -> tuple[list[list[str]], list[str]]:
-            at = out.value(f"mul nsw i64 {i}, {BYTES}")
+            at = out.value(f"mul nsw i64 {i}, {STEP_BYTES}")
             mask = ""
             if masked:
                 mask = self._below(out.value(f"ashr i64 {out.value(f'sub nsw i64 %bytes, {at}')}, 2"))
@@ -110,7 +110,7 @@ class FloatDots(BlockDots):
             live = self._live(group, masked) if self.permutes else mask or all_of("i1", "true")
             zeros = [self._spread("i8", f"%zero{c}", group, picks, live) for c in self.columns if self.shifted]
             if not masked:
-                self._fetch(at, BYTES)
+                self._fetch(at, STEP_BYTES)
                 self._fetch_of_groups(group, 4)
             products = self._products(words, i, zeros)
             return products, [self._spread("float", f"%scale{c}", group, picks, live) for c in self.columns]

@@ -10,9 +10,16 @@ subtracted from the lanes' sums, and their units. With fewer digits multiples ha
 """
 
 from jitkernels.codegen.source_protocol import IRFunction
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.microkernel import Text
-from jitkernels.microkernels.weight_only_quant.dot_emitter import COLUMNS, FLOATS, LANES, NUMBERS, WORDS, all_of
+from jitkernels.microkernels.weight_only_quant.dot_emitter import (
+    FLOATS,
+    LANES,
+    STEP_NUMBERS,
+    TILE_COLUMNS,
+    WORDS,
+    all_of,
+)
 
 LOADED = 128
 """Bytes of weights per block."""
@@ -25,7 +32,7 @@ CARRY = 1 << 17
 SYMBOL = "digits_arranged"
 
 
-@record
+@frozen_dataclass
 class Layout:
     """Layout of blocks of floats of `digits` digits, for weights of `bits` bits."""
 
@@ -49,7 +56,7 @@ class Layout:
     @property
     def columns(self) -> int:
         """Columns of weights from memory that are read side by side for a row; more digits take more columns."""
-        return min(COLUMNS, 1 << (self.digits * self.per_byte).bit_length() - 1)
+        return min(TILE_COLUMNS, 1 << (self.digits * self.per_byte).bit_length() - 1)
 
     @property
     def parted(self) -> bool:
@@ -96,7 +103,7 @@ def arrange_digits(layout: Layout, *, shifted: bool) -> IRFunction:
     out.line("%bits = bitcast <16 x i1> %found to i16")
     out.line("%result = zext i16 %bits to i64")
     out.line("ret i64 %result")
-    body, count = "\n".join(out.lines), NUMBERS
+    body, count = "\n".join(out.lines), STEP_NUMBERS
     text = (
         f"declare <{count} x float> @llvm.masked.load.v{count}f32.p0(ptr, i32, <{count} x i1>, <{count} x float>)\n"
         f"declare {WORDS} @llvm.smax.v16i32({WORDS}, {WORDS})\n"
@@ -110,10 +117,10 @@ def arrange_digits(layout: Layout, *, shifted: bool) -> IRFunction:
 def _block(out: Text, source: str, left: str, to: str, layout: Layout, shifted: bool) -> None:
     """Write one block of as many floats as there are, padded with zeros."""
     loaded = [_loaded(out, source, left)]
-    if layout.floats > NUMBERS:
-        after = out.value(f"sub nsw i64 {left}, {NUMBERS}")
-        loaded.append(_loaded(out, out.element("float", source, NUMBERS), after))
-    kind, word = f"<{NUMBERS} x float>", 4 * layout.per_byte
+    if layout.floats > STEP_NUMBERS:
+        after = out.value(f"sub nsw i64 {left}, {STEP_NUMBERS}")
+        loaded.append(_loaded(out, out.element("float", source, STEP_NUMBERS), after))
+    kind, word = f"<{STEP_NUMBERS} x float>", 4 * layout.per_byte
     parts = []
     for later in (0, 2 * word):
         for s in range(word):
@@ -151,13 +158,13 @@ def _total(out: Text, multiples: list[str]) -> str:
 
 
 def _loaded(out: Text, source: str, left: str) -> str:
-    ints, kind = f"<{NUMBERS} x i32>", f"<{NUMBERS} x float>"
-    most = out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 {NUMBERS})")
+    ints, kind = f"<{STEP_NUMBERS} x i32>", f"<{STEP_NUMBERS} x float>"
+    most = out.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 {STEP_NUMBERS})")
     first_lane = out.value(f"insertelement {ints} poison, i32 {out.value(f'trunc i64 {most} to i32')}, i64 0")
     ends = out.value(f"shufflevector {ints} {first_lane}, {ints} poison, {ints} zeroinitializer")
-    live = out.value(f"icmp slt {ints} <{', '.join(f'i32 {i}' for i in range(NUMBERS))}>, {ends}")
+    live = out.value(f"icmp slt {ints} <{', '.join(f'i32 {i}' for i in range(STEP_NUMBERS))}>, {ends}")
     return out.value(
-        f"call {kind} @llvm.masked.load.v{NUMBERS}f32.p0(ptr {source}, i32 4, <{NUMBERS} x i1> {live}, "
+        f"call {kind} @llvm.masked.load.v{STEP_NUMBERS}f32.p0(ptr {source}, i32 4, <{STEP_NUMBERS} x i1> {live}, "
         f"{kind} zeroinitializer)"
     )
 

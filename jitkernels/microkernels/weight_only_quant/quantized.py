@@ -1,4 +1,4 @@
-"""The arguments of loop nests over quantized weights, as records with the same fields for all formats."""
+"""The arguments of range kernels over quantized weights, as structs with the same fields for all formats."""
 
 from typing import Any, NamedTuple
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
-from jitkernels.microkernels.weight_only_quant.dot_emitter import COLUMNS, ROWS, STREAMED, DotWriter
+from jitkernels.microkernels.weight_only_quant.dot_emitter import STREAMED, TILE_COLUMNS, TILE_ROWS, DotWriter
 from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
 
 INFINITE = np.float32(np.inf)
@@ -67,13 +67,13 @@ def dots_of(dots: Dots, columns: int, rows: int = 1) -> Any:
 
 def row_by_row(dots: Dots) -> Any:
     """Return the function for rows one by one."""
-    single, several = dots_of(dots, 1), dots_of(dots, COLUMNS)
-    side_by_side = several if dots.side == COLUMNS else dots_of(dots, dots.side)
+    single, several = dots_of(dots, 1), dots_of(dots, TILE_COLUMNS)
+    side_by_side = several if dots.side == TILE_COLUMNS else dots_of(dots, dots.side)
 
     @inlined()
     def multiply_rows(weights: Quantized, rows: FloatRows, tile: ResultTile, sizes: QuantizedSizes, shift: int) -> None:
         streamed = sizes.n * sizes.groups * sizes.size >= STREAMED
-        step = dots.side if streamed else COLUMNS
+        step = dots.side if streamed else TILE_COLUMNS
         whole = tile.columns - tile.columns % step
         for i in range(rows.rows):
             row, result = offset(rows.floats, i * rows.stride), offset(tile.to, i * sizes.n)
@@ -89,12 +89,12 @@ def row_by_row(dots: Dots) -> Any:
 
 
 def tiles_or_rows(dots: Dots) -> Any:
-    """Return the function for tiles of ROWS x COLUMNS, and for what is smaller."""
-    both, each = dots_of(dots, COLUMNS, ROWS), row_by_row(dots)
+    """Return the function for tiles of TILE_ROWS x TILE_COLUMNS, and for what is smaller."""
+    both, each = dots_of(dots, TILE_COLUMNS, TILE_ROWS), row_by_row(dots)
 
     @inlined()
     def multiply_tile(weights: Quantized, rows: FloatRows, tile: ResultTile, sizes: QuantizedSizes, shift: int) -> None:
-        if rows.rows == ROWS and tile.columns == COLUMNS:
+        if rows.rows == TILE_ROWS and tile.columns == TILE_COLUMNS:
             both(weights, rows.floats, tile.column, tile.to, sizes, shift)
         else:
             each(weights, rows, tile, sizes, shift)
@@ -154,10 +154,10 @@ def shift_of(size: int, least: int) -> int:
     return exponent
 
 
-def skinny_nest(attr: QuantizedWeightsAttr, name: str, body: Any, needed: Any, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, q, scale, [zero,] c, m, n, groups, size)`` of a body."""
+def skinny_kernel(attr: QuantizedWeightsAttr, name: str, body: Any, needed: Any, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(a, q, scale, [zero,] c, m, n, groups, size)`` of a body."""
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"{name}_{attr.dtype}_{attr.bits // 8}",
         signature.c_arguments,
         body,

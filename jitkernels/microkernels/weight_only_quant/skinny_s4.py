@@ -6,15 +6,22 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.matmul_int4 import MatMulInt4Attr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.vnni_packed import has_instruction
 from jitkernels.microkernels.weight_only_quant import skinny
-from jitkernels.microkernels.weight_only_quant.dequant_dot import COLUMNS as UNPACKED
+from jitkernels.microkernels.weight_only_quant.dequant_dot import DOT_COLUMNS as UNPACKED
 from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns
 from jitkernels.microkernels.weight_only_quant.digit_dots import DigitDots
-from jitkernels.microkernels.weight_only_quant.dot_emitter import BYTES, COLUMNS, LANES, NUMBERS, ROWS, STEPS
+from jitkernels.microkernels.weight_only_quant.dot_emitter import (
+    LANES,
+    STEP_BYTES,
+    STEP_NUMBERS,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    VECTORS_PER_STEP,
+)
 from jitkernels.microkernels.weight_only_quant.fp32_dots_s4 import FloatDots
 from jitkernels.microkernels.weight_only_quant.quantize_activations import (
     LOADED,
@@ -31,12 +38,12 @@ def permute(a: Any, k: int, vectors: int, floats: Any) -> None:
     """Permute a row into the order of the weights in words."""
     for v in range(vectors):
         for lane in range(LANES):
-            for s in range(STEPS):
-                p = v * NUMBERS + lane * STEPS + s
+            for s in range(VECTORS_PER_STEP):
+                p = v * STEP_NUMBERS + lane * VECTORS_PER_STEP + s
                 value = np.float32(0)
                 if p < k:
                     value = a[p]
-                floats[v * NUMBERS + s * LANES + lane] = value
+                floats[v * STEP_NUMBERS + s * LANES + lane] = value
 
 
 @inlined()
@@ -63,11 +70,11 @@ def short_groups(attr: MatMulInt4Attr, target: Target) -> Any:
     return multiply
 
 
-def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
-    """Make the loop nest ``(a, packed, scale, [zero,] c, m, n, groups, half)`` of float32."""
+def rows_kernel(attr: MatMulInt4Attr, target: Target, parallel: bool) -> RangeKernel:
+    """Make the range kernel ``(a, packed, scale, [zero,] c, m, n, groups, half)`` of float32."""
     shifted, permutes = attr.shifted, target.is_x86 and target.vector_bytes == 64
     digits, layout = has_instruction("int8", target), Layout(attr.bits // 8, 4)
-    by_floats = skinny.row_by_row(Dots(partial(FloatDots, permutes), COLUMNS, shifted))
+    by_floats = skinny.row_by_row(Dots(partial(FloatDots, permutes), TILE_COLUMNS, shifted))
     by_digits = skinny.tiles_or_rows(Dots(partial(DigitDots, layout), layout.columns, shifted))
     arranged, multiply_short, repair = (
         arrange_digits(layout, shifted=shifted),
@@ -77,22 +84,22 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
 
     def body(a: Any, weights: Quantized, c: Any, sizes: QuantizedSizes, workspace: Any, part: Range) -> None:
         groups, size, shift = sizes.groups, sizes.size, shift_of(sizes.size, 0)
-        if size == 0 or (shift < 0 and size % BYTES != 0):
+        if size == 0 or (shift < 0 and size % STEP_BYTES != 0):
             multiply_short(a, weights, c, sizes, workspace, part)
             return
         k, blocks = 2 * groups * size, (groups * size + LOADED - 1) // LOADED
         in_digits = digits and (shift >= MIN_GROUP_EXPONENT or (shift < 0 and size % LOADED == 0))
         stride = blocks * (layout.bytes // 4 if in_digits else layout.floats)
-        for top in range(0, sizes.m, ROWS):
-            rows, unusual = FloatRows(workspace, stride, min(ROWS, sizes.m - top)), 0
+        for top in range(0, sizes.m, TILE_ROWS):
+            rows, unusual = FloatRows(workspace, stride, min(TILE_ROWS, sizes.m - top)), 0
             for i in range(rows.rows):
                 row, to = offset(a, (top + i) * k), offset(workspace, i * stride)
                 if not in_digits:
-                    permute(row, k, (groups * size + BYTES - 1) // BYTES, to)
+                    permute(row, k, (groups * size + STEP_BYTES - 1) // STEP_BYTES, to)
                 elif arranged(row, k, blocks, to) != 0:
                     unusual = unusual | 1 << i
-            for j in range(part.begin, part.end, COLUMNS):
-                tile = ResultTile(j, min(COLUMNS, part.end - j), offset(c, top * sizes.n + j))
+            for j in range(part.begin, part.end, TILE_COLUMNS):
+                tile = ResultTile(j, min(TILE_COLUMNS, part.end - j), offset(c, top * sizes.n + j))
                 fits = True
                 if weights.zero is not None:
                     fits = not in_digits or has_small_zeros(weights.zero, j * groups, tile.columns * groups)
@@ -103,7 +110,7 @@ def rows_nest(attr: MatMulInt4Attr, target: Target, parallel: bool) -> LoopNest:
                 repair(offset(a, top * k), weights, tile, sizes, rows.rows, unusual if fits else -1)
 
     def needed(m: int, groups: int, size: int) -> int:
-        for_rows = min(m, ROWS) * ((groups * size + LOADED - 1) // LOADED) * layout.floats
+        for_rows = min(m, TILE_ROWS) * ((groups * size + LOADED - 1) // LOADED) * layout.floats
         return 4 * max(for_rows, UNPACKED * 2 * groups * size)
 
-    return skinny.skinny_nest(attr, "matmul_int4_rows", body, needed, parallel)
+    return skinny.skinny_kernel(attr, "matmul_int4_rows", body, needed, parallel)

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.c_source import CSource
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain, threads
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.more.intrinsic.source import external, source, usable
 
 
@@ -29,7 +30,7 @@ def can_be_used(attr: LayerNormAttr) -> bool | str:
 
 
 @implements(LayerNormAttr, can_be_used=can_be_used, variants=variants)
-def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> CSource | LoopNest:
+def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> CSource | RangeKernel:
     signature = attr.signature()
     function = "layer_norm" if attr.affine else "layer_norm_plain"
     built = source("layer_norm", function, attr.dtype, signature.c_arguments)
@@ -45,12 +46,4 @@ def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> CSource | LoopNes
             status = normalize(x, arrays.scale, arrays.bias, y, end - begin, n, eps)
         return status
 
-    return LoopNest(
-        built.name,
-        signature.c_arguments,
-        body,
-        extent=signature.index("rows"),
-        block=grain(attr.n),
-        parallel=True,
-        names=signature.names,
-    )
+    return range_kernel_of(attr, built.name, body, extent="rows", block=grain(attr.n), parallel=True)

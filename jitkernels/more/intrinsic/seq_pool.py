@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.seq_pool import SeqPoolAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import threads
 from jitkernels.more.intrinsic.source import external, source, usable
@@ -22,8 +22,8 @@ def variants(attr: SeqPoolAttr) -> list[Variant]:
 
 
 @implements(SeqPoolAttr, can_be_used=usable, variants=variants)
-def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> LoopNest:
-    """Make the nest; serial and parallel share a function: another would take the C compiler over a second."""
+def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> RangeKernel:
+    """Make the kernel; serial and parallel share a function: another would take the C compiler over a second."""
     signature = attr.signature()
     arguments = signature.c_arguments
     built = source("seq_pool", "seq_pool", attr.dtype, (*arguments, "int64"), POOL=attr.pool.upper())
@@ -37,4 +37,6 @@ def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> LoopNest:
             return 0
         return columns(offset(x, begin), offset(y, begin), h, w, end - begin)
 
-    return LoopNest(built.name, arguments, body, extent=signature.index("w"), block=REGISTER_COLUMNS, parallel=parallel)
+    return RangeKernel(
+        built.name, arguments, body, extent=signature.index("w"), block=REGISTER_COLUMNS, parallel=parallel
+    )

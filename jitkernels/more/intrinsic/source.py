@@ -32,5 +32,5 @@ def source(
 
 
 def external(built: c_source.CSource) -> Any:
-    """The function of a source for loop nests to call."""
+    """The function of a source for range kernels to call."""
     return loader.entry_of(built, built.arguments)

@@ -20,7 +20,7 @@ static int64_t vmul(const element *x, const element *y, element *z, int64_t n) {
   return 0;
 }
 
-// The same with non-temporal stores: a result too large for the cache need not read its lines first.
+// The same with streaming stores: a result too large for the cache need not read its lines first.
 static int64_t vmul_past_cache(const element *x, const element *y, element *z, int64_t n) {
   int64_t i = (int64_t)(-(uintptr_t)z % BYTES / sizeof(element));
   if (i > n) i = n;

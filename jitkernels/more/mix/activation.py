@@ -14,7 +14,7 @@ from jitkernels.more.mix.component import component
 
 
 def activation(name: str, dtype: str) -> Any:
-    """Return the activation of a name of `LSTMCtHtAttr`, for loop nests to call."""
+    """Return the activation of a name of `LSTMCtHtAttr`, for range kernels to call."""
     return {"sigmoid": _sigmoid, "tanh": _tanh, "relu": _relu, "identity": _identity}[name](dtype)
 
 

@@ -1,4 +1,4 @@
-"""Other kernels of the registry as functions that loop nests call."""
+"""Other kernels of the registry as functions that range kernels call."""
 
 from typing import Any
 

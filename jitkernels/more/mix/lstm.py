@@ -7,9 +7,10 @@ import numpy as np
 from jitkernels.attrs.lstm import LSTMCtHtAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.vector import VMulAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.chunking import threads
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.more.mix.activation import activation
 from jitkernels.more.mix.component import component
 
@@ -32,7 +33,7 @@ class LstmArrays(NamedTuple):
 
 
 @implements(LSTMCtHtAttr, variants=variants)
-def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
+def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> RangeKernel:
     gate, candidate, cell = (activation(name, attr.dtype) for name in (attr.act_gate, attr.act_cand, attr.act_cell))
     multiply = component(VMulAttr(n=CHUNK_ELEMENTS, dtype=attr.dtype))
 
@@ -68,16 +69,14 @@ def lstm_ctht(attr: LSTMCtHtAttr, parallel: bool = False) -> LoopNest:
             status = min(status, multiply(entered, opened, result, n))
         return status
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"lstm_ctht_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("d"),
+        extent="d",
         block=CHUNK_ELEMENTS,
         parallel=parallel,
         workspace=3 * CHUNK_ELEMENTS * np.dtype(attr.dtype).itemsize,
         workspace_dtype=attr.dtype,
         reads_first=True,
-        names=signature.names,
     )

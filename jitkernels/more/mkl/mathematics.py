@@ -1,4 +1,4 @@
-"""MKL's vector mathematics (VML) in its high-accuracy mode, for loop nests to call.
+"""MKL's vector mathematics (VML) in its high-accuracy mode, for range kernels to call.
 
 The mode is an argument of each call (the ``vms`` functions), so that no state of the process changes: not the accuracy,
 not the treatment of subnormal numbers, not the reaction to special values.

@@ -2,12 +2,12 @@
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.microkernels.gemm.blas_gemm import adapt_cblas_gemm, gemm_nest, variants
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.microkernels.gemm.blas_gemm import adapt_cblas_gemm, gemm_kernel, variants
 from jitkernels.more.mkl.library import external, one_thread, set_threads, usable
 
 
 @implements(MatMulAttr, can_be_used=usable, variants=variants)
-def matmul(attr: MatMulAttr, parallel: bool = False) -> LoopNest:
+def matmul(attr: MatMulAttr, parallel: bool = False) -> RangeKernel:
     gemm = external("cblas_sgemm_64" if attr.dtype == "float32" else "cblas_dgemm_64")
-    return gemm_nest(attr, adapt_cblas_gemm(gemm), one_thread, set_threads, parallel, name=gemm.symbol)
+    return gemm_kernel(attr, adapt_cblas_gemm(gemm), one_thread, set_threads, parallel, name=gemm.symbol)

@@ -4,21 +4,21 @@ import numpy as np
 
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
-from jitkernels.microkernels.gemm.blas_gemm import PLAIN, ROW_MAJOR, TRANSPOSED
+from jitkernels.microkernels.gemm.blas_gemm import NOT_TRANSPOSED, ROW_MAJOR, TRANSPOSED
 from jitkernels.microkernels.gemm.gemm_arguments import Operands
 from jitkernels.more.mkl.library import external, one_thread, set_threads, usable
 
 
 @implements(MatMulBatchedAttr, can_be_used=usable)
-def matmul_batched(attr: MatMulBatchedAttr) -> LoopNest:
+def matmul_batched(attr: MatMulBatchedAttr) -> RangeKernel:
     single = attr.dtype == "float32"
     gemm = external("cblas_sgemm_batch_strided_64" if single else "cblas_dgemm_batch_strided_64")
     number = np.dtype(attr.dtype).type
     one, zero = number(1), number(0)
     trans_a, trans_b = attr.trans_a, attr.trans_b
-    turn_a, turn_b = TRANSPOSED if trans_a else PLAIN, TRANSPOSED if trans_b else PLAIN
+    turn_a, turn_b = TRANSPOSED if trans_a else NOT_TRANSPOSED, TRANSPOSED if trans_b else NOT_TRANSPOSED
 
     def body(operands: Operands, m: int, n: int, k: int, begin: int, end: int) -> None:
         a, b, c = operands.a, operands.b, operands.c
@@ -38,4 +38,4 @@ def matmul_batched(attr: MatMulBatchedAttr) -> LoopNest:
 
     signature = attr.signature()
     name, arguments = f"matmul_batched_{gemm.symbol}", signature.c_arguments
-    return LoopNest(name, arguments, body, extent=signature.index("batch"), names=signature.names)
+    return RangeKernel(name, arguments, body, extent=signature.index("batch"), names=signature.names)

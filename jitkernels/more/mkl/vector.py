@@ -6,10 +6,10 @@ from jitkernels.attrs import vector_arithmetic as arithmetic
 from jitkernels.attrs import vector_functions as functions
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.vector import VectorAttr, VExpAttr, VMulAttr, VSigmoidAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import MIN_THREAD_ELEMENTS, vector_threads
-from jitkernels.microkernels.reduction.sigmoid_from_vector_exp import sigmoid_nest
+from jitkernels.microkernels.reduction.sigmoid_from_vector_exp import sigmoid_kernel
 from jitkernels.more.mkl.library import one_thread, set_threads, usable
 from jitkernels.more.mkl.mathematics import MODE, exponential, vector_function
 
@@ -31,8 +31,8 @@ FUNCTIONS: dict[type[VectorAttr], str] = {
 """MKL's function names by op schema."""
 
 
-def _nest(attr: VectorAttr, parallel: bool = False) -> LoopNest:
-    """Make the nest that calls the function for each part of the vectors."""
+def _range_kernel(attr: VectorAttr, parallel: bool = False) -> RangeKernel:
+    """Make the kernel that calls the function for each part of the vectors."""
     arrays = len(type(attr).arrays)
     function = vector_function(FUNCTIONS[type(attr)], attr.dtype)
 
@@ -47,7 +47,7 @@ def _nest(attr: VectorAttr, parallel: bool = False) -> LoopNest:
         set_threads(token)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         f"{attr.name}_{attr.dtype}",
         signature.c_arguments,
         unary if arrays == 2 else binary,
@@ -57,10 +57,10 @@ def _nest(attr: VectorAttr, parallel: bool = False) -> LoopNest:
     )
 
 
-for _row in FUNCTIONS:
-    implements(_row, name="mkl", can_be_used=usable, variants=vector_threads)(_nest)
+for _schema in FUNCTIONS:
+    implements(_schema, name="mkl", can_be_used=usable, variants=vector_threads)(_range_kernel)
 
 
 @implements(VSigmoidAttr, can_be_used=usable, variants=vector_threads)
-def vsigmoid(attr: VSigmoidAttr, parallel: bool = False) -> LoopNest:
-    return sigmoid_nest(attr, exponential(attr.dtype), one_thread, set_threads, parallel)
+def vsigmoid(attr: VSigmoidAttr, parallel: bool = False) -> RangeKernel:
+    return sigmoid_kernel(attr, exponential(attr.dtype), one_thread, set_threads, parallel)

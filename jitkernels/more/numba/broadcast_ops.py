@@ -4,12 +4,12 @@ from typing import Any
 
 from jitkernels.attrs.broadcast_ops import StrideScalAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import python_nest, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import numba_kernel, usable
 
 
 @implements(StrideScalAttr, can_be_used=usable)
-def stride_scal(attr: StrideScalAttr) -> LoopNest:
+def stride_scal(attr: StrideScalAttr) -> RangeKernel:
     def body(a: Any, x: Any, y: Any, stride: int, begin: int, end: int) -> None:
         factor = a[0]
         if stride == 1:
@@ -21,4 +21,4 @@ def stride_scal(attr: StrideScalAttr) -> LoopNest:
             for i in range((begin + stride - 1) // stride * stride, end, stride):
                 y[i] = y[i] * factor
 
-    return python_nest(attr, body, "n")
+    return numba_kernel(attr, body, "n")

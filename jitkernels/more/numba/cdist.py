@@ -4,12 +4,12 @@ from typing import Any
 
 from jitkernels.attrs.cdist import CDistAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import add, maximum, python_nest, real, sqrt, threads_along, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import add, maximum, numba_kernel, real, sqrt, threads_along, usable
 
 
 @implements(CDistAttr, can_be_used=usable, variants=threads_along("m"))
-def cdist(attr: CDistAttr, parallel: bool = False) -> LoopNest:
+def cdist(attr: CDistAttr, parallel: bool = False) -> RangeKernel:
     is_dot, is_root = attr.metric == "dot", attr.metric == "euclidean"
 
     def products(x: Any, y: Any, z: Any, n: int, d: int, begin: int, end: int) -> None:
@@ -37,4 +37,4 @@ def cdist(attr: CDistAttr, parallel: bool = False) -> LoopNest:
                 z[i * n + j] = sqrt(total) if is_root else total
 
     body = products if attr.metric in ("dot", "cosine") else distances
-    return python_nest(attr, body, "m", parallel=parallel)
+    return numba_kernel(attr, body, "m", parallel=parallel)

@@ -5,12 +5,12 @@ from typing import Any
 from jitkernels.attrs.convolution import Conv2DAttr
 from jitkernels.attrs.matmul_epilogue import ACTIVATIONS
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import (
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import (
     RowArguments,
     ScalarFunction,
     maximum,
-    python_nest,
+    numba_kernel,
     real,
     threads_along,
     usable,
@@ -21,7 +21,7 @@ ROOT_HALF = 0.5**0.5
 
 
 @implements(Conv2DAttr, can_be_used=usable, variants=threads_along("batch"))
-def conv2d(attr: Conv2DAttr, parallel: bool = False) -> LoopNest:
+def conv2d(attr: Conv2DAttr, parallel: bool = False) -> RangeKernel:
     biased = attr.biased
     identity, relu, gelu, silu, is_tanh, _ = (attr.activation == name for name in ACTIVATIONS)
 
@@ -63,4 +63,4 @@ def conv2d(attr: Conv2DAttr, parallel: bool = False) -> LoopNest:
                 elif not identity:
                     y[k] = sigmoid(z)
 
-    return python_nest(attr, body, "batch", parallel=parallel)
+    return numba_kernel(attr, body, "batch", parallel=parallel)

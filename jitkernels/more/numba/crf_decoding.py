@@ -4,12 +4,12 @@ from typing import Any
 
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import python_nest, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import numba_kernel, usable
 
 
 @implements(CRFDecodingAttr, can_be_used=usable)
-def crf_decoding(attr: CRFDecodingAttr) -> LoopNest:
+def crf_decoding(attr: CRFDecodingAttr) -> RangeKernel:
     def body(x: Any, w: Any, alpha: Any, track: Any, tag: int, begin: int, end: int) -> None:
         for step in range(begin, end):
             for j in range(tag):
@@ -26,4 +26,4 @@ def crf_decoding(attr: CRFDecodingAttr) -> LoopNest:
                     alpha[step * tag + j] = best + x[step * tag + j]
                     track[step * tag + j] = place
 
-    return python_nest(attr, body, "seq_len")
+    return numba_kernel(attr, body, "seq_len")

@@ -4,12 +4,12 @@ from typing import Any
 
 from jitkernels.attrs.cumsum_histogram import CumsumAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import python_nest, real, threads_along, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import numba_kernel, real, threads_along, usable
 
 
 @implements(CumsumAttr, can_be_used=usable, variants=threads_along("rows"))
-def cumsum(attr: CumsumAttr, parallel: bool = False) -> LoopNest:
+def cumsum(attr: CumsumAttr, parallel: bool = False) -> RangeKernel:
     def body(x: Any, y: Any, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             total, lost = real(0), real(0)
@@ -22,4 +22,4 @@ def cumsum(attr: CumsumAttr, parallel: bool = False) -> LoopNest:
                 exact = total + lost
                 y[i] = exact if exact == exact else total
 
-    return python_nest(attr, body, "rows", parallel=parallel, in_place=True)
+    return numba_kernel(attr, body, "rows", parallel=parallel, in_place=True)

@@ -4,11 +4,11 @@ from typing import Any
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.gen.emb_seq_pool import check
-from jitkernels.more.numba.python_nest import RowArguments, larger, python_nest, real, threads_along, usable
+from jitkernels.more.numba.numba_kernel import RowArguments, larger, numba_kernel, real, threads_along, usable
 
-ROWS = 16
+SUMMED_ROWS = 16
 """Rows that are added up before they are joined to the sum of a column."""
 
 
@@ -17,7 +17,7 @@ def can_be_used(attr: EmbSeqPoolAttr) -> bool | str:
 
 
 @implements(EmbSeqPoolAttr, can_be_used=can_be_used, variants=threads_along("idx_w"))
-def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
+def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> RangeKernel:
     is_max, is_mean = attr.pool == "max", attr.pool == "mean"
 
     def body(table: Any, ids: Any, out: Any, sizes: RowArguments, begin: int, end: int) -> None:
@@ -29,9 +29,9 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
                     for i in range(1, sizes.idx_h):
                         total = larger(total, table[ids[i * sizes.idx_w + s] * sizes.table_w + j])
                 else:
-                    for first in range(0, sizes.idx_h, ROWS):
+                    for first in range(0, sizes.idx_h, SUMMED_ROWS):
                         part = real(0)
-                        for i in range(first, min(first + ROWS, sizes.idx_h)):
+                        for i in range(first, min(first + SUMMED_ROWS, sizes.idx_h)):
                             part += table[ids[i * sizes.idx_w + s] * sizes.table_w + j]
                         whole = total + part
                         added = whole - total
@@ -43,4 +43,4 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
                         total = total / real(sizes.idx_h)
                 out[s * sizes.table_w + j] = total
 
-    return python_nest(attr, body, "idx_w", check=check, parallel=parallel)
+    return numba_kernel(attr, body, "idx_w", check=check, parallel=parallel)

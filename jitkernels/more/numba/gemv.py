@@ -4,12 +4,12 @@ from typing import Any
 
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import add, python_nest, real, threads_along, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import add, numba_kernel, real, threads_along, usable
 
 
 @implements(GEMVAttr, can_be_used=usable, variants=threads_along("m"))
-def gemv(attr: GEMVAttr, parallel: bool = False) -> LoopNest:
+def gemv(attr: GEMVAttr, parallel: bool = False) -> RangeKernel:
     beta, adds = float(attr.beta), attr.beta != 0
 
     def rows_of_a(a: Any, x: Any, y: Any, m: int, n: int, begin: int, end: int) -> None:
@@ -27,4 +27,4 @@ def gemv(attr: GEMVAttr, parallel: bool = False) -> LoopNest:
             for i in range(begin, end):
                 y[i] += a[j * m + i] * factor
 
-    return python_nest(attr, columns_of_a if attr.trans else rows_of_a, "m", parallel=parallel)
+    return numba_kernel(attr, columns_of_a if attr.trans else rows_of_a, "m", parallel=parallel)

@@ -6,9 +6,9 @@ import numpy as np
 
 from jitkernels.attrs.group_norm import GroupNormAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.gen.group_norm import check
-from jitkernels.more.numba.python_nest import RowArguments, python_nest, real, threads_along, usable
+from jitkernels.more.numba.numba_kernel import RowArguments, numba_kernel, real, threads_along, usable
 
 float64 = np.float64
 
@@ -18,7 +18,7 @@ def can_be_used(attr: GroupNormAttr) -> bool | str:
 
 
 @implements(GroupNormAttr, can_be_used=can_be_used, variants=threads_along("rows"))
-def group_norm(attr: GroupNormAttr, parallel: bool = False) -> LoopNest:
+def group_norm(attr: GroupNormAttr, parallel: bool = False) -> RangeKernel:
     def plain(x: Any, y: Any, sizes: RowArguments, begin: int, end: int) -> None:
         count = sizes.channels // sizes.groups * sizes.inner
         for group in range(begin * sizes.groups, end * sizes.groups):
@@ -55,4 +55,4 @@ def group_norm(attr: GroupNormAttr, parallel: bool = False) -> LoopNest:
                 for i in range(first + c * sizes.inner, first + (c + 1) * sizes.inner):
                     y[i] = real((x[i] - middle) / deviation * scale[channel] + bias[channel])
 
-    return python_nest(attr, affine if attr.affine else plain, "rows", check=check, parallel=parallel, in_place=True)
+    return numba_kernel(attr, affine if attr.affine else plain, "rows", check=check, parallel=parallel, in_place=True)

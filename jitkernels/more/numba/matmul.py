@@ -4,12 +4,12 @@ from typing import Any
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import RowArguments, python_nest, real, threads_along, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import RowArguments, numba_kernel, real, threads_along, usable
 
 
 @implements(MatMulAttr, can_be_used=usable, variants=threads_along("m"))
-def matmul(attr: MatMulAttr, parallel: bool = False) -> LoopNest:
+def matmul(attr: MatMulAttr, parallel: bool = False) -> RangeKernel:
     trans_a, trans_b, beta, adds = attr.trans_a, attr.trans_b, float(attr.beta), attr.beta != 0
 
     def body(a: Any, b: Any, c: Any, sizes: RowArguments, begin: int, end: int) -> None:
@@ -25,4 +25,4 @@ def matmul(attr: MatMulAttr, parallel: bool = False) -> LoopNest:
                     for j in range(sizes.n):
                         c[i * sizes.n + j] += factor * b[p * sizes.n + j]
 
-    return python_nest(attr, body, "m", parallel=parallel)
+    return numba_kernel(attr, body, "m", parallel=parallel)

@@ -4,12 +4,12 @@ from typing import Any
 
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import RowArguments, python_nest, real, threads_along, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import RowArguments, numba_kernel, real, threads_along, usable
 
 
 @implements(MatMulBatchedAttr, can_be_used=usable, variants=threads_along("batch"))
-def matmul_batched(attr: MatMulBatchedAttr, parallel: bool = False) -> LoopNest:
+def matmul_batched(attr: MatMulBatchedAttr, parallel: bool = False) -> RangeKernel:
     trans_a, trans_b = attr.trans_a, attr.trans_b
 
     def body(a: Any, b: Any, c: Any, sizes: RowArguments, begin: int, end: int) -> None:
@@ -27,4 +27,4 @@ def matmul_batched(attr: MatMulBatchedAttr, parallel: bool = False) -> LoopNest:
                         for j in range(sizes.n):
                             c[result + i * sizes.n + j] += factor * b[second + p * sizes.n + j]
 
-    return python_nest(attr, body, "batch", parallel=parallel)
+    return numba_kernel(attr, body, "batch", parallel=parallel)

@@ -4,12 +4,12 @@ from typing import Any
 
 from jitkernels.attrs.normalization import BatchNormAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import RowArguments, python_nest, real, sqrt, threads_along, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import RowArguments, numba_kernel, real, sqrt, threads_along, usable
 
 
 @implements(BatchNormAttr, can_be_used=usable, variants=threads_along("rows"))
-def batch_norm(attr: BatchNormAttr, parallel: bool = False) -> LoopNest:
+def batch_norm(attr: BatchNormAttr, parallel: bool = False) -> RangeKernel:
     def plain(x: Any, mean: Any, var: Any, y: Any, sizes: RowArguments, begin: int, end: int) -> None:
         least = real(sizes.eps[0])
         for row in range(begin, end):
@@ -29,4 +29,4 @@ def batch_norm(attr: BatchNormAttr, parallel: bool = False) -> LoopNest:
                 for i in range(first, first + sizes.inner):
                     y[i] = (x[i] - middle) * factor + shift
 
-    return python_nest(attr, affine if attr.affine else plain, "rows", parallel=parallel, in_place=True)
+    return numba_kernel(attr, affine if attr.affine else plain, "rows", parallel=parallel, in_place=True)

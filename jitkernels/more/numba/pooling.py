@@ -4,12 +4,12 @@ from typing import Any
 
 from jitkernels.attrs.pooling import AvgPool2DAttr, MaxPool2DAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import RowArguments, maximum, python_nest, real, threads_along, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import RowArguments, maximum, numba_kernel, real, threads_along, usable
 
 
 @implements(MaxPool2DAttr, can_be_used=usable, variants=threads_along("batch"))
-def max_pool2d(attr: MaxPool2DAttr, parallel: bool = False) -> LoopNest:
+def max_pool2d(attr: MaxPool2DAttr, parallel: bool = False) -> RangeKernel:
     lowest = float("-inf")
 
     def body(x: Any, y: Any, sizes: RowArguments, begin: int, end: int) -> None:
@@ -28,11 +28,11 @@ def max_pool2d(attr: MaxPool2DAttr, parallel: bool = False) -> LoopNest:
                         for c in range(sizes.channels):
                             y[first + c] = maximum(y[first + c], x[at + c])
 
-    return python_nest(attr, body, "batch", parallel=parallel)
+    return numba_kernel(attr, body, "batch", parallel=parallel)
 
 
 @implements(AvgPool2DAttr, can_be_used=usable, variants=threads_along("batch"))
-def avg_pool2d(attr: AvgPool2DAttr, parallel: bool = False) -> LoopNest:
+def avg_pool2d(attr: AvgPool2DAttr, parallel: bool = False) -> RangeKernel:
     counted = int(attr.count_include_pad)
 
     def body(x: Any, y: Any, sizes: RowArguments, begin: int, end: int) -> None:
@@ -61,4 +61,4 @@ def avg_pool2d(attr: AvgPool2DAttr, parallel: bool = False) -> LoopNest:
                     total += line
                 y[pixel * sizes.channels + c] = real(total / real(rows * columns))
 
-    return python_nest(attr, body, "batch", parallel=parallel)
+    return numba_kernel(attr, body, "batch", parallel=parallel)

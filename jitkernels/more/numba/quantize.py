@@ -6,12 +6,12 @@ import numpy as np
 
 from jitkernels.attrs.quantize import QuantizeAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import maximum, minimum, python_nest, real, rint, threads_along, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import maximum, minimum, numba_kernel, real, rint, threads_along, usable
 
 
 @implements(QuantizeAttr, can_be_used=usable, variants=threads_along("rows"))
-def quantize(attr: QuantizeAttr, parallel: bool = False) -> LoopNest:
+def quantize(attr: QuantizeAttr, parallel: bool = False) -> RangeKernel:
     low, high = (0, 255) if attr.q_dtype == "uint8" else (-128, 127)
     small: Any = np.uint8 if attr.q_dtype == "uint8" else np.int8
 
@@ -30,4 +30,4 @@ def quantize(attr: QuantizeAttr, parallel: bool = False) -> LoopNest:
                 whole = (whole if whole == whole else real(0)) + shift
                 q[i] = small(minimum(maximum(whole, real(low)), real(high)))
 
-    return python_nest(attr, shifted if attr.shifted else plain, "rows", parallel=parallel)
+    return numba_kernel(attr, shifted if attr.shifted else plain, "rows", parallel=parallel)

@@ -4,12 +4,12 @@ from typing import Any
 
 from jitkernels.attrs.rope import RopeAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import RowArguments, python_nest, threads_along, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import RowArguments, numba_kernel, threads_along, usable
 
 
 @implements(RopeAttr, can_be_used=usable, variants=threads_along("rows"))
-def rope(attr: RopeAttr, parallel: bool = False) -> LoopNest:
+def rope(attr: RopeAttr, parallel: bool = False) -> RangeKernel:
     interleaved = attr.interleaved
 
     def body(x: Any, cos: Any, sin: Any, y: Any, sizes: RowArguments, begin: int, end: int) -> None:
@@ -24,4 +24,4 @@ def rope(attr: RopeAttr, parallel: bool = False) -> LoopNest:
                     y[base + j * step] = one * c - other * s
                     y[base + j * step + apart] = other * c + one * s
 
-    return python_nest(attr, body, "rows", parallel=parallel, in_place=True)
+    return numba_kernel(attr, body, "rows", parallel=parallel, in_place=True)

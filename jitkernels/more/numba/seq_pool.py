@@ -6,16 +6,16 @@ import numpy as np
 
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.seq_pool import SeqPoolAttr
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.more.numba.python_nest import larger, python_nest, real, threads_along, usable
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.more.numba.numba_kernel import larger, numba_kernel, real, threads_along, usable
 
 float64 = np.float64
-ROWS = 16
+SUMMED_ROWS = 16
 """Rows that are added up before they are joined to the sum of a column."""
 
 
 @implements(SeqPoolAttr, can_be_used=usable, variants=threads_along("w"))
-def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> LoopNest:
+def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> RangeKernel:
     is_mean, is_root = attr.pool == "mean", attr.pool == "sqrt"
 
     def pool_max(x: Any, y: Any, h: int, w: int, begin: int, end: int) -> None:
@@ -33,9 +33,9 @@ def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> LoopNest:
             divisor = float64(h) ** 0.5
         for j in range(begin, end):
             total, lost = real(0), real(0)
-            for first in range(0, h, ROWS):
+            for first in range(0, h, SUMMED_ROWS):
                 part = real(0)
-                for i in range(first, min(first + ROWS, h)):
+                for i in range(first, min(first + SUMMED_ROWS, h)):
                     part += x[i * w + j]
                 whole = total + part
                 added = whole - total
@@ -45,4 +45,4 @@ def seq_pool(attr: SeqPoolAttr, parallel: bool = False) -> LoopNest:
                 total += lost
             y[j] = real(total / divisor)
 
-    return python_nest(attr, pool_max if attr.pool == "max" else pool_sum, "w", parallel=parallel)
+    return numba_kernel(attr, pool_max if attr.pool == "max" else pool_sum, "w", parallel=parallel)

@@ -4,13 +4,13 @@ from typing import Any
 
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.sgd import SgdAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.gen.sgd import check
-from jitkernels.more.numba.python_nest import RowArguments, python_nest, real, usable
+from jitkernels.more.numba.numba_kernel import RowArguments, numba_kernel, real, usable
 
 
 @implements(SgdAttr, can_be_used=usable)
-def sgd(attr: SgdAttr) -> LoopNest:
+def sgd(attr: SgdAttr) -> RangeKernel:
     def body(param: Any, grad: Any, rows: Any, out: Any, sizes: RowArguments, begin: int, end: int) -> None:
         factor = real(sizes.lr[0])
         for i in range(sizes.param_height):
@@ -21,4 +21,4 @@ def sgd(attr: SgdAttr) -> LoopNest:
             for j in range(begin, end):
                 out[row * sizes.param_width + j] -= factor * grad[s * sizes.param_width + j]
 
-    return python_nest(attr, body, "param_width", check=check, in_place=True)
+    return numba_kernel(attr, body, "param_width", check=check, in_place=True)

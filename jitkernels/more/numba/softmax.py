@@ -4,13 +4,13 @@ from typing import Any
 
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.softmax import CrossEntropyAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.gen.softmax import check
-from jitkernels.more.numba.python_nest import add, exp, larger, log, python_nest, real, threads_along, usable
+from jitkernels.more.numba.numba_kernel import add, exp, larger, log, numba_kernel, real, threads_along, usable
 
 
 @implements(CrossEntropyAttr, can_be_used=usable, variants=threads_along("rows"))
-def cross_entropy(attr: CrossEntropyAttr, parallel: bool = False) -> LoopNest:
+def cross_entropy(attr: CrossEntropyAttr, parallel: bool = False) -> RangeKernel:
     def body(logits: Any, labels: Any, loss: Any, rows: int, n: int, begin: int, end: int) -> None:
         for row in range(begin, end):
             largest = logits[row * n]
@@ -24,4 +24,4 @@ def cross_entropy(attr: CrossEntropyAttr, parallel: bool = False) -> LoopNest:
                 total += part
             loss[row] = log(total) - (logits[row * n + labels[row]] - largest)
 
-    return python_nest(attr, body, "rows", check=check, parallel=parallel)
+    return numba_kernel(attr, body, "rows", check=check, parallel=parallel)

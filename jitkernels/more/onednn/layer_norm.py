@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 
 from jitkernels.attrs.layer_norm import LayerNormAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain, threads
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.more.onednn.primitives import LAYER_NORM, LAYER_NORM_PLAIN, primitives, usable
 
 
@@ -28,7 +29,7 @@ def can_be_used(attr: LayerNormAttr) -> bool | str:
 
 
 @implements(LayerNormAttr, can_be_used=can_be_used, variants=variants)
-def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> LoopNest:
+def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> RangeKernel:
     kind = LAYER_NORM if attr.affine else LAYER_NORM_PLAIN
 
     def body(arrays: LayerNormTensors, n: int, eps: Any, begin: int, end: int) -> Any:
@@ -36,13 +37,6 @@ def layer_norm(attr: LayerNormAttr, parallel: bool = False) -> LoopNest:
         scale, bias = (first, first) if arrays.scale is None else (arrays.scale, arrays.bias)
         return primitives(kind, first, scale, bias, result, end - begin, n, eps[0])
 
-    signature = attr.signature()
-    return LoopNest(
-        "layer_norm_onednn",
-        signature.c_arguments,
-        body,
-        extent=signature.index("rows"),
-        block=grain(attr.n) if parallel else 1,
-        parallel=parallel,
-        names=signature.names,
+    return range_kernel_of(
+        attr, "layer_norm_onednn", body, extent="rows", block=grain(attr.n) if parallel else 1, parallel=parallel
     )

@@ -22,7 +22,7 @@ from jitkernels.runtime.threads.team_size import runtime
 from jitkernels.runtime.vendor_library import Opened, VendorLibrary, open_first, package_files
 
 PACKAGES = ("onednn-cpu-gomp", "onednn-cpu-iomp")
-NAME = "libdnnl.so.3"
+LIBRARY_FILE = "libdnnl.so.3"
 """All releases of version 3 have this ABI."""
 SEQUENTIAL, OPENMP = 1, 2
 """The thread runtimes of oneDNN that we can use."""
@@ -36,7 +36,11 @@ def library() -> Opened:
     The search order is the ``lib`` of this Python, where the packages put it, their files, the system.
     """
     runtime()  # the one OpenMP of this process, before a library loads one
-    places: tuple[Path | str, ...] = (Path(sys.prefix, "lib", NAME), *package_files(PACKAGES, NAME.__eq__), NAME)
+    places: tuple[Path | str, ...] = (
+        Path(sys.prefix, "lib", LIBRARY_FILE),
+        *package_files(PACKAGES, LIBRARY_FILE.__eq__),
+        LIBRARY_FILE,
+    )
     return open_first(places, _open, f"oneDNN is not installed: pip install {PACKAGES[0]}")
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
-from jitkernels.microkernels.gemm.blas_gemm import TRANSPOSED, CblasLayout, gemm_nest, variants
+from jitkernels.microkernels.gemm.blas_gemm import TRANSPOSED, CblasLayout, gemm_kernel, variants
 from jitkernels.microkernels.gemm.gemm_arguments import GemmExtents, MatrixPart
 from jitkernels.more.onednn.library import external, failed, one_thread, set_threads, usable
 
@@ -41,5 +41,5 @@ def gemm(
 
 
 @implements(MatMulAttr, can_be_used=usable, variants=variants)
-def matmul(attr: MatMulAttr, parallel: bool = False) -> LoopNest:
-    return gemm_nest(attr, gemm, one_thread, set_threads, parallel, name=sgemm.symbol)
+def matmul(attr: MatMulAttr, parallel: bool = False) -> RangeKernel:
+    return gemm_kernel(attr, gemm, one_thread, set_threads, parallel, name=sgemm.symbol)

@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.attrs.matmul_int8 import MatMulInt8Attr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined
 from jitkernels.microkernels.gemm.blas_gemm import variants
 from jitkernels.microkernels.gemm.blas_gemm_int8 import int8_nest, is_exact, reason_against
@@ -47,7 +47,7 @@ def usable_for(attr: MatMulInt8Attr) -> bool | str:
 
 
 @implements(MatMulInt8Attr, can_be_used=usable_for, variants=variants)
-def matmul_int8(attr: MatMulInt8Attr, parallel: bool = False) -> LoopNest:
+def matmul_int8(attr: MatMulInt8Attr, parallel: bool = False) -> RangeKernel:
     gemm = external(NAMES[attr.a_dtype])
     letter_b = np.int32(TRANSPOSED_LETTER if attr.trans_b else PLAIN_LETTER)
     letter_a, no_offset = np.int32(PLAIN_LETTER), np.int32(0)

@@ -84,7 +84,7 @@ def _address(family: str, arguments: tuple[str, ...]) -> int:
 
 
 def function_of(family: str, arguments: tuple[str, ...]) -> Any:
-    """Return the function of the C file of that name, for loop nests to call: it takes a kind, returns a status."""
+    """Return the function of the C file of that name, for range kernels to call: it takes a kind, returns a status."""
     return External(f"jk_onednn_{family}", "int64", arguments, functools.partial(_address, family, arguments))
 
 

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.more.onednn.primitives import GRU, LSTM, function_of, usable
 
 ARGUMENTS = ("int64", *("void*",) * 10, *("int64",) * 8)
@@ -43,7 +44,7 @@ class RecurrenceExtents(NamedTuple):
 
 
 @implements(LSTMAttr, can_be_used=usable)
-def lstm(attr: LSTMAttr) -> LoopNest:
+def lstm(attr: LSTMAttr) -> RangeKernel:
     biased, initial = int(attr.bias), int(attr.initial)
 
     def body(arrays: RecurrenceArrays, c0: Any, c_n: Any, extents: RecurrenceExtents, part: Range) -> Any:
@@ -52,11 +53,11 @@ def lstm(attr: LSTMAttr) -> LoopNest:
             c_n, extents.steps, extents.batch, extents.input, extents.hidden, biased, initial, part.begin, part.end,
         )  # fmt: skip
 
-    return _nest(attr, body)
+    return _range_kernel(attr, body)
 
 
 @implements(GRUAttr, can_be_used=usable)
-def gru(attr: GRUAttr) -> LoopNest:
+def gru(attr: GRUAttr) -> RangeKernel:
     biased, initial = int(attr.bias), int(attr.initial)
 
     def body(arrays: RecurrenceArrays, extents: RecurrenceExtents, part: Range) -> Any:
@@ -66,11 +67,8 @@ def gru(attr: GRUAttr) -> LoopNest:
             part.begin, part.end,
         )  # fmt: skip
 
-    return _nest(attr, body)
+    return _range_kernel(attr, body)
 
 
-def _nest(attr: LSTMAttr | GRUAttr, body: Any) -> LoopNest:
-    signature = attr.signature()
-    return LoopNest(
-        f"{attr.name}_onednn", signature.c_arguments, body, extent=signature.index("batch"), names=signature.names
-    )
+def _range_kernel(attr: LSTMAttr | GRUAttr, body: Any) -> RangeKernel:
+    return range_kernel_of(attr, f"{attr.name}_onednn", body, extent="batch")

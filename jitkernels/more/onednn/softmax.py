@@ -8,7 +8,7 @@ from typing import Any
 
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.attrs.softmax import SoftmaxAttr
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.microkernels.chunking import grain, threads
 from jitkernels.more.onednn.primitives import SOFTMAX, primitives, usable
@@ -32,13 +32,13 @@ def variants(attr: SoftmaxAttr) -> list[Variant]:
 
 
 @implements(SoftmaxAttr, can_be_used=usable_of_rows, variants=variants)
-def softmax(attr: SoftmaxAttr, parallel: bool = False) -> LoopNest:
+def softmax(attr: SoftmaxAttr, parallel: bool = False) -> RangeKernel:
     def body(x: Any, y: Any, rows: int, n: int, remain: int, begin: int, end: int) -> Any:
         first = offset(x, begin * n)
         return primitives(SOFTMAX, first, first, first, offset(y, begin * n), end - begin, n, 0.0)
 
     signature = attr.signature()
-    return LoopNest(
+    return RangeKernel(
         "softmax_onednn",
         signature.c_arguments,
         body,

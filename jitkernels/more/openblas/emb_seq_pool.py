@@ -6,14 +6,15 @@ import numpy as np
 
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr
 from jitkernels.attrs.schema.registry import Variant, implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, offset
 from jitkernels.gen.emb_seq_pool import LookupExtents, check
 from jitkernels.microkernels.chunking import grain, threads
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.reduction.blocked_sums import COLUMNS, block_joining, block_settling, workspace_of
 from jitkernels.more.openblas.library import external, one_thread, reason_against
 
-ROWS = 33
+SEQUENTIAL_ROWS = 33
 """Rows per block, which are added sequentially."""
 
 
@@ -28,7 +29,7 @@ def variants(attr: EmbSeqPoolAttr) -> list[Variant]:
 
 
 @implements(EmbSeqPoolAttr, can_be_used=can_be_used, variants=variants)
-def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
+def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> RangeKernel:
     number = np.dtype(attr.dtype).type
     zero, one = number(0), number(1)
     join_block, settle_blocks = block_joining(attr.dtype), block_settling(attr.dtype)
@@ -46,7 +47,7 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
                 for j in range(table_w):
                     result[j] = zero
                 continue
-            rows, columns = (idx_h, table_w) if idx_h <= ROWS else (ROWS, most)
+            rows, columns = (idx_h, table_w) if idx_h <= SEQUENTIAL_ROWS else (SEQUENTIAL_ROWS, most)
             for left in range(0, table_w, columns):
                 count = min(columns, table_w - left)
                 part = offset(result, left)
@@ -66,16 +67,14 @@ def emb_seq_pool(attr: EmbSeqPoolAttr, parallel: bool = False) -> LoopNest:
                 if rows < idx_h:
                     settle_blocks(part, count, sums, one)
 
-    signature = attr.signature()
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"emb_seq_pool_{attr.pool}_{attr.dtype}",
-        signature.c_arguments,
         body,
-        extent=signature.index("idx_w"),
+        extent="idx_w",
         block=grain(attr.idx_h * attr.table_w),
         parallel=parallel,
         workspace=workspace_of(attr.dtype),
         workspace_dtype=attr.dtype,
         check=check,
-        names=signature.names,
     )

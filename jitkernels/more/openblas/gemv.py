@@ -2,9 +2,9 @@
 
 from jitkernels.attrs.gemv import GEMVAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.microkernels.chunking import no_teardown
-from jitkernels.microkernels.gemv.blas_gemv import gemv_nest, variants
+from jitkernels.microkernels.gemv.blas_gemv import gemv_kernel, variants
 from jitkernels.more.openblas.library import external, one_thread, reason_against
 
 
@@ -13,6 +13,6 @@ def can_be_used(attr: GEMVAttr) -> bool | str:
 
 
 @implements(GEMVAttr, can_be_used=can_be_used, variants=variants)
-def gemv(attr: GEMVAttr, parallel: bool = False) -> LoopNest:
+def gemv(attr: GEMVAttr, parallel: bool = False) -> RangeKernel:
     product = external("cblas_sgemv" if attr.dtype == "float32" else "cblas_dgemv")
-    return gemv_nest(attr, product, one_thread, no_teardown, parallel)
+    return gemv_kernel(attr, product, one_thread, no_teardown, parallel)

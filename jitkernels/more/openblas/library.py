@@ -16,7 +16,7 @@ from jitkernels.runtime.cffi_library import CffiLibrary, opened
 from jitkernels.runtime.vendor_library import Opened, VendorLibrary, open_first, package_files
 
 PACKAGE = "scipy-openblas32"
-PREFIX = "scipy_"
+SCIPY_PREFIX = "scipy_"
 C_NAMES = (
     "cblas_sgemm",
     "cblas_dgemm",
@@ -40,7 +40,7 @@ def _is_library(name: str) -> bool:
 
 
 def _open(path: str) -> Opened:
-    handle = opened(declared, path, tuple(PREFIX + name for name in C_NAMES))
+    handle = opened(declared, path, tuple(SCIPY_PREFIX + name for name in C_NAMES))
     return handle, f"{_version(handle)} ({path})"
 
 
@@ -60,7 +60,7 @@ def reason_against(dtype: str, *extents: int) -> str | None:
     return f"OpenBLAS has 32-bit integers, too short for an extent of {longest}" if longest > MAX_EXTENT else None
 
 
-vendor = VendorLibrary("OpenBLAS", "openblas", FUNCTIONS, library, prefix=PREFIX)
+vendor = VendorLibrary("OpenBLAS", "openblas", FUNCTIONS, library, prefix=SCIPY_PREFIX)
 status, demanded, external = vendor.status, vendor.demanded, vendor.external
 set_threads = external("openblas_set_num_threads")
 

@@ -2,8 +2,8 @@
 
 from jitkernels.attrs.matmul_batched import MatMulBatchedAttr
 from jitkernels.attrs.schema.registry import implements
-from jitkernels.codegen.range_kernel import LoopNest
-from jitkernels.microkernels.gemm.batched import batched_nest, pair_of
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.microkernels.gemm.batched import batched_kernel, pair_of
 from jitkernels.more.openblas import matmul
 
 
@@ -12,5 +12,5 @@ def can_be_used(attr: MatMulBatchedAttr) -> bool | str:
 
 
 @implements(MatMulBatchedAttr, can_be_used=can_be_used)
-def matmul_batched(attr: MatMulBatchedAttr) -> LoopNest:
-    return batched_nest(attr, matmul.matmul(pair_of(attr)), parallel=False)
+def matmul_batched(attr: MatMulBatchedAttr) -> RangeKernel:
+    return batched_kernel(attr, matmul.matmul(pair_of(attr)), parallel=False)

@@ -79,7 +79,6 @@ class Pages:
 
     @property
     def data_address(self) -> int:
-        """The address of the data pages."""
         return self.address + self.code
 
     def close(self) -> None:

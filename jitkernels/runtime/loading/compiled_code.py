@@ -6,7 +6,7 @@ and the first of each key serves all: there is one text, one hash and one object
 """
 
 from jitkernels.attrs.schema import kernel_impl
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Source, symbol_of
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.runtime.c_functions import CFunctionSource
@@ -51,7 +51,7 @@ def code_of(source: Source) -> Code:
 
     Kernels of exact sizes are made for one attr each and are not shared.
     """
-    if type(source) is not LoopNest or source.exact:
+    if type(source) is not RangeKernel or source.exact:
         return Code(source)
     if source.identity is None:
         return Code(source)

@@ -17,7 +17,7 @@ from jitkernels.runtime.loading.code_memory import Pages
 from jitkernels.runtime.loading.elf_relocations import AARCH64, JUMPS, KINDS, REACH, SLOT_BYTES, X86_64, Kind
 
 HERE = {"x86_64": X86_64, "amd64": X86_64, "aarch64": AARCH64, "arm64": AARCH64}
-RELOCATIONS, SYMBOLS, EMPTY = 4, 2, 8
+RELOCATIONS, SYMBOLS, SHT_NOBITS = 4, 2, 8
 WRITABLE, ALLOCATED, THREADS_OWN = 1, 2, 0x400
 OUTSIDE, RESERVED, ABSOLUTE, WEAK = 0, 0xFF00, 0xFFF1, 2
 """ELF constants: section types, section flags, special section indices, and symbol binding."""
@@ -46,7 +46,7 @@ class _Symbol(NamedTuple):
 
 
 @dataclass(eq=False)
-class Placed:
+class LoadedObject:
     """A loaded object file. The code lives as long as this object, unless it is `for_good`.
 
     `symbols`: the addresses of its functions and variables.
@@ -58,7 +58,7 @@ class Placed:
     memory: tuple[Any, ...] = field(default=(), repr=False)
 
 
-def place(content: bytes, symbol: str, address_of: Callable[[str], int]) -> Placed | None:
+def load_object(content: bytes, symbol: str, address_of: Callable[[str], int]) -> LoadedObject | None:
     """Load an object file with its entry at `symbol`; None if it has another format or machine.
 
     `address_of` resolves external symbols. Raises LookupError for unresolved symbols and unsupported relocations.
@@ -66,7 +66,7 @@ def place(content: bytes, symbol: str, address_of: Callable[[str], int]) -> Plac
     if content[:6] != b"\x7fELF\x02\x01" or HERE.get(platform.machine().lower()) != _machine_of(content):
         return None
     try:
-        return _Placing(content, address_of).done(symbol)
+        return _ObjectLoading(content, address_of).done(symbol)
     except (struct.error, IndexError, ValueError) as error:
         raise LookupError(f"the object file is damaged: {error}") from error
 
@@ -76,7 +76,7 @@ def _machine_of(content: bytes) -> int:
     return number
 
 
-class _Placing:
+class _ObjectLoading:
     """The state of loading one object file."""
 
     def __init__(self, content: bytes, address_of: Callable[[str], int]) -> None:
@@ -105,7 +105,7 @@ class _Placing:
                     raise LookupError(f"relocations of type {info & 0xFFFFFFFF} are not supported")
                 self.relocations.append((section_.info, offset, info >> 32, addend, kind))
 
-    def done(self, symbol: str) -> Placed:
+    def done(self, symbol: str) -> LoadedObject:
         """Copy everything to memory, relocated."""
         is_near = any(kind.near for *_, kind in self.relocations)
         slot_symbols = dict.fromkeys(number for _, _, number, _, kind in self.relocations if kind.to != "value")
@@ -131,7 +131,7 @@ class _Placing:
         images = bytearray(slots_at + SLOT_BYTES * len(slot_symbols)), bytearray(data_size)
         for i, (is_data, position) in positions.items():
             section_ = self.loaded[i]
-            if section_.kind != EMPTY:
+            if section_.kind != SHT_NOBITS:
                 images[is_data][position : position + section_.size] = self._content(section_)
         values: dict[int, int] = {}
         slots = {number: slots_at + SLOT_BYTES * i for i, number in enumerate(slot_symbols)}
@@ -159,7 +159,7 @@ class _Placing:
         }
         if symbol not in result:
             raise LookupError(f"it does not define {symbol}")
-        return Placed(result, result[symbol], False, memory)
+        return LoadedObject(result, result[symbol], False, memory)
 
     def _content(self, section: _Section) -> bytes:
         return self.content[section.offset : section.offset + section.size]

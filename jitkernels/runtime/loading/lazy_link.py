@@ -13,11 +13,11 @@ from jitkernels.core import dtypes
 from jitkernels.runtime.loading import loader
 
 if TYPE_CHECKING:
-    from jitkernels.codegen.range_kernel import LoopNest
+    from jitkernels.codegen.range_kernel import RangeKernel
 
 MISSING = 10
 """The status of code that has written nothing, as it needs a function that is not built yet."""
-ENTRY, RANGE, WANTED, WORDS = 0, 1, 2, 3
+ENTRY_WORD, RANGE_WORD, WANTED_WORD, WORD_COUNT = 0, 1, 2, 3
 """The words of a function: its address and that of its range function, 0 before, and whether it is requested."""
 
 
@@ -29,15 +29,15 @@ class LazyKernel:
     words.
     """
 
-    def __init__(self, nest: "LoopNest") -> None:
-        self.source, self.symbol = nest, symbol_of(nest)
-        self._words = (ctypes.c_int64 * WORDS)()
+    def __init__(self, kernel: "RangeKernel") -> None:
+        self.source, self.symbol = kernel, symbol_of(kernel)
+        self._words = (ctypes.c_int64 * WORD_COUNT)()
         self.variable = f"jk_later_{self.symbol}"
-        self._declared = f"@{self.variable} = external global [{WORDS} x i64]\n"
-        self.entry = self._call_text("entry", nest.arguments, ENTRY)
-        self.part = self._call_text("part", (*nest.arguments, "int64", "int64"), RANGE)
+        self._declared = f"@{self.variable} = external global [{WORD_COUNT} x i64]\n"
+        self.entry = self._call_text("entry", kernel.arguments, ENTRY_WORD)
+        self.part = self._call_text("part", (*kernel.arguments, "int64", "int64"), RANGE_WORD)
         self.missing = IRFunction(f"{self.symbol}_missing", "int64", (), self._missing_text())
-        self.link = External(self.variable, "int64", (), self._address, lambda: nest)
+        self.link = External(self.variable, "int64", (), self._address, lambda: kernel)
 
     def _call_text(self, name: str, arguments: tuple[str, ...], word: int) -> IRFunction:
         kinds = [dtypes.c_type(argument).llvm.split()[0] for argument in arguments]
@@ -58,7 +58,7 @@ class LazyKernel:
   %there = icmp ne i64 %found, 0
   br i1 %there, label %fine, label %ask
 ask:
-  %wanted = getelementptr i64, ptr @{self.variable}, i64 {WANTED}
+  %wanted = getelementptr i64, ptr @{self.variable}, i64 {WANTED_WORD}
   store atomic i64 1, ptr %wanted monotonic, align 8
   ret i64 {MISSING}
 fine:
@@ -73,31 +73,31 @@ fine:
 
     @property
     def is_wanted(self) -> bool:
-        return bool(self._words[WANTED])
+        return bool(self._words[WANTED_WORD])
 
     def bring(self) -> None:
         """Build it, if it is not built. Raises BuildError if that fails."""
-        self._words[WANTED] = 0
+        self._words[WANTED_WORD] = 0
         address = loader.address_of(self.source)
         name = f"{self.symbol}_range"
-        self._words[RANGE] = loader.functions_of(self.source, (name,))[name]
-        self._words[ENTRY] = address  # last: `missing` tests this word
+        self._words[RANGE_WORD] = loader.functions_of(self.source, (name,))[name]
+        self._words[ENTRY_WORD] = address  # last: `missing` tests this word
 
     def bound_text(self) -> str:
         """LLVM IR of its words for static linking with its callers."""
         declared = [f"declare void @{self.symbol}{end}()\n" for end in ("", "_range")]
         values = [f"i64 ptrtoint (ptr @{self.symbol}{end} to i64)" for end in ("", "_range")]
-        words = ", ".join([*values, *["i64 0"] * (WORDS - len(values))])
-        return f"{''.join(declared)}@{self.variable} = global [{WORDS} x i64] [{words}]\n"
+        words = ", ".join([*values, *["i64 0"] * (WORD_COUNT - len(values))])
+        return f"{''.join(declared)}@{self.variable} = global [{WORD_COUNT} x i64] [{words}]\n"
 
 
 _known: dict[str, LazyKernel] = {}
 """All lazy functions, by the symbols of their words."""
 
 
-def later(nest: "LoopNest") -> LazyKernel:
+def later(kernel: "RangeKernel") -> LazyKernel:
     """Make a range kernel lazy; one object for all kernels of the same text."""
-    candidate = LazyKernel(nest)
+    candidate = LazyKernel(kernel)
     return _known.setdefault(candidate.variable, candidate)
 
 

@@ -11,16 +11,17 @@ from weakref import WeakValueDictionary
 from jitkernels.codegen import kernel_archive, object_cache
 from jitkernels.codegen.source_protocol import External, Source, digest_of, symbol_of
 from jitkernels.core import cpu_target, settings
+from jitkernels.core.c_symbols import symbol_address
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import BuildError
-from jitkernels.runtime.loading.elf_loader import Placed, place
+from jitkernels.runtime.loading.elf_loader import LoadedObject, load_object
 
-_loaded: dict[str, Placed] = {}
+_loaded: dict[str, LoadedObject] = {}
 """Code that stays for the life of the process."""
 watchers: list[Callable[[Source, bytes], None]] = []
 """Callbacks for each object that is loaded, with its content."""
 _openings = itertools.count()
-_held: "WeakValueDictionary[str, Placed]" = WeakValueDictionary()
+_held: "WeakValueDictionary[str, LoadedObject]" = WeakValueDictionary()
 """All loaded code, including code that is freed with its last reference."""
 
 
@@ -32,7 +33,7 @@ def address_of(source: Source) -> int:
     return _for_good(source).address
 
 
-def _for_good(source: Source) -> Placed:
+def _for_good(source: Source) -> LoadedObject:
     symbol = symbol_of(source)
     with build_lock:
         if symbol not in _loaded:
@@ -40,7 +41,7 @@ def _for_good(source: Source) -> Placed:
         return _loaded[symbol]
 
 
-def load(source: Source, *, cached: bool = True) -> Placed:
+def load(source: Source, *, cached: bool = True) -> LoadedObject:
     """The loaded code of a source, which is freed with the last reference to the result or to code that calls it.
 
     Unless `cached`, the disk cache is not used. Raises as `address_of` does.
@@ -70,8 +71,8 @@ def is_kept(source: Source) -> bool:
     """Return whether the object of a source is in the cache or an archive."""
     if any(pack_key(source) in pack.objects for pack in kernel_archive.opened()):
         return True
-    place = object_cache.objects_directory()
-    return place is not None and os.path.exists(place / f"{object_cache.key_of(_key(source))}{source.suffix}")
+    directory = object_cache.objects_directory()
+    return directory is not None and os.path.exists(directory / f"{object_cache.key_of(_key(source))}{source.suffix}")
 
 
 def is_loadable(source: Source) -> bool:
@@ -96,25 +97,26 @@ def packed(source: Source) -> bytes | None:
     return next(filter(None, (pack.find(key) for pack in archives)), None)
 
 
-def _load(source: Source, symbol: str, *, cached: bool) -> Placed:
+def _load(source: Source, symbol: str, *, cached: bool) -> LoadedObject:
     """Find or build the object of a source, and load it."""
     for name in ("JITKERNELS_KEEP_INTERM", "JITKERNELS_COMPILER"):
         settings.read(name)  # report a wrong value even if nothing is built
     addresses = {external.symbol: external.address for external in source.externals}
 
     def address(name: str) -> int:
-        return addresses[name]() if name in addresses else _of_system(name)
+        """Others are functions of libc that LLVM calls implicitly, such as ``memset``."""
+        return addresses[name]() if name in addresses else symbol_address(name)
 
     content, path = built(source, cached=cached)
     try:
         if source.suffix == ".so":
             return _open(content, path, symbol)
-        placed = place(content, symbol, address)
-        if placed is None:
+        loaded = load_object(content, symbol, address)
+        if loaded is None:
             from jitkernels.runtime.loading import mcjit_loader
 
-            placed = mcjit_loader.mapped(content, symbol, source.externals)
-        return placed
+            loaded = mcjit_loader.mapped(content, symbol, source.externals)
+        return loaded
     except BuildError:
         raise
     except (OSError, RuntimeError, AttributeError, LookupError) as error:
@@ -146,12 +148,7 @@ def built(source: Source, *, cached: bool = True) -> tuple[bytes, Path | None]:
     return content, path
 
 
-def _of_system(name: str) -> int:
-    """The address of a libc function that LLVM calls implicitly, such as ``memset``."""
-    return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
-
-
-def _open(content: bytes, path: Path | None, symbol: str) -> Placed:
+def _open(content: bytes, path: Path | None, symbol: str) -> LoadedObject:
     """Let the system open a shared library, which needs a file."""
     if path is None and hasattr(os, "memfd_create"):
         memory = os.memfd_create(symbol, os.MFD_CLOEXEC)
@@ -172,9 +169,9 @@ def _open(content: bytes, path: Path | None, symbol: str) -> Placed:
     return _opened(str(path), symbol)
 
 
-def _opened(path: str, symbol: str) -> Placed:
+def _opened(path: str, symbol: str) -> LoadedObject:
     library = ctypes.CDLL(path)  # never closed: ctypes cannot
-    return Placed({}, ctypes.cast(library[symbol], ctypes.c_void_p).value or 0)
+    return LoadedObject({}, symbol_address(symbol, library))
 
 
 def functions_of(source: Source, names: tuple[str, ...]) -> dict[str, int]:

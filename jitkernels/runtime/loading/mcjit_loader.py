@@ -6,7 +6,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from jitkernels.codegen.source_protocol import External
-from jitkernels.runtime.loading.elf_loader import Placed
+from jitkernels.runtime.loading.elf_loader import LoadedObject
 
 _engines: list[Any] = []
 
@@ -46,7 +46,7 @@ class _Defined(Mapping[str, int]):
         return 0
 
 
-def mapped(content: bytes, symbol: str, externals: Sequence[External]) -> Placed:
+def mapped(content: bytes, symbol: str, externals: Sequence[External]) -> LoadedObject:
     """Load an object file with MCJIT, permanently. Raises LookupError if it does not define the symbol."""
     for external in externals:
         llvm.add_symbol(external.symbol, external.address())
@@ -56,4 +56,4 @@ def mapped(content: bytes, symbol: str, externals: Sequence[External]) -> Placed
     address = int(engine.get_function_address(symbol))
     if not address:
         raise LookupError(f"it does not define {symbol}")
-    return Placed(_Defined(), address)
+    return LoadedObject(_Defined(), address)

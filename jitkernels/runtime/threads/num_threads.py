@@ -7,12 +7,14 @@ has the threads.
 import ctypes
 import functools
 
+import numpy as np
+
 from jitkernels.core import cpu_target, settings
 from jitkernels.core.atomic_files import warn_once
 from jitkernels.errors import ArgumentError, ArgumentTypeError, UnknownNameError
 from jitkernels.runtime.threads import thread_pool
 
-MAX_THREADS = thread_pool.MOST_HELPERS + 1
+MAX_THREADS = thread_pool.MAX_HELPERS + 1
 """The most threads of a team."""
 
 limit = ctypes.c_int64(1)
@@ -44,11 +46,11 @@ def set_num_threads(threads: int) -> None:
     ArgumentTypeError if `threads` is not an int, ArgumentError if it is below 1.
     """
     global _chosen
-    if not isinstance(threads, int) or isinstance(threads, bool):
+    if not isinstance(threads, int | np.integer) or isinstance(threads, bool):
         raise ArgumentTypeError(f"set_num_threads: threads: expected an int, got {threads!r}")
     if threads < 1:
         raise ArgumentError(f"set_num_threads: threads: expected at least 1, got {threads}")
-    _chosen = threads
+    _chosen = int(threads)
     apply()
 
 

@@ -17,9 +17,10 @@ import os
 import sys
 from pathlib import Path
 
-from jitkernels.codegen.ir_source import STRAIGHT, UNOPTIMIZED, IRSource
+from jitkernels.codegen.ir_source import LIGHT_PIPELINE, UNOPTIMIZED, IRSource
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import cpu_target
+from jitkernels.core.c_symbols import symbol_address
 from jitkernels.runtime import fp_status
 from jitkernels.runtime.loading import loader
 from jitkernels.runtime.threads import num_threads, parallel_for, parallel_phases, thread_pool
@@ -36,7 +37,7 @@ _used = ctypes.c_int64(0)
 _cores = ctypes.c_int64(1)
 """The least number of threads for all callers together."""
 
-WITH_OPENMP = """
+TEAM_WITH_OPENMP = """
 @jk_limit = external global i64
 declare i32 @omp_get_max_threads()
 declare i32 @omp_in_parallel()
@@ -63,7 +64,7 @@ count:
 }
 """
 
-WITHOUT_OPENMP = """
+TEAM_WITHOUT_OPENMP = """
 @jk_limit = external global i64
 define i64 @jk_team(i64 %wanted) {
   %limit = load atomic i64, ptr @jk_limit monotonic, align 8
@@ -72,7 +73,7 @@ define i64 @jk_team(i64 %wanted) {
 }
 """
 
-ALONE = """
+SERIAL_TEAM_IR = """
 define i64 @jk_team(i64 %wanted) {
   ret i64 1
 }
@@ -104,11 +105,7 @@ def has_threads() -> bool:
 
 def _function(name: str) -> int:
     library, _ = runtime()
-    return ctypes.cast(library[name], ctypes.c_void_p).value or 0 if library else 0
-
-
-def _libc(name: str) -> int:
-    return ctypes.cast(ctypes.CDLL(None)[name], ctypes.c_void_p).value or 0
+    return symbol_address(name, library) if library else 0
 
 
 def runtime_sources() -> tuple[IRSource, ...]:
@@ -124,7 +121,7 @@ def _runtime_source() -> IRSource:
 
 def alone_source() -> IRSource:
     """The serial runtime, which runs everything on the caller's thread."""
-    return IRSource("threads", f"{STRAIGHT}{ALONE}{parallel_for.ALONE}")
+    return IRSource("threads", f"{LIGHT_PIPELINE}{SERIAL_TEAM_IR}{parallel_for.ALONE}")
 
 
 def _source(has_openmp: bool) -> IRSource:
@@ -134,10 +131,10 @@ def _source(has_openmp: bool) -> IRSource:
         External("jk_used", "int64", (), lambda: ctypes.addressof(_used)),
         External("jk_cores", "int64", (), lambda: ctypes.addressof(_cores)),
         *(External(name, "int32", (), functools.partial(_function, name)) for name in COUNTS if has_openmp),
-        *(External(name, "int32", (), functools.partial(_libc, name)) for name in thread_pool.FUNCTIONS),
+        *(External(name, "int32", (), functools.partial(symbol_address, name)) for name in thread_pool.FUNCTIONS),
     )
     written = (
-        WITH_OPENMP if has_openmp else WITHOUT_OPENMP,
+        TEAM_WITH_OPENMP if has_openmp else TEAM_WITHOUT_OPENMP,
         parallel_for.AMONG_THREADS,
         parallel_phases.TEXT,
         thread_pool.text(is_x86=target.is_x86, is_arm=target.is_arm),

@@ -22,7 +22,7 @@ signal: Any = import_module("_signal")
 ABSENT, FREE, TAKEN, CALLED, WORKING, AWAITED, DONE = range(7)
 """The states of a helper: no thread yet; idle; reserved by a caller; requested but not arrived; working; working while
 its caller sleeps; done, unseen by its caller."""
-MOST_HELPERS, MAX_POOL_PARTS = 127, 512
+MAX_HELPERS, MAX_POOL_PARTS = 127, 512
 SPIN_NANOSECONDS, PAUSES = 500_000, 64
 """Nanoseconds that a helper spins before it sleeps, and pause instructions before it yields."""
 BATCH = getattr(os, "SCHED_BATCH", -1)
@@ -46,7 +46,7 @@ FUNCTIONS = {
 }
 """Functions of the C library, with their declarations."""
 
-_X86 = """declare void @llvm.x86.sse2.pause()
+_X86_PAUSE_AND_MODE = """declare void @llvm.x86.sse2.pause()
 define internal void @pause() alwaysinline nounwind {
   call void @llvm.x86.sse2.pause()
   ret void
@@ -65,7 +65,7 @@ define internal void @mode_becomes(i32 %mode) noinline nounwind {
   ret void
 }
 """
-_ARM = """declare void @llvm.aarch64.hint(i32)
+_ARM_PAUSE_AND_MODE = """declare void @llvm.aarch64.hint(i32)
 declare i64 @llvm.aarch64.get.fpcr()
 declare void @llvm.aarch64.set.fpcr(i64)
 define internal void @pause() alwaysinline nounwind {
@@ -102,7 +102,7 @@ define internal void @mode_becomes(i32 %mode) alwaysinline nounwind {
 _TEXT = f"""
 %Helper = type {{ i32, i32, i64, ptr, [40 x i8], [64 x i8], [64 x i8] }}
 %Work = type {{ ptr, ptr, i64, i64, i32, i32, [{MAX_POOL_PARTS} x i8] }}
-@jk_helpers = global [{MOST_HELPERS} x %Helper] zeroinitializer, align 64
+@jk_helpers = global [{MAX_HELPERS} x %Helper] zeroinitializer, align 64
 @jk_used = external global i64
 @jk_cores = external global i64
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -113,7 +113,7 @@ define void @jk_parallel(ptr %region, ptr %shared, i64 %team, i64 %parts) nounwi
 start:
   store atomic i64 1, ptr @jk_used monotonic, align 8
   %work = alloca %Work, align 64
-  %members = alloca [{MOST_HELPERS + 1} x ptr]
+  %members = alloca [{MAX_HELPERS + 1} x ptr]
   %thread = alloca i64
   %signals = alloca [16 x i64]
   %usual = alloca [16 x i64]
@@ -135,7 +135,7 @@ start:
   %cores = load i64, ptr @jk_cores
   %threads = call i64 @llvm.smax.i64(i64 %team, i64 %cores)
   %others = sub i64 %threads, 1
-  %most = call i64 @llvm.smin.i64(i64 %others, i64 {MOST_HELPERS})
+  %most = call i64 @llvm.smin.i64(i64 %others, i64 {MAX_HELPERS})
   br label %look
 look:
   %i = phi i64 [ 0, %start ], [ %i.next, %next ]
@@ -145,13 +145,13 @@ look:
   %go = and i1 %more, %left
   br i1 %go, label %try, label %begin
 try:
-  %helper = getelementptr [{MOST_HELPERS} x %Helper], ptr @jk_helpers, i64 0, i64 %i
+  %helper = getelementptr [{MAX_HELPERS} x %Helper], ptr @jk_helpers, i64 0, i64 %i
   %sleeping = getelementptr %Helper, ptr %helper, i32 0, i32 1
   %number.at = getelementptr %Helper, ptr %helper, i32 0, i32 2
   %work.at = getelementptr %Helper, ptr %helper, i32 0, i32 3
   %wake = getelementptr %Helper, ptr %helper, i32 0, i32 5
   %done = getelementptr %Helper, ptr %helper, i32 0, i32 6
-  %member.at = getelementptr [{MOST_HELPERS + 1} x ptr], ptr %members, i64 0, i64 %number
+  %member.at = getelementptr [{MAX_HELPERS + 1} x ptr], ptr %members, i64 0, i64 %number
   %state = load atomic i32, ptr %helper monotonic, align 64
   %available = icmp sle i32 %state, {FREE}
   br i1 %available, label %take, label %next
@@ -206,7 +206,7 @@ collect:
   %open = icmp slt i64 %j, %number
   br i1 %open, label %member, label %joined
 member:
-  %one.at = getelementptr [{MOST_HELPERS + 1} x ptr], ptr %members, i64 0, i64 %j
+  %one.at = getelementptr [{MAX_HELPERS + 1} x ptr], ptr %members, i64 0, i64 %j
   %one = load ptr, ptr %one.at
   %back = cmpxchg ptr %one, i32 {CALLED}, i32 {FREE} acq_rel acquire
   %never = extractvalue {{ i32, i1 }} %back, 1
@@ -363,4 +363,4 @@ done:
 
 def text(*, is_x86: bool, is_arm: bool) -> str:
     """LLVM IR of `jk_parallel`; it needs that of `jitkernels.runtime.fp_status`."""
-    return f"{_X86 if is_x86 else _ARM if is_arm else _OTHER}{_TEXT}"
+    return f"{_X86_PAUSE_AND_MODE if is_x86 else _ARM_PAUSE_AND_MODE if is_arm else _OTHER}{_TEXT}"

@@ -181,7 +181,7 @@ def docs(
     onnx: bool = False,
     architecture: bool = False,
 ) -> int:
-    """Print the reference of all kernels, generated from the registry rows.
+    """Print the reference of all kernels, generated from the registry schemas.
 
     Parameters
     ----------

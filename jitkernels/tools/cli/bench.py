@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import jitkernels
-from jitkernels.attrs.schema.registry import all_rows, row
+from jitkernels.attrs.schema.registry import all_schemas, op_schema
 from jitkernels.benchmarks import compare, peaks, saved, stamp
 from jitkernels.benchmarks.peers.threads import limit
 from jitkernels.benchmarks.saved import Run
@@ -60,7 +60,9 @@ def run(names: Sequence[str], options: Options) -> int:
     used = jitkernels.get_num_threads()
     if options.peers:
         limit(used)
-    settings = Settings([row(kernel) for kernel in kernels] or all_rows(), tag, seconds, used, options.peers, parts)
+    settings = Settings(
+        [op_schema(kernel) for kernel in kernels] or all_schemas(), tag, seconds, used, options.peers, parts
+    )
     machine = stamp.stamp(used)
     output.console().print(escape(f"{chosen.name}: {stamp.in_words(machine)}"), soft_wrap=True)
     with threadpoolctl.threadpool_limits(used):
@@ -94,7 +96,7 @@ def _select_benchmark(names: Sequence[str]) -> tuple[Benchmark, Sequence[str]]:
         return chosen, names[1:]
     try:
         for name in names:
-            row(name)
+            op_schema(name)
     except UnknownNameError as error:
         raise UnknownNameError(f"{error}, and the benchmarks {', '.join(known)}") from None
     return known[KERNELS], names

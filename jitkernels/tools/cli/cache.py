@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from jitkernels.attrs.fused import FusedAttr
 from jitkernels.attrs.program import ProgramAttr
-from jitkernels.attrs.schema.registry import all_rows, row
+from jitkernels.attrs.schema.registry import all_schemas, op_schema
 from jitkernels.codegen import object_cache
 from jitkernels.core import cache_dirs, environment, hashing, source_hash
 from jitkernels.errors import JitKernelsError
@@ -78,8 +78,8 @@ def _record_error(path: Path) -> str | None:
     try:
         fields = dict(json.loads(path.read_bytes())["attr"])
         kernel = fields.pop("kernel")
-        # The rows of a compiled function and its loop nests exist only after that function was compiled.
-        attr = None if kernel in OF_FUNCTIONS else row(kernel)(**fields)
+        # The schemas of a compiled function and its loop nests exist only after that function was compiled.
+        attr = None if kernel in OF_FUNCTIONS else op_schema(kernel)(**fields)
     except (OSError, ValueError, KeyError, TypeError, JitKernelsError) as error:
         return f"it is not a measurement: {error}"
     return None if records.read(path, attr, None) else f"it is not a complete measurement of {attr or kernel}"
@@ -87,13 +87,13 @@ def _record_error(path: Path) -> str | None:
 
 def pack(path: Path, names: Sequence[str]) -> int:
     """Write an archive of the named kernels and of the kernels that named functions use, or of all kernels."""
-    chosen = names or [attr_class.kernel_type.name.lower() for attr_class in all_rows()]
+    chosen = names or [attr_class.kernel_type.name.lower() for attr_class in all_schemas()]
     functions = [name for name in chosen if ":" in name]
-    kernels = [row(name).kernel_type.name.lower() for name in chosen if name not in functions]
+    kernels = [op_schema(name).kernel_type.name.lower() for name in chosen if name not in functions]
     with Packing() as packing:
         packing.add_launcher()
         for name in kernels:
-            packing.add_row(name)
+            packing.add_schema(name)
         for name in functions:
             packing.add_function(name)
     size = packing.write(path)

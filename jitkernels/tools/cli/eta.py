@@ -40,7 +40,6 @@ class Eta:
 
     @property
     def remaining(self) -> float:
-        """Return the remaining seconds."""
         return sum(
             max(0.0, guess - self._done[kind]) * (self._took[kind] + PRIOR_SECONDS) / (self._done[kind] + PRIOR_SECONDS)
             for kind, guess in self._guessed.items()

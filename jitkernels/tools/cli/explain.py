@@ -10,7 +10,7 @@ from rich.markup import escape
 import jitkernels
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.fields import Field
-from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.registry import op_schema
 from jitkernels.errors import AttrError
 from jitkernels.tools.cli import output
 
@@ -25,7 +25,7 @@ def run(kernel: str, fields: Sequence[str]) -> int:
 
 def attr_of(kernel: str, assignments: Sequence[str]) -> KernelAttr:
     """Return the attr for assignments such as ``n=1024 dtype=float32``. Raises AttrError naming the existing fields."""
-    attr_class = row(kernel)
+    attr_class = op_schema(kernel)
     fields = {field.name: field for field in dataclasses.fields(attr_class)}  # type: ignore[arg-type]  # a dataclass
     values: dict[str, Any] = {}
     for assignment in assignments:

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 import jitkernels
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import row
+from jitkernels.attrs.schema.registry import op_schema
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.selection.records import Record
 from jitkernels.selection.select import tuning_mode
@@ -65,7 +65,7 @@ def _tune_pipeline(documents: demo.Documents) -> dict[KernelAttr, Record]:
         task = bar.add_task("", total=len(documents.groups) + KERNELS_AFTER_POOLING)
 
         def call(kernel: str, *arguments: Any, **options: Any) -> AnyArray:
-            attr = row(kernel).call(*arguments, **options).attr.tuning_class()
+            attr = op_schema(kernel).call(*arguments, **options).attr.size_class()
             bar.update(task, description=escape(f"measuring {kernel} {attr.text()}"))
             record = measured.complete_record(attr)
             if record is None and may_measure:

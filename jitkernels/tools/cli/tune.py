@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.markup import escape
 
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.attrs.schema.registry import all_rows, row
+from jitkernels.attrs.schema.registry import all_schemas, op_schema
 from jitkernels.core.cpu_target import cpu_count, cpu_name
 from jitkernels.errors import ArgumentError, UnknownNameError
 from jitkernels.runtime.loading.compiled_code import BUILD
@@ -33,7 +33,7 @@ MULTITHREADED_SHARE = 0.5
 
 
 def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int:
-    """Measure the tuning classes of the kernels' sweeps that have no complete record; print all records.
+    """Measure the size classes of the kernels' sweeps that have no complete record; print all records.
 
     One thread comes first: its records decide which implementations are worth measuring with more threads.
     """
@@ -41,7 +41,7 @@ def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int
         raise ArgumentError(f"--seconds: expected a time of more than 0, got {seconds:g}")
     if tuning_mode() == "off":
         raise UnknownNameError("JITKERNELS_TUNE=off or JITKERNELS_POLICY=reproducible: measurements would not be used")
-    attrs = classes([row(kernel) for kernel in kernels] or all_rows(), tag)
+    attrs = classes([op_schema(kernel) for kernel in kernels] or all_schemas(), tag)
     threads = get_num_threads()
     records: dict[KernelAttr, Record] = {}
     measured_now = 0
@@ -124,12 +124,12 @@ def tables(kernels: Sequence[str], *, export: Path | None, imported: Path | None
             out.print(escape(f"skipped: {what}"))
         out.print(f"{imports.kept} classes stored, {len(imports.refused)} rejected")
     if export is not None:
-        count = export_to(export, [row(kernel) for kernel in kernels] or all_rows())
+        count = export_to(export, [op_schema(kernel) for kernel in kernels] or all_schemas())
         out.print(escape(f"{count} classes of {cpu_name()} written to {export}"))
     return 0
 
 
 def classes(attr_classes: Sequence[type[KernelAttr]], tag: str) -> list[KernelAttr]:
-    """Return the distinct attrs that represent the tuning classes of the sweeps, in order."""
-    attrs = (case.attr.tuning_class() for row in attr_classes for case in row.sweep() if tag in case.tags)
+    """Return the distinct attrs that represent the size classes of the sweeps, in order."""
+    attrs = (case.attr.size_class() for schema in attr_classes for case in schema.sweep() if tag in case.tags)
     return list(dict.fromkeys(attrs))

@@ -21,6 +21,10 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "loop order": (
         ("compiler.codegen.nest.loop_order:Loops._collapse", "which loops become one"),
         (
+            "compiler.codegen.nest.shared_loads:SharedLoads.keeps_rows",
+            "which stay two: rows of a stencil that share loads",
+        ),
+        (
             "compiler.codegen.nest.loop_order:Loops._interchange_loops",
             "loop interchange: loops of elementwise outputs, by the strides of the first one",
         ),
@@ -31,7 +35,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.codegen.nest.loop_order:Loops.order", "the row loops otherwise: the lane loop is the last one"),
         (
             "compiler.codegen.nest.loop_order:Loops._inner_order",
-            "loops that are reduced: the lane loop is the last one",
+            "the loops of a phase, reduced or only stored: the lane loop is the last one",
         ),
         ("compiler.schedule.loop_direction:directions_of", "which loops run backwards, for updates in place"),
         (
@@ -50,28 +54,64 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "compiler.lowering.build_segment:RegionNestBuilder._guess",
-            "inside of loops, for stencils and short sums: at most 32 bytes",
+            "inside of loops, for stencils and reductions of short rows: at most 32 bytes",
         ),
         ("codegen.llvm_passes:recipe", "LLVM's vectorizers, for kernels written as scalar loops"),
     ),
     "unrolling": (
         ("compiler.lowering.heuristics:unroll", "how many vectors one iteration computes"),
         ("compiler.schedule.unroll_short_axes:unroll_short_axes", "axes of two to four elements become as many arrays"),
-        ("compiler.codegen.nest.unroll_and_jam:UnrollJam.shares_loads", "two rows of a stencil at once"),
         (
-            "compiler.lowering.build_segment:MOST_UNROLLED",
+            "compiler.lowering.build_segment:RegionNestBuilder._guess",
+            "`jams_rows`: unroll-and-jam is for stencils inside of loops",
+        ),
+        (
+            "compiler.codegen.nest.unroll_and_jam:UnrollJam.shares_loads",
+            "which of these use it: rows that share loads, or loads a few elements apart in one row",
+        ),
+        ("compiler.codegen.nest.shared_loads:SharedLoads.may_share_loads", "there, loops that are bound by loads"),
+        ("compiler.codegen.nest.shared_loads:SharedLoads.rows_share", "there, two rows at once, or one"),
+        (
+            "compiler.codegen.nest.loop_emitter:LoopEmitter._are_long_runs",
+            "twice the unroll factor, for reduced rows, one per lane",
+        ),
+        (
+            "compiler.lowering.build_segment:MAX_UNROLLED",
             "LLVM's unrolling of inner loops: only in segments with control flow, with so many loops and branches",
         ),
         ("compiler.capture.control_flow.unroll_at_trace:unroll", "Python loops that the trace writes out"),
         ("compiler.capture.control_flow.runtime_hooks:_for", "whether a Python loop becomes a loop of the graph"),
     ),
     "prefetch": (
-        ("compiler.codegen.nest.nest_emitter:NestEmitter._prefetch_reads", "reads: the next row, or what comes soon"),
+        (
+            "compiler.lowering.autotune_nest:best_variant",
+            "`prefetches`: nests measured best with streaming stores; unmeasured nests never have it",
+        ),
+        ("compiler.api.traced_kernel:range_kernel", "the same for traced references"),
+        (
+            "compiler.codegen.nest.nest_emitter:NestEmitter._prefetch_reads",
+            "reads of nests with `prefetches` or streamed outputs: the next row, or what comes soon",
+        ),
         ("compiler.codegen.nest.store_prefetch:StorePrefetch.prefetch_stores", "writes: the next line of each output"),
-        ("compiler.codegen.nest.adjacent_loads:Runs.prefetch_runs", "rows that one vector is multiplied with"),
+        ("compiler.codegen.nest.nest_emitter:NestEmitter._begin_streams", "the line in which a streamed row ends"),
+        (
+            "compiler.codegen.nest.unroll_and_jam:UnrollJam._lines_to_prefetch",
+            "the lines that the next rows of a stencil store to",
+        ),
+        ("compiler.codegen.nest.vector_runs:VectorRuns.prefetch_runs", "rows that one vector is multiplied with"),
+        (
+            "microkernels.gemm.microkernel:Tile",
+            "`prefetch`: C, while A and B are multiplied; `prefetch_beside`: the columns of B to the right",
+        ),
+        ("microkernels.gemm.dot_microkernel:_DotText._multiply", "the long operand of a product by dot products"),
+        ("microkernels.weight_only_quant.dot_emitter:DotWriter._fetch", "the weights of a dot product"),
     ),
     "streaming stores": (
         ("compiler.lowering.heuristics:stream", "from how many bytes on, without measurements: `STREAM_BYTES`"),
+        (
+            "compiler.lowering.build_segment:SegmentBuilder._variant",
+            "none by heuristics for the epilogue of a product, whose data is cached",
+        ),
         ("microkernels.tuning_space:STREAM_CANDIDATE_BYTES", "from how many bytes on they are measured"),
         (
             "compiler.codegen.nest.loop_order:Loops.streamed",
@@ -79,7 +119,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         (
             "compiler.codegen.nest.loop_emitter:LoopEmitter.are_many",
-            "the test of size, alignment and aliasing at run time",
+            "the test at run time: of size, of alignment, and that no array that is read begins at the same address",
         ),
     ),
     "aliasing": (
@@ -88,14 +128,25 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "arguments that a call writes: checked per call",
         ),
         ("compiler.dispatch.specialization:Specialization.may_write", "the same for calls from Python"),
+        ("compiler.dispatch.result_allocation:ResultAllocation._check_disjoint", "an `out` array and the arguments"),
+        ("compiler.dispatch.result_allocation:ResultAllocation._check_outs_disjoint", "several `out` arrays"),
+        (
+            "compiler.lowering.build_segment:SegmentBuilder._overlap",
+            "whether two arrays of a frame may alias: buffers of the arena, by their offsets",
+        ),
         ("compiler.schedule.update_in_place:shared_memory", "updates that need no copy"),
         ("compiler.passes.index_maps:are_disjoint", "whether two regions of one array are disjoint"),
-        ("compiler.codegen.core.parallel_region:_is_iteration_local", "whether two steps need a barrier between them"),
+        ("compiler.codegen.core.parallel_region:phases_of", "whether two steps need a barrier between them"),
+        ("compiler.codegen.core.parallel_region:_is_iteration_local", "whether dependent steps may share a phase"),
         ("dispatch.native.result_arrays:resolve_overlap", "everyday calls whose `out` overlaps an input"),
     ),
     "bounds checks": (
         ("compiler.transforms.bounds_checks:with_bounds_checks", "index arrays: before anything is written"),
         ("compiler.capture.ints.element_access:_checked_index", "`a[i]` in loops: check, proof, or guard"),
+        (
+            "compiler.capture.ints.element_access:checked_indices",
+            "index arrays in loops: one check of all before the gathers",
+        ),
         ("compiler.capture.ints.intervals:interval", "the range of an int, by which a check is proved redundant"),
         (
             "compiler.capture.ints.intervals:guarded_at_least_zero",
@@ -111,8 +162,24 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("compiler.dispatch.specialization:specialize", "a trace or graph that cannot be compiled"),
         ("compiler.api.fallback_policy:FallbackReport", "warn once, or raise with `strict`"),
-        ("compiler.capture.numpy.numpy_callouts", "one NumPy function that compiled code calls"),
-        ("compiler.dispatch.specialization:Specialization.max_plain_elements", "arrays so small that NumPy is faster"),
+        (
+            "compiler.api.cold_call:ColdCalls._call",
+            "a call from Python: the order of the tests below, also NumPy's error handling and shared memory",
+        ),
+        ("compiler.capture.numpy.array_function:call_function", "one NumPy function that compiled code calls"),
+        ("compiler.capture.numpy.ufuncs:elementwise", "the same for universal functions"),
+        (
+            "compiler.dispatch.specialization:Specialization.max_plain_elements_at_once",
+            "arrays so small that NumPy is faster than building the results",
+        ),
+        (
+            "compiler.dispatch.specialization:Specialization.max_plain_elements",
+            "and faster than compiled code that Python calls",
+        ),
+        (
+            "compiler.dispatch.specialization:Specialization.always_falls_back",
+            "functions that fall back from then on without a look-up",
+        ),
         ("compiler.api.cold_call:ColdCalls._run_faster", "measured: whichever of both is faster"),
         ("dispatch.kernel_cache:_build_choice", "a kernel that cannot be built: the reference serves"),
     ),
@@ -128,9 +195,9 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "threads": (
         ("runtime.threads.num_threads:get_num_threads", "how many at most"),
-        ("runtime.threads.team_size:WITH_OPENMP", "`jk_team`: how many threads one call gets, in machine code"),
+        ("runtime.threads.team_size:TEAM_WITH_OPENMP", "`jk_team`: how many threads one call gets, in machine code"),
         ("runtime.threads.parallel_for:MIN_THREAD_WORK", "how much work one thread must have"),
-        ("compiler.codegen.core.parallel_region:runs_of", "which steps share one parallel region"),
+        ("compiler.codegen.core.parallel_region:regions_of", "which steps share one parallel region"),
         ("compiler.codegen.control_flow.parallel_loop:work", "which loops of the function run in parallel"),
         ("compiler.transforms.loop_parallelism:parallel_reductions_of", "the dependence test of such loops"),
         ("compiler.codegen.nest.parallel_reduction:serves", "reductions to one number"),
@@ -138,7 +205,10 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "tuning": (
         ("selection.select:choose", "the lookup order: pinned, measured, nearby, shipped, static"),
-        ("tuning.tuner:contest", "who wins a measurement"),
+        ("tuning.tune:candidates", "what a measurement compares"),
+        ("tuning.tune:still_open", "after an earlier record, only those that may still win"),
+        ("tuning.tuner:Trial.results", "who wins a measurement: the margins of threads and streaming stores"),
+        ("tuning.tuner:ordered", "there, the static order within noise"),
         ("tuning.online_tuning:open_account", "whether calls of a kernel earn measurements"),
         ("tuning.tuning_budget:TuningBudget.buy", "what is measured for what calls have paid"),
         ("compiler.diagnostics.autotune:TunedCall.tuned", "what `f.tune` measures"),
@@ -146,15 +216,21 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("microkernels.gemm.gemm_heuristics:candidates", "which GEMM variants there are, and the static one"),
     ),
     "specialization": (
-        ("compiler.capture.pytree.call_signature:CallSignature.flatten", "the key: structure, dtypes, ranks, strides"),
-        ("compiler.capture.pytree.flatten:pattern_of", "what of an array is in the key"),
+        (
+            "compiler.capture.pytree.call_signature:CallSignature.flatten",
+            "the key: the structure, and the pattern of each leaf",
+        ),
+        (
+            "compiler.capture.pytree.flatten:pattern_of",
+            "an array in the key: dtype, rank, extents 0 and 1, equal and short last extents, small strides",
+        ),
         (
             "compiler.api.cold_call:ColdCalls.look_up",
             "which specialization serves a call, and when another is compiled",
         ),
         (
             "compiler.ir.static_dim_policy:MAX_STATIC_EXTENT",
-            "and `MIN_STATIC_ELEMENTS`: short last extents of larger arrays become constants",
+            "and `MIN_STATIC_ELEMENTS`: short last extents of larger arrays become constants (`short_extent`)",
         ),
         (
             "compiler.ir.static_dim_policy:MAX_VECTOR_STRIDE",
@@ -171,12 +247,15 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "compiler.dispatch.object_guards:ObjectAccessBuilder",
             "globals, closures and attributes that must be what they were",
         ),
-        ("compiler.dispatch.entry_point:EntryEmitter.text", "the order of the tests in the compiled entry"),
-        ("compiler.dispatch.argument_checks:ArgumentGuards._bound", "there, values of numbers"),
         (
-            "compiler.dispatch.argument_checks:ArgumentGuards._arrays",
-            "there, dtypes, ranks, strides and flags of arrays",
+            "compiler.dispatch.entry_point:EntryEmitter.text",
+            "the order of the tests in the compiled entry, and there the one of `memory_limit`",
         ),
+        ("runtime.inline_cache:link", "before it, the number of arguments, their names, and watched objects"),
+        ("compiler.dispatch.argument_checks:ArgumentGuards._number", "there, types of numbers"),
+        ("compiler.dispatch.argument_checks:ArgumentGuards._bound", "there, values of numbers"),
+        ("compiler.dispatch.argument_checks:ArgumentGuards._arrays", "there, dtypes, ranks and flags of arrays"),
+        ("compiler.dispatch.argument_checks:ArgumentGuards._argument", "there, extents and strides of arrays"),
         ("compiler.dispatch.argument_checks:ArgumentGuards._guard", "there, relations between extents"),
         ("compiler.dispatch.specialization:Specialization.symbols_of", "the test in Python"),
         (

@@ -93,7 +93,11 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
         "one entry of an inline cache: how many arguments, which names, what must hold, what to call",
         "runtime.inline_cache:link",
     ),
-    ("loop nest", "loops that compute one or several outputs in one pass", "compiler.schedule.loop_nest:Nest"),
+    (
+        "loop nest",
+        "loops that compute one or several outputs in one pass, as the compiler schedules them",
+        "compiler.schedule.loop_nest:LoopNest",
+    ),
     ("microkernel", "the register tile of a matrix product", "microkernels.gemm.microkernel"),
     ("object cache", "built objects on disk, by the hash of source, flags and target", "codegen.object_cache:fetch"),
     (
@@ -103,7 +107,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "op schema",
-        "an attr class: fields, arrays with symbolic shapes, tolerance, sweep; a row of the registry",
+        "an attr class: fields, arrays with symbolic shapes, tolerance, sweep; an entry of the registry",
         "attrs.schema.base:KernelAttr",
     ),
     ("oracle", "an independent computation in long double that the tests compare with", "tools.testing.expected"),
@@ -119,10 +123,10 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "range kernel",
-        "a kernel as a function over a range of its parallel dimension, which threads divide",
-        "codegen.range_kernel:LoopNest",
+        "the source of a kernel: a function over a range of its parallel dimension, which threads divide",
+        "codegen.range_kernel:RangeKernel",
     ),
-    ("record", "the stored measurement of one tuning class", "selection.records:Record"),
+    ("record", "the stored measurement of one size class", "selection.records:Record"),
     ("reference", "the NumPy implementation, which defines what a kernel means", "refer"),
     ("region", "the body of a loop or branch: a graph of its own inside of a node", "compiler.ir.regions:regions_of"),
     (
@@ -148,7 +152,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "specialization",
-        "the code for one structure, dtypes, ranks and layouts of arguments, with its guards",
+        "the code for one structure and pattern of arguments (dtype, rank, equal extents, layout), with its guards",
         "compiler.dispatch.specialization:Specialization",
     ),
     (
@@ -159,11 +163,11 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     (
         "step",
         "what a schedule consists of: a loop nest, a product, a kernel call, a NumPy call, a region",
-        "compiler.schedule.fusion:Schedule",
+        "compiler.lowering.build_segment:LoweredStep",
     ),
     (
         "streaming store",
-        "a store that goes past the caches, for results larger than these",
+        "a store that goes past the caches (`!nontemporal` in LLVM), for results larger than these",
         "compiler.codegen.core.load_store:Memory.store",
     ),
     (
@@ -177,10 +181,9 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     ("trip count", "how many iterations a loop has", "compiler.transforms.trip_count:trip_count_of"),
     (
         "tuning budget",
-        "what the calls of a tuning class have paid for, and what measuring it has cost",
+        "what the calls of a size class have paid for, and what measuring it has cost",
         "tuning.tuning_budget:TuningBudget",
     ),
-    ("tuning class", "the size class of an attr, for one number of threads", "tuning.tuning_budget:tuning_budget_of"),
     (
         "unroll-and-jam",
         "several iterations of an outer loop computed in one pass of the inner one",

@@ -38,7 +38,7 @@ COLD_STAGES: dict[str, tuple[Station, ...]] = {
         Station("compiler.api.cold_call:ColdCalls.look_up", "finds the specialization, or compiles the missing one"),
         Station(
             "compiler.capture.pytree.call_signature:CallSignature.flatten",
-            "binds `args` and `kwargs`, flattens them into `leaves`; the key: structure, dtypes, ranks, strides",
+            "binds `args` and `kwargs`, flattens them into `leaves`; the key: structure and pattern of each leaf",
         ),
     ),
     "trace": (
@@ -122,7 +122,7 @@ CALL_PATHS = {
             ),
             Station(
                 "compiler.dispatch.argument_checks:ArgumentGuards._arrays",
-                "checks types, dtypes, ranks, and strides; reads extents; compares them with the guards",
+                "checks types, dtypes, ranks, strides and extents; compares these with the guards",
             ),
             Station(
                 "compiler.dispatch.argument_checks:ArgumentGuards._check_written_disjoint",
@@ -190,7 +190,7 @@ CALL_PATHS = {
         "a tune: explicit, and online",
         (
             Station("tuning.tune:tune", "`jk.tune` and `jitkernels tune`: measure now"),
-            Station("tuning.tune:tune_class", "measures all candidates of the attr's tuning class"),
+            Station("tuning.tune:tune_class", "measures all candidates of the attr's size class"),
             Station("tuning.tune:still_open", "leaves out candidates that lost before"),
             Station("tuning.tune:candidates", "implementations by variants, in the static order"),
             Station("tuning.tuner:contest", "checks, times and orders candidates"),
@@ -198,7 +198,7 @@ CALL_PATHS = {
             Station("tuning.tuner:Trial.run", "interleaves timing rounds of those that remain"),
             Station("tuning.timer:Stopwatch", "the one timer"),
             Station("tuning.tune:keep", "stores the record"),
-            Station("selection.records:save", "one JSON file per tuning class, under the environment's hash"),
+            Station("selection.records:save", "one JSON file per size class, under the environment's hash"),
             Station(
                 "tuning.online_tuning:watch",
                 "online tuning, which the hook `watch_pick` starts: follows a kernel from its first pick on",

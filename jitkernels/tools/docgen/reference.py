@@ -1,4 +1,4 @@
-"""The reference page of all kernels, generated from the registry rows, so that no fact is written twice."""
+"""The reference page of all kernels, generated from the registry schemas, so that no fact is written twice."""
 
 import dataclasses
 import inspect
@@ -12,10 +12,10 @@ from jitkernels.core import dtypes
 from jitkernels.dispatch.docstrings import everyday_line
 from jitkernels.tools.docgen import coverage
 
-HEADER = """\
+PAGE_HEADER = """\
 # Kernels
 
-Generated from the rows of the registry by `jitkernels docs --write docs/kernels.md`; do not edit.
+Generated from the op schemas of the registry by `jitkernels docs --write docs/kernels.md`; do not edit.
 
 Every kernel has an attr (what it is specialised by), an everyday function, and implementations in C calling
 convention. C functions return 0, or the number of an error; arrays are C-contiguous and aligned. Which
@@ -36,24 +36,24 @@ which dtypes, says `jitkernels info --kernels`.
 
 def page() -> str:
     """Return the whole page, identical on every machine."""
-    own = [row for row in coverage.own_rows() if row.__module__.startswith("jitkernels.")]
-    listed = [f"* [{row.kernel_type.name}](#{row.kernel_type.name.lower()})" for row in own]
+    own = [schema for schema in coverage.own_schemas() if schema.__module__.startswith("jitkernels.")]
+    listed = [f"* [{schema.kernel_type.name}](#{schema.kernel_type.name.lower()})" for schema in own]
     table = [COVERAGE, *coverage.page_lines()]
-    return "\n".join([HEADER, *listed, "", *table, "", *("\n".join(_section(row)) for row in own)])
+    return "\n".join([PAGE_HEADER, *listed, "", *table, "", *("\n".join(_section(schema)) for schema in own)])
 
 
-def _section(row: type[KernelAttr]) -> Iterator[str]:
-    attr = _example(row)
-    yield f"## {row.kernel_type.name}\n"
-    yield f"{inspect.cleandoc(row.__doc__ or '')}\n"
+def _section(schema: type[KernelAttr]) -> Iterator[str]:
+    attr = _example(schema)
+    yield f"## {schema.kernel_type.name}\n"
+    yield f"{inspect.cleandoc(schema.__doc__ or '')}\n"
     yield "```python"
-    yield f"{row.__name__}({', '.join(map(_field, dataclasses.fields(row)))})"  # type: ignore[arg-type]  # a dataclass
-    yield f"jk.{everyday_line(row)}"
+    yield f"{schema.__name__}({', '.join(map(_field, dataclasses.fields(schema)))})"  # type: ignore[arg-type]  # a dataclass
+    yield f"jk.{everyday_line(schema)}"
     yield "```\n```c"
     yield f"{c_declaration(attr)}"
     yield "```\n"
     yield "| argument | role | shape | domain |\n|---|---|---|---|"
-    for argument in row.arrays:
+    for argument in schema.arrays:
         yield f"| {argument.name} | {_role(argument)} | {_shape(argument)} | {_domain(argument)} |"
     tolerance = attr.tolerance()
     yield f"\nThe tolerance below is that of `{attr.text()}`."
@@ -62,12 +62,12 @@ def _section(row: type[KernelAttr]) -> Iterator[str]:
         + (f" + {tolerance.terms:.3g} eps * terms, where terms is:" if tolerance.terms else ".")
     )
     if tolerance.terms:
-        yield f"{inspect.getdoc(row.absolute_terms)}\n"
+        yield f"{inspect.getdoc(schema.absolute_terms)}\n"
     names = [
-        name for name, entry in implementations(row).items() if entry.function.__module__.startswith("jitkernels.")
+        name for name, entry in implementations(schema).items() if entry.function.__module__.startswith("jitkernels.")
     ]
     yield f"Implementations: {', '.join(names)}.\n"
-    reason = why_without(row, "numba")
+    reason = why_without(schema, "numba")
     if reason:
         yield f"There is none by numba: {reason}.\n"
 
@@ -88,9 +88,9 @@ def _domain(argument: Argument) -> str:
     return f"{ends[0]} .. {ends[1]}" if argument.role == "in" else ""
 
 
-def _example(row: type[KernelAttr]) -> KernelAttr:
+def _example(schema: type[KernelAttr]) -> KernelAttr:
     """Return the case with the most arguments of those tagged for every machine, and of these the largest."""
-    everywhere = [case.attr for case in row.sweep() if "ci" in case.tags]
+    everywhere = [case.attr for case in schema.sweep() if "ci" in case.tags]
     return max(everywhere, key=lambda attr: (len(attr.signature().c_arguments), _is_default(attr), attr.operations()))
 
 

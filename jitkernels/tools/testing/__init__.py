@@ -1,4 +1,4 @@
-"""Checks that any implementation of any row must pass, including implementations of other packages.
+"""Checks that any implementation of any schema must pass, including implementations of other packages.
 
     import jitkernels as jk
     from jitkernels.tools import testing

@@ -112,7 +112,7 @@ def check_special_values(
     """Check the propagation of NaN, infinities, signed zeros, subnormals and overflow.
 
     Each value goes into each input alone (unless `alone` is False), then all inputs are filled with them.
-    NaN and infinities must be those of the true result and finite results close to it, wherever the row
+    NaN and infinities must be those of the true result and finite results close to it, wherever the schema
     promises something; a zero must have its sign where no terms of a sum could have cancelled. Returns the
     number of compared elements.
     """
@@ -147,9 +147,9 @@ def _expected_of_special_values(attr: KernelAttr, oracle: Oracle, alone: bool) -
 
 
 def check_bad_indices(attr: KernelAttr, function: Function, *, label: str = "") -> int:
-    """Check that integers which the row's `check_data` rejects raise a DataIndexError naming them, before any write.
+    """Check that integers which the schema's `check_data` rejects raise a DataIndexError naming them, before any write.
 
-    Returns the number of rejected calls: 0 if the kernel has no integers, or the row accepts any.
+    Returns the number of rejected calls: 0 if the kernel has no integers, or the schema accepts any.
     """
     signature = attr.signature()
     rejected = 0
@@ -173,7 +173,7 @@ def check_bad_indices(attr: KernelAttr, function: Function, *, label: str = "") 
             assert parameter.name in message, f"{label}: {message!r} does not name {parameter.name}"
             assert [array.tobytes() for array in arrays] == before, f"{label} wrote before it rejected {wrong}"
         asks = type(attr).check_data is not KernelAttr.check_data
-        assert rejected or not asks, f"{label}: check_data of the row rejects nothing in {parameter.name}"
+        assert rejected or not asks, f"{label}: check_data of the schema rejects nothing in {parameter.name}"
     return rejected
 
 

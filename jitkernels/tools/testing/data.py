@@ -57,7 +57,7 @@ def special_values(dtype: str) -> AnyArray:
     values_and_negatives = np.array([*values, *(-v for v in values)])
     return (
         bfloat16.numbers(bfloat16.stored(values_and_negatives))
-        if dtype == bfloat16.NAME
+        if dtype == bfloat16.BFLOAT16_NAME
         else values_and_negatives.astype(dtype)
     )
 

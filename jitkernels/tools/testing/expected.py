@@ -15,7 +15,7 @@ Oracle = Callable[[KernelAttr, Sequence[AnyArray]], Sequence[AnyArray]]
 
 
 def upcast_reference(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyArray]:
-    """Return the outputs of ``refer`` computed in long double: the oracle of rows that define none."""
+    """Return the outputs of ``refer`` computed in long double: the oracle of schemas that define none."""
     held = [p.numbers(a) for p, a in zip(attr.signature().arrays, arrays, strict=True)]
     wide = [a.astype(np.longdouble) if a.dtype.kind == "f" else a.copy() for a in held]
     implementation(type(attr), "refer").function(attr, *attr.signature().as_declared(wide))
@@ -23,7 +23,7 @@ def upcast_reference(attr: KernelAttr, arrays: Sequence[AnyArray]) -> list[AnyAr
 
 
 class Truth:
-    """The expected outputs for some arrays, and the row's error bounds for them.
+    """The expected outputs for some arrays, and the schema's error bounds for them.
 
     `arrays` are those of the call, as they were before it; they are stored by reference, and must not change.
     """
@@ -48,14 +48,14 @@ class Truth:
         return [array for array, p in zip(arrays, self.signature.arrays, strict=True) if p.output]
 
     def assert_right(self, after: Sequence[AnyArray], label: str) -> None:
-        """Check the arrays after the call: inputs unchanged, outputs within the row's error bounds."""
+        """Check the arrays after the call: inputs unchanged, outputs within the schema's error bounds."""
         for parameter, array, old in zip(self.signature.arrays, after, self.arrays, strict=True):
             unchanged = parameter.output or array.tobytes() == old.tobytes()
             assert unchanged, f"{label} changed its input {parameter.name}"
         self.assert_close(self.outputs(after), label)
 
     def assert_close(self, outputs: Sequence[AnyArray], label: str) -> None:
-        """Check that every element of every output is within the row's error bound for these arrays."""
+        """Check that every element of every output is within the schema's error bound for these arrays."""
         parameters = self.signature.outputs
         results = zip(parameters, outputs, self.expected, self.distances, strict=True)
         for parameter, held, right, distance in results:
@@ -78,5 +78,5 @@ def assert_close(
     label: str,
     slack: float = 1,
 ) -> None:
-    """Check that every element of every output is within the row's error bound for these arrays."""
+    """Check that every element of every output is within the schema's error bound for these arrays."""
     Truth(attr, arrays, expected, slack).assert_close(outputs, label)

@@ -11,11 +11,11 @@ MIDDLE = -2
 
 def named(attr: KernelAttr, seed: int = 0) -> dict[str, Any]:
     """Return arguments by name, in the order of the parameters; a call may still select another attr."""
-    row, fields, signature = type(attr), attr.fields(), attr.signature()
+    schema, fields, signature = type(attr), attr.fields(), attr.signature()
     arrays = dict(zip([array.name for array in signature.arrays], signature.sample(seed), strict=True))
-    arguments = fields | {a.name: arrays[a.name] for a in inputs_of(row) if a.name in arrays}
-    if trailing_of(row) is not None:
+    arguments = fields | {a.name: arrays[a.name] for a in inputs_of(schema) if a.name in arrays}
+    if trailing_of(schema) is not None:
         arguments[AXIS] = MIDDLE
-    if SHAPE in row.options:
+    if SHAPE in schema.options:
         arguments[SHAPE] = signature.outputs[0].shape
-    return {key: arguments[key] for key in row.parameters().parameters if key in arguments}
+    return {key: arguments[key] for key in schema.parameters().parameters if key in arguments}

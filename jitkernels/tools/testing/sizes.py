@@ -1,4 +1,4 @@
-"""Which attrs of a row are tested: its named cases, sizes that leave every tail, and each field varied in turn."""
+"""Which attrs of a schema are tested: its named cases, sizes that leave every tail, and each field varied in turn."""
 
 import dataclasses
 import itertools
@@ -19,15 +19,15 @@ NUMBERS = (0.0, 1.0, 0.5, -1.5, 1e-3)
 """Values of float fields, besides their default, for fields without ``samples``."""
 
 
-def attrs_around(row: type[KernelAttr], sizes: Sequence[int] = SIZES) -> list[KernelAttr]:
-    """Return the "ci" cases of a row, and for each dtype a middle case with each field varied in turn.
+def attrs_around(schema: type[KernelAttr], sizes: Sequence[int] = SIZES) -> list[KernelAttr]:
+    """Return the "ci" cases of a schema, and for each dtype a middle case with each field varied in turn.
 
     Extents take `sizes`, all other fields the values of `flags`. Of more than three extents each takes every second
-    size with one base, and the others with the next. Combinations that the row rejects, and those for which no valid
+    size with one base, and the others with the next. Combinations that the schema rejects, and those for which no valid
     data exist (ids into a table of no rows), are omitted.
     """
-    attrs = [case.attr for case in ci_cases(row)]
-    for number, base in enumerate([*middles(row), *_singletons(row)]):
+    attrs = [case.attr for case in ci_cases(schema)]
+    for number, base in enumerate([*middles(schema), *_singletons(schema)]):
         names = integers(base)
         step = 2 if len(names) > 3 else 1
         sizes_of = {name: sizes[(number + index) % step :: step] for index, name in enumerate(names)}
@@ -37,19 +37,19 @@ def attrs_around(row: type[KernelAttr], sizes: Sequence[int] = SIZES) -> list[Ke
     return list(dict.fromkeys(attrs))
 
 
-def _singletons(row: type[KernelAttr]) -> list[KernelAttr]:
-    """Return the middle cases of a row with 1 for extents which may have specialized code for that."""
-    changes = [changed(base, {name: 1}) for name in specialised_extents_of(row) for base in middles(row)]
+def _singletons(schema: type[KernelAttr]) -> list[KernelAttr]:
+    """Return the middle cases of a schema with 1 for extents which may have specialized code for that."""
+    changes = [changed(base, {name: 1}) for name in specialised_extents_of(schema) for base in middles(schema)]
     return [attr for attr in changes if attr is not None]
 
 
-def long_attrs(row: type[KernelAttr], sizes: Sequence[int] = LONG) -> list[KernelAttr]:
+def long_attrs(schema: type[KernelAttr], sizes: Sequence[int] = LONG) -> list[KernelAttr]:
     """Return attrs with each integer in turn large and the others small.
 
     The first dtype takes every flag and choice; the others take them except at the largest size.
     """
     attrs = []
-    for number, base in enumerate(middles(row)):
+    for number, base in enumerate(middles(schema)):
         small = changed(base, {name: min(getattr(base, name), 5) for name in integers(base)}) or base
         for name, size in itertools.product(integers(base), sizes):
             attr = changed(small, {name: size})
@@ -67,22 +67,22 @@ def flags(base: KernelAttr, *, numbers: bool = True) -> list[KernelAttr]:
     return list(dict.fromkeys(attrs))
 
 
-def ci_cases(row: type[KernelAttr]) -> list[Case]:
-    """Return the cases of a row's sweep that are tested on every machine."""
-    return [case for case in row.sweep() if "ci" in case.tags]
+def ci_cases(schema: type[KernelAttr]) -> list[Case]:
+    """Return the cases of a schema's sweep that are tested on every machine."""
+    return [case for case in schema.sweep() if "ci" in case.tags]
 
 
-def middles(row: type[KernelAttr]) -> list[KernelAttr]:
+def middles(schema: type[KernelAttr]) -> list[KernelAttr]:
     """Return the middle "ci" case of each dtype."""
     by_dtype: dict[str, list[KernelAttr]] = {}
-    for case in ci_cases(row):
+    for case in ci_cases(schema):
         by_dtype.setdefault(_dtype(case.attr), []).append(case.attr)
     return [middle_of(attrs) for attrs in by_dtype.values()]
 
 
-def middle(row: type[KernelAttr], dtype: str) -> KernelAttr:
+def middle(schema: type[KernelAttr], dtype: str) -> KernelAttr:
     """Return the middle "ci" case of that dtype."""
-    return middle_of([case.attr for case in ci_cases(row) if _dtype(case.attr) == dtype])
+    return middle_of([case.attr for case in ci_cases(schema) if _dtype(case.attr) == dtype])
 
 
 def middle_of(attrs: Sequence[KernelAttr]) -> KernelAttr:
@@ -103,7 +103,7 @@ def integers(attr: KernelAttr) -> list[str]:
 
 
 def changed(base: KernelAttr, change: dict[str, Any], most: int | None = None) -> KernelAttr | None:
-    """Return the attr with changed fields, or None if the row rejects that or no data exist for it.
+    """Return the attr with changed fields, or None if the schema rejects that or no data exist for it.
 
     Also returns None, without creating arrays, if these would have `most` bytes or more.
     """

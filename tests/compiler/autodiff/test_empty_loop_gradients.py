@@ -70,7 +70,7 @@ def what_is_not_there(x: Any, n: int) -> Any:
 
 @pytest.mark.parametrize("function", PROGRAMS)
 def test_no_iterations(function: Any) -> None:
-    """Before and after calls with rounds, by code of its own."""
+    """Calls without iterations have code of their own, before and after calls with some."""
     x = np.cos(np.arange(12.0)).reshape(4, 3)
     derivative = jk.grad(function)
     for n in (0, 9, 1, 0):
@@ -91,7 +91,7 @@ def test_a_variable_without_a_value() -> None:
 
 @pytest.mark.parametrize("rounds", [0, 5, 12])
 def test_sums_of_lists(rounds: int) -> None:
-    """``sum`` of what rounds have put into a list, numbers or arrays."""
+    """Differentiate ``sum`` of numbers or arrays that iterations append to a list."""
 
     def program(x: Any, n: int) -> Any:
         losses, states = [], [x]

@@ -43,7 +43,7 @@ def loss_of(row: Row, given: dict[str, Any]) -> tuple[Any, dict[str, AnyArray]]:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_gradient_is_that_of_differences(row: Row) -> None:
+def test_gradients_match_finite_differences(row: Row) -> None:
     _, given = example(row, "float64")
     loss, at = loss_of(row, given)
     gradient = jk.grad(loss)(at)
@@ -59,7 +59,7 @@ def test_gradient_is_that_of_differences(row: Row) -> None:
     assert abs(found - difference) <= 1e-6 * size + 1e-9
 
 
-def test_derivatives_go_through_several_kernels_in_compiled_functions() -> None:
+def test_gradients_of_compiled_functions_with_several_kernels() -> None:
     x, scale = np.random.default_rng(0).normal(size=(5, 8)), np.ones(8)
 
     def loss(x: AnyArray, scale: AnyArray) -> Any:
@@ -84,13 +84,13 @@ def test_second_order() -> None:
     assert np.allclose(found, expected, atol=1e-8)
 
 
-def test_sigmoid_at_zero_has_its_slope() -> None:
+def test_gradient_of_sigmoid_at_zero() -> None:
     for function in (jk.vsigmoid, jk.vsilu):
         value = jk.grad(lambda x, function=function: np.sum(function(x)))(np.zeros(3))
         assert value.tolist() == [0.25 if function is jk.vsigmoid else 0.5] * 3
 
 
-def test_rates_have_derivatives() -> None:
+def test_gradients_by_float_options() -> None:
     """Numbers among the options are arguments like others."""
     a, b, c, d = (np.full(3, value) for value in (1.0, 0.5, 0.1, 0.2))
 

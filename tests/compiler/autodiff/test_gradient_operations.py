@@ -16,7 +16,7 @@ from jitkernels.compiler.autodiff import elementwise_rules
 from jitkernels.compiler.autodiff.linalg_rules import RULES
 from jitkernels.compiler.autodiff.vjp_rules import TRANSPOSES
 from jitkernels.compiler.capture.numpy import decompositions  # noqa: F401  # fills the table
-from jitkernels.compiler.capture.override_registry import COMPOSED
+from jitkernels.compiler.capture.override_registry import DECOMPOSITIONS
 from jitkernels.compiler.ir import special_functions
 from jitkernels.compiler.ir.elementwise_ops import SCALARS
 from jitkernels.compiler.ir.ops import REDUCTIONS
@@ -111,8 +111,8 @@ def test_elementwise(name: str) -> None:
     agree(change, along(once, floats[name], directions[name], 8), 1e-6, name)
 
 
-def test_without_a_rule() -> None:
-    """What gives floats and has no rule is refused by its name; what gives truth values and ints has no derivative."""
+def test_operations_without_a_rule() -> None:
+    """Float results without a rule are an error that names the operation; bools and ints have no derivative."""
     lacking = [one for one in DERIVED if one not in elementwise_rules.PARTIALS and one not in TRANSPOSES]
     for name in lacking:
         with pytest.raises(jk.DerivativeError, match=f"there is none of {name}"):
@@ -129,8 +129,8 @@ def test_without_a_rule() -> None:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: getattr(one, "__name__", str(one)))
-def test_function(function: Any) -> None:
-    """NumPy's functions: first and second derivatives against differences, node by node; all as code, fused and not."""
+def test_numpy_function(function: Any) -> None:
+    """First and second derivatives match differences; all of it is code, fused and not."""
     losses, arrays = [one for one, _ in FUNCTIONS[function]], [x for _, x in FUNCTIONS[function]]
     directions = [np.sin(np.arange(x.size) + 1.0).reshape(x.shape) for x in arrays]
 
@@ -154,12 +154,12 @@ def test_function(function: Any) -> None:
 
 
 def test_each_function_with_a_rule() -> None:
-    """What stands for NumPy's functions, and rules of calls, are all tested; what they compute is NumPy's."""
-    assert {*COMPOSED, *RULES} <= FUNCTIONS.keys()
+    """All traced NumPy functions and rules of calls are tested, and compute what NumPy computes."""
+    assert {*DECOMPOSITIONS, *RULES} <= FUNCTIONS.keys()
 
 
 def test_each_operation_with_a_rule() -> None:
-    """Operations that are not elementwise, and all their kinds, are met in what is tested."""
+    """All kinds of operations that are not elementwise occur in the tests."""
     met: set[Any] = {("reduce", "any"), ("reduce", "all")}  # of truth values
     for losses in FUNCTIONS.values():
         for loss, x in losses:
@@ -175,8 +175,8 @@ def test_each_operation_with_a_rule() -> None:
 
 
 @pytest.mark.parametrize("function", NONE, ids=lambda one: one.__name__)
-def test_refused(function: Any) -> None:
-    """NumPy's functions of which nothing is known are refused, also where they give several results."""
+def test_unknown_functions_are_rejected(function: Any) -> None:
+    """NumPy functions without a rule are rejected, also those with several results."""
     loss, x = NONE[function]
     with pytest.raises(jk.DerivativeError, match=f"there is none of numpy.{function.__name__}, .*gradient_functions"):
         jk.grad(loss)(x)

@@ -25,7 +25,7 @@ def loss_of(function: Any, shape: Any) -> Any:
 def test_program(name: Any) -> None:
     """Levels 0 and 3 agree with one another, and with differences: of NumPy's values, and of the gradients.
 
-    How the gradient changes along directions is asked for in two ways: pushed forward, and pulled back once more.
+    Directional derivatives of the gradient are computed in two ways: forward over reverse, and reverse over reverse.
     """
     function, arrays = PROGRAMS[name]
     given = [one.copy() for one in arrays]

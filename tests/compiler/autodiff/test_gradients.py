@@ -16,8 +16,8 @@ def normal(*shape: Any) -> Any:
     return np.random.default_rng(sum(shape)).normal(size=shape)
 
 
-def test_steps_of_training_are_numpys() -> None:
-    """Loss, gradients and Adam as one function, all of it code, against gradients derived by hand."""
+def test_training_steps_match_hand_derived_gradients() -> None:
+    """Compile loss, gradients and Adam as one function."""
     layers = (20, 17, 9, 5)
     given, expected = training.state(layers, np.float64), training.state(layers, np.float64)
     x, y = training.batch(8, layers, np.float64)
@@ -28,21 +28,21 @@ def test_steps_of_training_are_numpys() -> None:
     for one, other in zip(given, expected, strict=True):
         for found, right in zip(one, other, strict=True):
             agree(found, right, 1e-9)
-    told = compiled.explain(*given, np.float64(1), x, y)
-    assert "0 calls of NumPy" in str(told)
-    assert "copy" not in str(told)
+    explanation = compiled.explain(*given, np.float64(1), x, y)
+    assert "0 calls of NumPy" in str(explanation)
+    assert "copy" not in str(explanation)
 
 
-def test_a_wrong_rule_is_found(monkeypatch: Any) -> None:
-    """The differences tell when a rule is wrong."""
+def test_a_wrong_rule_is_caught(monkeypatch: Any) -> None:
+    """Finite differences detect it."""
     monkeypatch.setitem(elementwise_rules.PARTIALS, "tanh", (lambda x, y: 1.0 - y,))
     x = np.array([0.3, -0.7])
     with pytest.raises(AssertionError):
         agree(jk.grad(lambda x: np.sum(np.tanh(x)))(x), difference(lambda x: np.sum(np.tanh(x)), x))
 
 
-def test_pull_and_push() -> None:
-    """`vjp` and `jvp` are transposes of one another, and `has_aux` gives what is beside."""
+def test_vjp_and_jvp() -> None:
+    """`vjp` and `jvp` are transposes of one another, and `has_aux` returns the auxiliary result."""
 
     def function(x: Any, y: Any) -> Any:
         return np.sin(x) @ y, x * 2
@@ -58,7 +58,7 @@ def test_pull_and_push() -> None:
 
 
 def test_trees_and_aux() -> None:
-    """Gradients are like the arguments."""
+    """Gradients have the structure of the arguments."""
 
     def loss(parameters: Any, x: Any) -> Any:
         found = x @ parameters["w"] + parameters["b"][0]
@@ -73,8 +73,8 @@ def test_trees_and_aux() -> None:
     assert found["b"][1] == 0
 
 
-def test_through_loops() -> None:
-    """Loops of known rounds have derivatives, and branches that the trace decides."""
+def test_gradients_of_loops() -> None:
+    """Loops of known trip counts have derivatives, and branches that the trace decides."""
 
     def heated(u: Any, k: Any) -> Any:
         for i in range(20):
@@ -91,8 +91,8 @@ def test_through_loops() -> None:
     agree(found[1], difference(lambda k: heated(u, k[0]), np.array([0.1]))[0])
 
 
-def test_through_branches() -> None:
-    """Branches on values: numbers and arrays that either side changes."""
+def test_gradients_of_branches() -> None:
+    """Branches on values, which change numbers and arrays on either side."""
 
     def bent(x: Any, y: Any) -> Any:
         total = x[1] * y[0]
@@ -115,7 +115,7 @@ def test_through_branches() -> None:
 
 
 def test_subgradients() -> None:
-    """Ties are shared, as in JAX; nothing flows to what is not chosen."""
+    """Ties share the gradient, as in JAX; elements that are not selected get none."""
     assert jk.grad(lambda x: np.maximum(x, 1.0))(1.0) == 0.5
     assert jk.grad(lambda x: np.abs(x))(0.0) == 0.0
     assert jk.grad(lambda x: np.max(x))(np.array([3.0, 1.0, 3.0])).tolist() == [0.5, 0.0, 0.5]
@@ -131,7 +131,7 @@ def test_subgradients() -> None:
 
 
 def test_elements_written_twice() -> None:
-    """Of values that one assignment writes to the same element, the last counts, and nothing flows to others."""
+    """Only the last value that one assignment writes to an element gets a gradient."""
 
     def written(x: Any, i: Any) -> Any:
         z = np.zeros((3, 2))
@@ -143,7 +143,7 @@ def test_elements_written_twice() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_elements_gathered_twice(dtype: Any) -> None:
-    """Elements that numbers pick get the sum of what flows to them: rows, numbers of several dimensions, short ends."""
+    """Gathered elements get the sum of their gradients: rows, indices of several dimensions, remainders."""
     random = np.random.default_rng(0)
     most = {np.float64: 1e-14, np.float32: 1e-6, np.float16: 2e-2}[dtype]
 
@@ -167,7 +167,7 @@ def test_elements_gathered_twice(dtype: Any) -> None:
 
 
 def test_calls_without_python(monkeypatch: Any) -> None:
-    """Derivatives are called as compiled functions are, and see what changes in what they refer to."""
+    """Derivatives are called without Python, and see changes of their globals."""
     factor = np.ones(3)
     given: dict[str, Any] = {"exponent": 2.0}
 
@@ -207,14 +207,18 @@ def test_calls_without_python(monkeypatch: Any) -> None:
     [
         (lambda x: x * 2, np.ones(3), "expected a float as the result, got float64 of shape (3,)"),
         (lambda x: np.sum(x > 0), np.ones(3), "expected a float as the result, got int64"),
+        (lambda x: (np.sum(x), x), np.ones(3), "expected a float as the result, got an object of type tuple"),
+        (lambda x: [np.sum(x)], np.ones(3), "expected a float as the result, got an object of type list"),
+        (lambda x: {"loss": np.sum(x)}, np.ones(3), "expected a float as the result, got an object of type dict"),
+        (lambda x: None, np.ones(3), "expected a float as the result, got None"),
         (lambda x: x * 1.0, 3, "argument 0: expected floats, in arrays or numbers, got the int 3"),
         (lambda x: np.sum(x * 1.0), np.arange(3), "argument 0: expected floats, in arrays or numbers, got int64"),
         (lambda x: np.sum(np.i0(x)), np.ones(3), "there is none of numpy.i0, " + __file__),
         (lambda x: np.sum(np.unique(x)), np.ones(3), "numpy.unique"),
     ],
 )  # fmt: skip
-def test_refused(function: Any, given: Any, words: Any) -> None:
-    """Errors of our own, which name what was expected and what came."""
+def test_invalid_uses_are_rejected(function: Any, given: Any, words: Any) -> None:
+    """Errors of this package name what was expected and what was passed."""
     with pytest.raises(jk.DerivativeError) as caught:
         jk.grad(function)(given)
     assert words in str(caught.value)
@@ -222,7 +226,7 @@ def test_refused(function: Any, given: Any, words: Any) -> None:
 
 
 def test_wrong_options() -> None:
-    """Options are looked at when the derivative is asked for."""
+    """Options are checked when the derivative is requested."""
     with pytest.raises(jk.ArgumentTypeError, match="argnums"):
         jk.grad(np.sum, argnums="x")  # type: ignore[arg-type]
     with pytest.raises(jk.ArgumentTypeError, match="function"):
@@ -232,7 +236,7 @@ def test_wrong_options() -> None:
 
 
 def test_derivatives_at_nan() -> None:
-    """NaN is a number like others for Python's operators and functions; what they raise is raised."""
+    """Python's operators and functions take NaN like any number; their errors are raised."""
     for function in (lambda x: x**2, lambda x: x**0.5, lambda x: 2.0**x, lambda x: math.sin(x) * x):
         derivative = jk.grad(function)
         assert np.isnan(derivative(np.nan))

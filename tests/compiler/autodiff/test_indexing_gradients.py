@@ -94,7 +94,7 @@ def of_two_types(x: Any, y: Any, n: Any) -> Any:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: Any) -> None:
-    """First derivatives, and how they change along a direction."""
+    """Check first derivatives and their directional derivatives."""
     function, (x, *others) = PROGRAMS[name]
     value, first = jk.value_and_grad(function)(x, *others)
     is_wide = x.dtype == np.float64
@@ -108,7 +108,7 @@ def test_program(name: Any) -> None:
 
 
 def test_indices_out_of_bounds() -> None:
-    """What lies beside raises as it does without the derivative, before anything is written there."""
+    """Indices out of bounds raise as without the derivative, before anything is written."""
 
     def function(x: Any, idx: Any, n: Any) -> Any:
         y = x.copy()
@@ -124,7 +124,7 @@ def test_indices_out_of_bounds() -> None:
 
 
 def test_unselected_elements_get_no_gradients() -> None:
-    """Elements that no mask chooses may have no derivative where others have one."""
+    """Elements that no mask selects may lack a derivative where others have one."""
     x = np.array([0.0, 1.0, -1.0, 2.0])
 
     def masked(x: Any, s: Any) -> Any:

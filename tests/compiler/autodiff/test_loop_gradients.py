@@ -199,7 +199,7 @@ def explicit(x: Any) -> Any:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: Any) -> None:
-    """The gradient by all that are floats, and the value beside it."""
+    """Differentiate by all float arguments, and compute the value beside the gradient."""
     function, given = PROGRAMS[name]
     places = [i for i, one in enumerate(given) if not isinstance(one, int)]
     value, found = jk.value_and_grad(function, argnums=tuple(places))(*given)
@@ -216,7 +216,7 @@ def test_programs(name: Any) -> None:
 
 @pytest.mark.parametrize("rounds", [0, 1, 100_000])
 def test_trip_counts(rounds: Any) -> None:
-    """Loops of no round, one, and very many, of which nothing tells how many these are."""
+    """Loops of zero, one and very many iterations, whose number is unknown at compile time."""
 
     def grown(x: Any, n: Any) -> Any:
         y, i = x, 0
@@ -240,7 +240,7 @@ def test_trip_counts(rounds: Any) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_forward(name: Any) -> None:
-    """Forward mode gives what the gradient says of a direction, and the value."""
+    """Forward mode gives the value, and the gradient's directional derivative."""
     function, given = PROGRAMS[name]
     places = [i for i, one in enumerate(given) if not isinstance(one, int)]
     value, found = jk.value_and_grad(function, argnums=tuple(places))(*given)

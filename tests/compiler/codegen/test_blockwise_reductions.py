@@ -9,7 +9,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.codegen.core.module_text import SegmentParts
-from jitkernels.compiler.codegen.nest.parallel_reduction import MIN_BLOCK_ELEMENTS, MOST_BLOCKS
+from jitkernels.compiler.codegen.nest.parallel_reduction import MAX_BLOCKS, MIN_BLOCK_ELEMENTS
 from jitkernels.compiler.lowering.lower_graph import compile_graph
 from jitkernels.tools.testing.guard_pages import Guarded, Side
 
@@ -19,14 +19,14 @@ SIZES = (
     2 * MIN_BLOCK_ELEMENTS + 1,
     3 * MIN_BLOCK_ELEMENTS + 77,
     5 * MIN_BLOCK_ELEMENTS + 1025,
-    (MOST_BLOCKS + 3) * MIN_BLOCK_ELEMENTS + 3,
+    (MAX_BLOCKS + 3) * MIN_BLOCK_ELEMENTS + 3,
 )
 SIDES: tuple[Side, ...] = ("start", "end")
 chosen = np.random.default_rng(12)
 
 
 @pytest.fixture(autouse=True)
-def _threads() -> Iterator[None]:
+def _restored_threads() -> Iterator[None]:
     before = jk.get_num_threads()
     yield
     jk.set_num_threads(before)
@@ -82,7 +82,7 @@ def test_values_and_bits_do_not_depend_on_threads(name: str) -> None:
             assert len({np.asarray(one).tobytes() for one in found}) == 1
 
 
-def test_one_kernel() -> None:
+def test_reductions_are_one_kernel() -> None:
     x = array(3 * MIN_BLOCK_ELEMENTS)
     for name, function in REDUCTIONS.items():
         if name != "deviation":
@@ -140,7 +140,7 @@ def test_many_small_numbers_are_not_lost() -> None:
 LAYOUTS: dict[str, Callable[[], Any]] = {
     "columns": lambda: array(300, 400)[:, ::2],
     "rows": lambda: array(900, 130)[::2],
-    "turned": lambda: array(300, 400).T[:, 1:],
+    "transposed": lambda: array(300, 400).T[:, 1:],
     "few long rows": lambda: array(3, 50_000)[:, 1:],
     "many short rows": lambda: array(50_000, 5)[:, 1:],
     "three": lambda: array(40, 50, 60)[:, 1:, 2:],
@@ -190,8 +190,8 @@ def test_no_reads_out_of_bounds() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1200,), (30, 1200), (5, 6, 1200)])
-def test_elements_are_taken_by_vectors(shape: tuple[int, ...]) -> None:
-    """Whatever the number of dimensions, which are one loop where an array has no gaps."""
+def test_reductions_use_vectors(shape: tuple[int, ...]) -> None:
+    """In any number of dimensions; these are collapsed to one loop where an array has no gaps."""
     function: Any = jk.jit(lambda x: x.max())
     found, _, _ = function.look_up((array(*shape, dtype="float32"),), {})
     units: list[SegmentParts] = []
@@ -200,7 +200,7 @@ def test_elements_are_taken_by_vectors(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 2.5])
-def test_numbers_of_eight_bytes_narrow_no_vectors(count: Any) -> None:
+def test_8_byte_scalars_do_not_narrow_vectors(count: Any) -> None:
     function: Any = jk.jit(lambda x, k: x * k + 1)
     found, _, _ = function.look_up((array(1200, dtype="float32"), count), {})
     units: list[SegmentParts] = []
@@ -208,7 +208,7 @@ def test_numbers_of_eight_bytes_narrow_no_vectors(count: Any) -> None:
     assert any("<16 x i1>" in text and "<64 x float>" in text for unit in units for text in unit.texts)
 
 
-def test_steps_take_fewer_vectors_where_many_are_read() -> None:
+def test_loops_with_many_loads_unroll_less() -> None:
     def variant(function: Callable[..., Any], *arguments: Any) -> str:
         return str(jk.jit(function).explain(*arguments))
 

@@ -52,7 +52,7 @@ def attrs_of(name: str, dtype: str) -> list[FusedAttr]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_variant_computes_what_the_nodes_say(name: str, dtype: str) -> None:
+def test_every_variant_matches_the_reference(name: str, dtype: str) -> None:
     attrs = attrs_of(name, dtype)
     assert attrs, "no nest that is a kernel by itself"
     for attr in attrs:
@@ -62,7 +62,7 @@ def test_every_variant_computes_what_the_nodes_say(name: str, dtype: str) -> Non
             testing.check(type(attr)(expression=attr.expression, **dict.fromkeys(attr.extents(), n)), "gen")
 
 
-def test_rows_are_known_by_what_they_compute() -> None:
+def test_rows_are_identified_by_their_expression() -> None:
     one, other = attrs_of("softmax", "float32") + attrs_of("softmax", "float64")
     assert attrs_of("softmax", "float32") == [one]
     assert one != other
@@ -73,7 +73,7 @@ def test_rows_are_known_by_what_they_compute() -> None:
     assert type(one).from_json(one.to_json()) == one
 
 
-def test_sizes_are_those_that_code_is_for() -> None:
+def test_sizes_outside_the_size_class_are_rejected() -> None:
     (attr,) = attrs_of("steps", "float32")
     with pytest.raises(jk.errors.AttrError, match="at least 2, got 1"):
         type(attr)(**attr.fields() | dict.fromkeys(attr.extents(), 1))
@@ -81,9 +81,9 @@ def test_sizes_are_those_that_code_is_for() -> None:
         type(attr)(**attr.fields() | dict.fromkeys(attr.extents(), 7))
 
 
-def test_no_list_has_them() -> None:
+def test_fused_nests_are_in_no_list_of_rows() -> None:
     (attr,) = attrs_of("product", "float32")
-    assert type(attr) not in registry.all_rows()
+    assert type(attr) not in registry.all_schemas()
     assert attr.kernel_type not in list(jk.KernelType)
 
 
@@ -97,14 +97,14 @@ def test_kernels_of_expressions_can_be_called() -> None:
 
 @pytest.mark.usefixtures("fresh")
 def test_measured_variants_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And said; where measurements do not count they are not used."""
+    """`explain` says so; where measurements do not count they are not used."""
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     x = np.random.default_rng(0).random((64, 48)).astype("float32")
     compiled = jk.jit(softmax)
     before = compiled(x)
     assert "measured" not in str(compiled.explain(x))
-    told, _ = compiled.tune(x, seconds=0.2)
-    assert "gen" in str(told)
+    explanation, _ = compiled.tune(x, seconds=0.2)
+    assert "gen" in str(explanation)
     assert "measured" in str(compiled.explain(x))
     assert "measured" in str(jk.jit(softmax).explain(x))
     np.testing.assert_allclose(compiled(x), before, rtol=1e-6)
@@ -114,30 +114,30 @@ def test_measured_variants_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
         compiled.tune(x)
 
 
-def test_the_sizes_that_are_given_are_measured(private_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not those of an earlier call, whose code serves them; and what holds for these may not for those."""
+def test_tune_measures_the_sizes_of_its_arguments(private_cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those of an earlier call whose code serves them; size-class guards of one need not hold for the other."""
     monkeypatch.setenv("JITKERNELS_CACHE_DIR", str(private_cache))
     monkeypatch.setenv("JITKERNELS_TUNE", "replay")
     compiled = jk.jit(lambda x: (x.max(axis=-1), x.argmax(axis=0), (x > 1).sum()))
     for shape in ((30, 1001), (40, 999), (30, 5)):
         x = np.random.default_rng(0).random(shape).astype("float32")
-        for told in compiled.tune(x, seconds=0.3):
-            assert f"n0={shape[0]}, n1={shape[1]})" in str(told)
+        for explanation in compiled.tune(x, seconds=0.3):
+            assert f"n0={shape[0]}, n1={shape[1]})" in str(explanation)
         assert compiled.explain(x).kernels
         for found, expected in zip(compiled(x), compiled.__wrapped__(x), strict=True):
             assert np.array_equal(found, expected)
         compiled(np.ones((30, 2), "float32"))
 
 
-def test_nothing_to_tune_is_said() -> None:
+def test_tuning_a_fallback_is_an_error() -> None:
     compiled = jk.jit(lambda x: np.unique(x))
     with pytest.raises(jk.errors.NotUsableError, match="falls back to NumPy"):
         compiled.tune(np.ones(3))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_lines_past_the_caches(dtype: str) -> None:
-    """Whatever is in front of the first whole line, and behind the last, of one result or several."""
+def test_streaming_stores_of_unaligned_results(dtype: str) -> None:
+    """Any number of elements precede the first whole cache line and follow the last, of one result or several."""
     for name in ("product", "integers", "two results"):
         for attr in attrs_of(name, dtype):
             found = implementation(type(attr), "gen")
@@ -150,8 +150,8 @@ def test_lines_past_the_caches(dtype: str) -> None:
             assert "!nontemporal" in text
 
 
-def test_as_a_kernel_it_is_for_rows_of_all_lengths() -> None:
-    """In functions there is code for rows about as long as those that were traced."""
+def test_nests_measured_as_kernels_serve_all_row_lengths() -> None:
+    """Compiled functions have code for rows about as long as the traced ones."""
     compiled: Any = jk.jit(softmax)
     found, _, _ = compiled.look_up((np.ones((8, 1000), np.float32),), {})
     assert found.guards

@@ -17,7 +17,7 @@ chosen = np.random.default_rng(3)
 
 
 @pytest.fixture(autouse=True)
-def _small_arrays_are_no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+def _compile_small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 0.0)
 
 
@@ -48,12 +48,12 @@ def scaled(a: Any, i: Any, b: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("count", [1, 2, 7, 300])
-def test_a_gather_is_one_kernel_with_what_is_computed_of_it(dtype: str, count: int) -> None:
+def test_gathers_fuse_with_their_consumers(dtype: str, count: int) -> None:
     agrees(scaled, array(50, dtype=dtype), numbers(50, count), array(count, dtype=dtype), kernels=2)
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
-def test_numbers_of_all_dtypes(dtype: str) -> None:
+def test_indices_of_all_dtypes(dtype: str) -> None:
     agrees(scaled, array(50), numbers(50, 100, dtype=dtype), array(100))
 
 
@@ -65,7 +65,7 @@ SHAPES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "outer": (lambda a, i, j: a[i[:, None], j] + 1, (array(9, 30), numbers(9, 4), numbers(30, 50))),
     "apart": (lambda a, i, j: a[i, :, j] + 1, (array(9, 4, 30), numbers(9, 50), numbers(30, 50))),
     "matrix of numbers": (lambda a, i: a[i] + 1, (array(40), numbers(40, 6, 7))),
-    "turned": (lambda a, i: a.T[i] + 1, (array(9, 30), numbers(30, 40))),
+    "transposed": (lambda a, i: a.T[i] + 1, (array(9, 30), numbers(30, 40))),
     "every second": (lambda a, i: a[1::2][i] + 1, (array(60), numbers(29, 40))),
     "reversed": (lambda a, i: a[::-1][i[::-2]] + 1, (array(60), numbers(60, 41))),
     "a number and numbers": (lambda a, i: a[2, i] + 1, (array(4, 30), numbers(30, 20))),
@@ -98,8 +98,10 @@ SHAPES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 def test_forms_of_indexing(name: str) -> None:
     function, arguments = SHAPES[name]
     agrees(function, *arguments)
-    turned = [np.asfortranarray(one) if isinstance(one, np.ndarray) and one.ndim > 1 else one for one in arguments]
-    agrees(function, *turned)
+    in_column_order = [
+        np.asfortranarray(one) if isinstance(one, np.ndarray) and one.ndim > 1 else one for one in arguments
+    ]
+    agrees(function, *in_column_order)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
@@ -126,7 +128,7 @@ def refused(function: Callable[..., Any], *arguments: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [30, -31, 10**15, -(10**15)])
 @pytest.mark.parametrize("position", [0, 17, 699])
-def test_indices_out_of_bounds_are_refused_as_by_numpy(wrong: int, position: int) -> None:
+def test_indices_out_of_bounds_raise_as_in_numpy(wrong: int, position: int) -> None:
     i = numbers(30, 700)
     i[position] = wrong
     refused(scaled, array(30), i, array(700))
@@ -134,7 +136,7 @@ def test_indices_out_of_bounds_are_refused_as_by_numpy(wrong: int, position: int
     refused(lambda a, i, j: a[j, i], array(30, 30), i, numbers(30, 700))
 
 
-def test_a_refusal_of_code_that_served_before() -> None:
+def test_index_errors_after_successful_calls() -> None:
     compiled = jk.jit(scaled)
     a, i, b = array(30), numbers(30, 5000), array(5000)
     out = np.zeros(5000)
@@ -154,7 +156,7 @@ def test_empty_indices() -> None:
     agrees(lambda a, i, j: a[i, j], array(4, 5), np.zeros((0,), int), np.array([9]))
 
 
-def test_nothing_is_written_where_numpy_refuses() -> None:
+def test_index_errors_leave_arrays_as_numpy_does() -> None:
     def changes(a: Any, i: Any) -> Any:
         b = a[i]
         a += 1
@@ -227,7 +229,7 @@ def test_gathered_rows_are_c_contiguous() -> None:
     assert found.flags.c_contiguous
 
 
-def test_a_row_of_a_computed_number_is_a_view_as_in_numpy() -> None:
+def test_a_row_at_a_computed_index_is_a_view() -> None:
     def row(a: Any, i: Any) -> Any:
         return a[i % 5]
 
@@ -238,14 +240,14 @@ def test_a_row_of_a_computed_number_is_a_view_as_in_numpy() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3)])
-def test_indices_into_an_empty_array_are_refused(shape: tuple[int, ...]) -> None:
+def test_indices_into_an_empty_array_are_rejected(shape: tuple[int, ...]) -> None:
     compiled = jk.jit(lambda x, i: x[..., i])
     assert compiled(np.zeros(shape), np.array([2, -3])).shape == (*shape[:-1], 2)
     with pytest.raises(IndexError, match="index 5 is out of bounds"):
         compiled(np.zeros(shape), np.array([5]))
 
 
-def test_an_ellipsis_makes_an_array_of_one_element() -> None:
+def test_indexing_with_an_ellipsis_returns_an_array() -> None:
     keys: list[Callable[[Any, Any], Any]] = [
         lambda x, i: x[..., i], lambda x, i: x[i, ...], lambda x, i: x[i]
     ]  # fmt: skip
@@ -284,7 +286,7 @@ def test_unused_indices_are_checked(function: Callable[..., Any]) -> None:
         compiled(x, np.array([0, 9]))
 
 
-def test_no_element_of_an_empty_array_is_placed() -> None:
+def test_scatters_into_an_empty_array_are_rejected() -> None:
     for shape in ((0,), (0, 3), (3, 0)):
         with pytest.raises(IndexError, match="index 5 is out of bounds"):
             jk.jit(_placed)(np.zeros(shape), np.array([5]))
@@ -296,7 +298,7 @@ def _placed(x: Any, i: Any) -> Any:
     return y
 
 
-def test_one_unsigned_number_is_refused_as_by_numpy() -> None:
+def test_unsigned_indices_out_of_bounds_raise_as_in_numpy() -> None:
     compiled = jk.jit(lambda x, i: x[i])
     for number in (np.uint64(2**64 - 1), np.array(2**64 - 1, np.uint64)):
         with pytest.raises((OverflowError, IndexError)) as expected:

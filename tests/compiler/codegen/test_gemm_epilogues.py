@@ -49,7 +49,7 @@ def reversed_(x: Any, w: Any, b: Any) -> Any:
     return (x @ w)[::-1] + b
 
 
-def turned(x: Any, w: Any, b: Any) -> Any:
+def transposed(x: Any, w: Any, b: Any) -> Any:
     return (x @ w).T * 2
 
 
@@ -71,7 +71,7 @@ def twice(x: Any, w: Any, b: Any) -> Any:
 
 ONE = (dense, activated, weights, sums)
 """Functions that are one kernel."""
-OTHERS = (both, behind_another, shifted, reversed_, turned, columns, picked, whole, twice)
+OTHERS = (both, behind_another, shifted, reversed_, transposed, columns, picked, whole, twice)
 SHAPES = (
     (8, 8, 8), (37, 41, 5), (3, 130, 4), (300, 65, 16), (140, 300, 30), (500, 257, 3), (5, 2100, 9), (3, 4, 700),
 )  # fmt: skip
@@ -96,7 +96,7 @@ def pairs(found: Any, right: Any) -> list[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("function", [*ONE, *OTHERS])
 def test_values(function: Function, threads: int) -> None:
-    """Sizes of all blocks and beyond, and of code that was made for others."""
+    """All block sizes and larger ones, also by code that was compiled for other sizes."""
     compiled = jk.jit(function)
     for dtype, tolerance in (("float32", 2e-3), ("float64", 1e-9)):
         for shape in (*SHAPES, SHAPES[0]) if dtype == "float64" else SHAPES[:4]:
@@ -109,16 +109,16 @@ def test_values(function: Function, threads: int) -> None:
 
 @pytest.mark.parametrize("function", ONE)
 @pytest.mark.parametrize("shape", [(64, 64, 64), (300, 65, 16), (900, 200, 40)])
-def test_it_is_one_kernel(function: Function, shape: tuple[int, int, int]) -> None:
-    told = jk.jit(function).explain(*given(*shape, "float32"))
-    assert told.kernels == 1, told
-    assert told.groups[0].kind == "product"
+def test_product_and_epilogue_are_one_kernel(function: Function, shape: tuple[int, int, int]) -> None:
+    explanation = jk.jit(function).explain(*given(*shape, "float32"))
+    assert explanation.kernels == 1, explanation
+    assert explanation.groups[0].kind == "product"
 
 
 @pytest.mark.parametrize("shape", [(0, 5, 3), (5, 0, 3), (5, 3, 0), (0, 0, 0), (1, 1, 1)])
 @pytest.mark.parametrize("function", [dense, activated, sums, both])
-def test_nothing_in_a_dimension(function: Function, shape: tuple[int, int, int], threads: int) -> None:
-    """By code that was made for others as well."""
+def test_empty_dimensions(function: Function, shape: tuple[int, int, int], threads: int) -> None:
+    """Also by code that was compiled for other sizes."""
     compiled = jk.jit(function)
     for one in ((300, 65, 16), (8, 8, 8), shape):
         found, right = compiled(*given(*one, "float64")), function(*given(*one, "float64"))
@@ -126,7 +126,7 @@ def test_nothing_in_a_dimension(function: Function, shape: tuple[int, int, int],
         np.testing.assert_allclose(one, other)
 
 
-def test_what_a_product_is_made_of_is_written_behind_it(threads: int) -> None:
+def test_operands_are_written_after_their_product(threads: int) -> None:
     """A nest that writes an operand waits for all rows."""
 
     def step(x: Any, w: Any) -> None:
@@ -165,7 +165,7 @@ def second_factor(x: Any, w: Any, out: Any) -> Any:
 
 @pytest.mark.parametrize("function", [first_factor, second_factor])
 def test_a_product_is_computed_before_its_factors_are_written(function: Function, threads: int) -> None:
-    """Though what reads it comes behind that."""
+    """Although the consumer of the product comes after the write."""
     compiled = jk.jit(function)
     for size in (200, 8, 300):
         mine = [array(size, size, seed=seed) for seed in range(3)]
@@ -175,7 +175,7 @@ def test_a_product_is_computed_before_its_factors_are_written(function: Function
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
-def test_results_of_levels_without_fusion_are_apart() -> None:
+def test_levels_without_fusion_use_several_kernels() -> None:
     arguments = given(60, 50, 40, "float64")
     for level in (0, 1, 2):
         compiled = jk.jit(dense, opt_level=level)
@@ -183,7 +183,7 @@ def test_results_of_levels_without_fusion_are_apart() -> None:
         assert compiled.explain(*arguments).kernels > 1
 
 
-def test_a_call_with_out_writes_there(threads: int) -> None:
+def test_products_are_written_to_out(threads: int) -> None:
     arguments = given(600, 200, 20, "float32")
     out = np.empty((600, 200), np.float32)
     compiled = jk.jit(dense)
@@ -209,8 +209,8 @@ def across(q: Any, k: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [scores, plus, across])
-def test_pairs_of_matrices(function: Function, threads: int) -> None:
-    """Each pair's rows are handed on as its own, whichever thread computes it; operands may be fewer."""
+def test_batches_of_matrices(function: Function, threads: int) -> None:
+    """The rows of each matrix pass to the epilogue whichever thread computes them; operands may be broadcast."""
     compiled = jk.jit(function)
     for outer, other in (
         ((3,), (3,)),
@@ -266,8 +266,8 @@ def filled(x: Any, w: Any) -> Any:
 
 @pytest.mark.parametrize("layout", ["C", "F", "reversed", "gaps"])
 @pytest.mark.parametrize("function", [changed, changed_argument, scaled_behind, scaled_before, between, filled])
-def test_factors_that_are_written(function: Function, layout: str) -> None:
-    """They are in memory as kernels take them, however the argument lies that they are written to."""
+def test_written_factors(function: Function, layout: str) -> None:
+    """They are stored in the layout of kernels, whatever the layout of the argument they are written to."""
 
     def matrix() -> Any:
         x = array(24, 33)
@@ -280,7 +280,7 @@ def test_factors_that_are_written(function: Function, layout: str) -> None:
     agree(function, matrix, lambda: array(33, 7, seed=2))
 
 
-def test_arguments_that_lie_as_their_transposes_are_not_copied() -> None:
+def test_fortran_order_arguments_are_not_copied() -> None:
     x, w = array(50, 40), array(40, 30)
     for one in (x, np.asfortranarray(x)):
         for other in (w, np.asfortranarray(w)):
@@ -290,7 +290,7 @@ def test_arguments_that_lie_as_their_transposes_are_not_copied() -> None:
                 assert "copy" not in str(compiled.explain(one, other))
 
 
-def test_a_factor_that_is_given_back_in_the_order_of_fortran() -> None:
+def test_factors_returned_in_fortran_order() -> None:
     def both(x: Any, w: Any) -> Any:
         y = (x * 2).copy(order="F")
         return y, y @ w
@@ -301,8 +301,8 @@ def test_a_factor_that_is_given_back_in_the_order_of_fortran() -> None:
         assert compiled(x, array(33, 7))[0].flags.f_contiguous
 
 
-def test_numbers_are_computed_before_products() -> None:
-    """Whatever needs both needs no nest of its own then."""
+def test_scalars_are_computed_before_products() -> None:
+    """Their common consumer then needs no nest of its own."""
 
     def scaled(x: Any, w: Any, number: Any) -> Any:
         y = x @ w

@@ -69,7 +69,7 @@ def test_each_row_has_a_divisor(dtype: str) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 5, 100, 1000])
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
-def test_what_fails_is_warned_of(dtype: str, count: int) -> None:
+def test_division_warnings_match_numpy(dtype: str, count: int) -> None:
     def divided(x: Any, y: Any) -> Any:
         return x // y
 
@@ -77,17 +77,17 @@ def test_what_fails_is_warned_of(dtype: str, count: int) -> None:
     zero, one, minus = np.array([0, 1, -1 if lowest else 1], dtype)
     cases = [(np.full(count, fill, dtype), y) for fill in (0, lowest, 5) for y in (zero, one, minus)]
     for x, y in cases + [(x, np.full(count, y)) for x, y in cases]:
-        told = []
+        reports = []
         for each in (function, function, divided):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 found = each(x, y)
-            told.append(([str(warning.message) for warning in caught], found.tolist()))
-        assert told[0] == told[1] == told[2]
+            reports.append(([str(warning.message) for warning in caught], found.tolist()))
+        assert reports[0] == reports[1] == reports[2]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_python_ints_are_numbers_of_compiled_code(dtype: str) -> None:
+def test_python_int_divisors_are_compiled(dtype: str) -> None:
     def divided(x: Any, n: Any) -> Any:
         return x // n + n
 

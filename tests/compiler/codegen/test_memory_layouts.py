@@ -29,7 +29,7 @@ def only_kernels(function: Any, *arguments: Any) -> bool:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("step", [-4, -3, -2, -1, 2, 3, 4, 5])
-def test_steps_are_read_and_written(dtype: str, step: int) -> None:
+def test_strided_arrays_are_read_and_written(dtype: str, step: int) -> None:
     @compiled
     def read(x: Any) -> Any:
         return x == x.dtype.type(1)
@@ -99,7 +99,7 @@ def test_concatenations_have_the_layout_of_their_parts(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["any", "all", "argmax", "argmin"])
 @pytest.mark.parametrize("size", [1, 40, 64, 257, 5000, 40_000])
-def test_searches_find_the_first_one_wherever_it_is(name: str, size: int) -> None:
+def test_argmax_of_bools_finds_the_first_match(name: str, size: int) -> None:
     plain = getattr(np, name)
     function, within = compiled(lambda x: plain(x)), compiled(lambda x: plain(x, axis=-1))
     for fill in (False, True):
@@ -124,7 +124,7 @@ def test_fused_searches_end_independently() -> None:
         assert found == expected
 
 
-def test_memory_that_is_several_elements_is_written_as_numpy_does() -> None:
+def test_writes_to_self_overlapping_arrays_match_numpy() -> None:
     def add(x: Any, y: Any) -> Any:
         x += y
         return x
@@ -137,7 +137,7 @@ def test_memory_that_is_several_elements_is_written_as_numpy_does() -> None:
     np.testing.assert_array_equal(mine, other)
 
 
-def test_arguments_that_overlap_are_written_as_numpy_does() -> None:
+def test_writes_to_overlapping_arguments_match_numpy() -> None:
     def add(x: Any, y: Any) -> Any:
         x += y
         return x
@@ -152,7 +152,7 @@ def test_arguments_that_overlap_are_written_as_numpy_does() -> None:
     np.testing.assert_array_equal(memory, other)
 
 
-def test_what_numpy_computes_alone_is_the_plain_function() -> None:
+def test_functions_without_kernels_become_the_plain_function() -> None:
     function = compiled(lambda x: np.argsort(x))
     array = np.random.default_rng(0).random(200_000)
     for _ in range(2):
@@ -188,7 +188,7 @@ ORDERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", ORDERS)
 def test_explicit_orders(name: str) -> None:
-    """Elements lie as NumPy lays them, whatever is read; where arrays disagree, row by row."""
+    """Results have NumPy's order whatever is read; C order where operands disagree."""
     function = ORDERS[name]
     for given in (
         np.arange(600.0).reshape(20, 30),
@@ -312,7 +312,7 @@ OVERLAPS: dict[str, Callable[[Any], None]] = {
 
 @pytest.mark.parametrize("dtype", ["int8", "float64"])
 @pytest.mark.parametrize("name", OVERLAPS)
-def test_what_is_read_is_not_written_before(name: str, dtype: str) -> None:
+def test_overlapping_assignments_match_numpy(name: str, dtype: str) -> None:
     change = OVERLAPS[name]
     function = jk.jit(lambda x: change(x))
     shapes: list[tuple[int, ...]] = [(7, 5), (3, 40), (40, 3), (300, 301)]
@@ -357,7 +357,7 @@ JOINED: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", JOINED)
-def test_results_have_numpys_strides_and_own_their_memory(name: str) -> None:
+def test_concatenations_have_numpys_strides_and_own_their_memory(name: str) -> None:
     function = jk.jit(lambda x: JOINED[name](x))
     for shape in ((4, 5), (5, 6, 7), (3, 4, 5, 6)):
         whole = numbers("int32", int(np.prod(shape)))

@@ -22,7 +22,7 @@ from jitkernels.compiler.lowering import numba_segment as segments
 from jitkernels.errors import AttrError, NotUsableError
 
 Make = Callable[[], tuple[Any, ...]]
-LEFT = {
+FALLBACK_REASONS = {
     "arrays.swapped": "arrays change places",
     "arrays.rotated": "arrays change places",
     "arrays.swapped_elements": "arrays change places",
@@ -53,15 +53,15 @@ def numbers(count: int) -> tuple[Any, ...]:
 
 
 @pytest.fixture(autouse=True)
-def compiled_however_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def _compile_small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small arrays would be the plain function's."""
     monkeypatch.setattr(Specialization, "max_plain_elements_at_once", property(lambda _: -1))
     monkeypatch.setattr(Specialization, "max_plain_elements", property(lambda _: -1))
 
 
 @pytest.fixture
-def left(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Why loops were left to the LLVM generator."""
+def fallback_reasons(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record the reasons for which the LLVM backend compiles a loop."""
     found: list[str] = []
 
     def noted(flow: Any) -> str:
@@ -74,8 +74,8 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("name", programs())
-def test_every_program(name: str, left: list[str]) -> None:
-    """Results and changed arguments are NumPy's within the tolerances, by printed code unless `LEFT` says why not."""
+def test_every_program(name: str, fallback_reasons: list[str]) -> None:
+    """Results and changed arguments match NumPy, by printed code unless `FALLBACK_REASONS` has an entry."""
     function, make = programs()[name]
     plain, given = make(), make()
     reason = jk.jit(function).explain(*make()).reason
@@ -89,11 +89,11 @@ def test_every_program(name: str, left: list[str]) -> None:
         got = compiled(*given)
     assert_like(got, expected)
     assert_like(given, plain)
-    if name in LEFT:
-        assert left
-        assert all(LEFT[name] in reason for reason in left)
+    if name in FALLBACK_REASONS:
+        assert fallback_reasons
+        assert all(FALLBACK_REASONS[name] in reason for reason in fallback_reasons)
     else:
-        assert not left
+        assert not fallback_reasons
 
 
 def assert_like(got: Any, expected: Any) -> None:
@@ -138,7 +138,7 @@ def reduced(x: Any, kinds: tuple[str, ...]) -> Any:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_reductions(dtype: str) -> None:
-    """Along rows, along columns, where rows are reduced in blocks, and of everything; of several parts."""
+    """Reduce along rows, along columns, over blocks of rows, and over all elements; in several parts."""
     for shape in SHAPES.values():
         if 0 in shape or (dtype == "float16" and max(shape) > 50):
             continue  # NumPy adds halves up in halves
@@ -188,7 +188,7 @@ SPECIAL = [0.0, -0.0, 1.0, -1.5, 2.5, np.inf, -np.inf, np.nan, 1e-40, -3.0, 100.
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_operation(dtype: str) -> None:
-    """Each elementwise operation of the table that takes the type, of special values: as the LLVM generator has it."""
+    """Each elementwise operation of the table matches the LLVM backend on special values, in every dtype it takes."""
     kind = np.dtype(dtype).kind
     with np.errstate(all="ignore"):
         values = np.array(SPECIAL).astype(dtype) if kind == "f" else drawn((12,), dtype)
@@ -228,8 +228,8 @@ def softmax(x: Any) -> Any:
     return e / e.sum(axis=1, keepdims=True)
 
 
-def test_source_is_python_that_runs() -> None:
-    """The loops run under CPython, on flat arrays, and give what the compiled code gives."""
+def test_printed_source_runs_in_cpython() -> None:
+    """Its loops over flat arrays give the results of the compiled code."""
     x = drawn((4, 9), "float32")
     compiled = jk.jit(softmax)
     expected = compiled(x)
@@ -245,7 +245,7 @@ def test_source_is_python_that_runs() -> None:
 
 @pytest.mark.parametrize("name", all_programs())
 def test_source_of_every_program(name: str) -> None:
-    """It is Python, of functions with loops, whichever backend the function itself has."""
+    """It is Python functions with loops, whichever backend compiles the function."""
     program = all_programs()[name]
     with np.errstate(all="ignore"):
         text = jk.jit(program.function).source(*program.arguments(100, "float32"), backend="numba")
@@ -260,7 +260,7 @@ def test_source_of_llvm() -> None:
     assert "define i64 @entry" in compiled.source(backend="native")
 
 
-def test_source_refusals() -> None:
+def test_functions_without_source_are_rejected() -> None:
     compiled = jk.jit(softmax)
     with pytest.raises(NotUsableError, match="softmax: there is no code"):
         compiled.source(backend="numba")
@@ -269,8 +269,8 @@ def test_source_refusals() -> None:
         compiled.source(backend="interpreter")
 
 
-def test_what_is_out_of_bounds_is_numpys() -> None:
-    """A bailout leaves arrays as they were, and raises what Python raises."""
+def test_bailouts_of_index_errors() -> None:
+    """A bailout leaves arrays as they were, and raises Python's exception."""
 
     def doubled(x: Any, places: Any) -> Any:
         for i in range(len(places)):
@@ -299,7 +299,7 @@ def rotated(a: Any, b: Any, c: Any, n: Any) -> Any:
     return a, b, c
 
 
-def test_carried_numbers_change_at_once() -> None:
+def test_loop_carried_numbers_are_assigned_simultaneously() -> None:
     compiled = jk.jit(rotated, backend="numba", strict=True)
     for n in (2, 3, 4):
         assert compiled(1.0, 2.0, 3.0, n) == rotated(1.0, 2.0, 3.0, n)
@@ -313,7 +313,7 @@ def picked(x: Any, rows: Any, columns: Any) -> Any:
 
 
 def test_gathers() -> None:
-    """Indices in arrays, from the end too, read and written; of equal ones the last counts, and all are added."""
+    """Indices of both signs are read and written; of equal indices the last one counts, or all are added."""
     numbers = np.random.default_rng(7)
     rows, columns = numbers.integers(-9, 9, 40), numbers.integers(-5, 5, 40)
     plain, given = numbers.random((9, 5)), np.zeros((9, 5))
@@ -332,8 +332,8 @@ def relaxed(u: Any, n: Any) -> Any:
     return u.sum(axis=1)
 
 
-def test_much_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nests and loops that are modules of their own find what numba compiled."""
+def test_programs_of_many_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nests and loops that are modules of their own find the functions that numba compiled."""
     monkeypatch.setattr(emitted_programs, "LARGE_MODULE_CHARS", 0)
     u = drawn((9, 7), "float64") - 1.3
     compiled = jk.jit(relaxed, backend="numba", strict=True, cache=False)
@@ -341,7 +341,7 @@ def test_much_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ranges_do_not_overflow() -> None:
-    """A loop from the least integer on ends where Python's does: here where an index is out of bounds."""
+    """A loop from the least integer ends like Python's: here with an index out of bounds."""
 
     def summed(x: Any, w: Any) -> Any:
         total = 0.0

@@ -35,7 +35,7 @@ def is_shared(compiled: Any) -> bool:
 
 
 @pytest.mark.parametrize("function", [*SHARED, *ALONE], ids=lambda one: one.__name__)
-def test_threads_change_nothing(function: Callable[..., Any]) -> None:
+def test_threads_do_not_change_results(function: Callable[..., Any]) -> None:
     make = {**SHARED, **ALONE}[function]
     given = [one() for one in make]
     expected = function(*given)
@@ -94,7 +94,7 @@ def test_interrupts() -> None:
 
 
 def test_sums_beyond_64_bits() -> None:
-    """Python's ints have no limit, and the order in which threads come must not tell."""
+    """Python's ints have no limit, and the order of threads must not matter."""
 
     def total(a: Any) -> Any:
         s = 0
@@ -112,7 +112,7 @@ def test_sums_beyond_64_bits() -> None:
 
 @pytest.mark.parametrize("side", ["start", "end"])
 def test_memory_of_iterations_between_guard_pages(side: Any) -> None:
-    """No thread writes beyond what it was lent, and all is given back."""
+    """No thread writes beyond its pooled memory, and all of that is released."""
     compiled = jk.jit(blurred)
     given = [one() for one in SHARED[blurred]]
     expected = compiled(*given).tobytes()
@@ -122,8 +122,8 @@ def test_memory_of_iterations_between_guard_pages(side: Any) -> None:
     jk.jit(blurred).release()
 
 
-def test_no_memory_for_iterations() -> None:
-    """The call ends with an error, and the next one is right."""
+def test_out_of_memory_for_iterations() -> None:
+    """The call raises, and the next one is right."""
     compiled = jk.jit(blurred)
     given = [one() for one in SHARED[blurred]]
     expected = compiled(*given).tobytes()
@@ -138,7 +138,7 @@ def test_no_memory_for_iterations() -> None:
 
 
 @pytest.mark.parametrize("function", [triple_loop, softened])
-def test_several_threads_at_once(function: Callable[..., Any]) -> None:
+def test_concurrent_calls(function: Callable[..., Any]) -> None:
     compiled = jk.jit(function)
     make = SHARED[function]
     expected = compiled(*(one() for one in make)).tobytes()

@@ -19,9 +19,9 @@ import ctypes, random
 import numpy as np
 import jitkernels as jk
 from jitkernels.compiler.lowering import build_segment as segments
-from jitkernels.compiler.codegen.core import parallel_region as runs
+from jitkernels.compiler.codegen.core import parallel_region as regions
 from jitkernels.runtime.threads import team_size as openmp
-runs.MIN_THREAD_WORK = segments.MIN_THREAD_WORK = 0  # however small, all that can be is a region
+regions.MIN_THREAD_WORK = segments.MIN_THREAD_WORK = 0  # however small, all that can be is a region
 
 TERMS = ("{a}.T * 0.5", "{a}[::-1] + 1", "np.abs({a})", "{a} * {b}", "{a} + {b}.T", "{a} - {a}.mean(axis=0)",
     "{a} / (1 + np.abs({a}).max(axis=1)[:, None])", "np.where({a} > 0, {a}, {b})", "np.roll({a}, 1, axis=0)",
@@ -92,43 +92,43 @@ def differing(seeds, levels=(0, 3)):
 
 
 def test_any_order_between_barriers() -> None:
-    """Random programs, of which each part of each phase may come first."""
+    """Run random programs with the parts of each phase in random order."""
     code = "print(differing(range(14)), crossings > 200)"
     assert python(MAKER + code) == "0 True\n"
 
 
 PLANTED = {
     "no barriers": """
-real = runs.phases_of
+real = regions.phases_of
 def phases_of(calls, overlap):
     found = real(calls, overlap)
     for one in found:
         one.waits = False
     return found
-runs.phases_of = phases_of
+regions.phases_of = phases_of
 """,
-    "all steps apart": "runs._disjoint_stride = lambda *given: 1\n",
+    "all steps apart": "regions._disjoint_stride = lambda *given: 1\n",
     "memory of its own": """
-real = runs.phases_of
-runs.phases_of = lambda calls, overlap: real(calls, lambda one, other: one == other)
+real = regions.phases_of
+regions.phases_of = lambda calls, overlap: real(calls, lambda one, other: one == other)
 """,
 }
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-def test_a_missing_barrier_is_seen(planted: str) -> None:
+def test_a_missing_barrier_is_caught(planted: str) -> None:
     code = "print(differing(range(5)) > 0)"
     assert python(MAKER + PLANTED[planted] + code) == "True\n"
 
 
 def test_barriers_only_where_data_crosses() -> None:
-    """Rows that stay rows are one phase; what is independent waits for nothing; columns wait."""
+    """Row-wise nests share a phase, independent nests wait for nothing, and reductions over columns wait."""
     code = """
-real, found = runs.phases_of, []
+real, found = regions.phases_of, []
 def phases_of(calls, overlap):
     found.append(real(calls, overlap))
     return found[-1]
-runs.phases_of = phases_of
+regions.phases_of = phases_of
 def shapes(function, *given):
     found.clear()
     jk.jit(function, opt_level=0)(*given)
@@ -158,7 +158,7 @@ def pieces(x: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _threads_as_before() -> Any:
+def _restored_threads() -> Any:
     number = jk.get_num_threads()
     yield
     jk.set_num_threads(number)
@@ -174,7 +174,7 @@ def bits(found: Any) -> list[bytes]:
 
 
 @pytest.mark.parametrize("function", [norms, pieces])
-def test_threads_change_nothing(function: Any) -> None:
+def test_threads_do_not_change_results(function: Any) -> None:
     compiled = jk.jit(function)
     for shape in ((401, 303), (7, 60_001), (60_001, 3), (64, 64), (1, 5)):
         x = np.random.default_rng(1).normal(size=shape)
@@ -187,7 +187,7 @@ def test_threads_change_nothing(function: Any) -> None:
 
 
 def test_concurrent_callers_with_guarded_workspaces() -> None:
-    """Eight threads of Python, of which each asks for others; nothing beyond what was lent is written."""
+    """Eight threads of Python start teams of their own; none writes beyond its pooled memory."""
     jk.set_num_threads(3)
     compiled = jk.jit(norms)
     x = np.random.default_rng(1).normal(size=(300, 200))

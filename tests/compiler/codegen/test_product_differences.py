@@ -21,7 +21,7 @@ FUNCTIONS: list[Callable[..., Any]] = [
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("number", range(len(FUNCTIONS)))
 def test_differences_of_products(number: int, level: int, dtype: str) -> None:
-    """For vectors and what is left behind them."""
+    """In whole vectors and in the remainder."""
     rng = np.random.default_rng(number)
     for size in (1, 17, 1000):
         a = rng.normal(size=size).astype(dtype)

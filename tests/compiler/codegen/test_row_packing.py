@@ -81,7 +81,7 @@ def test_special_numbers_stay_in_their_row(special: float, dtype: str) -> None:
 
 
 def test_sums_do_not_depend_on_other_rows() -> None:
-    """The rows of a group hang on nothing of one another: not on how many there are, nor on what is in them."""
+    """The rows of a group are independent of one another: of their number and of their values."""
     compiled = jk.jit(product)
     for columns in (40, 64, 129, 500):
         a, b, x = given(40, columns, "float64")
@@ -130,7 +130,7 @@ def in_place(a: Any, x: Any, count: int) -> Any:
 
 @pytest.mark.parametrize("program", [steps, in_branches, stencil, in_place], ids=lambda one: one.__name__)
 def test_serpentine_loops(program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """However little they read."""
+    """They are right however little they read."""
     monkeypatch.setattr(serpentine_order, "MIN_SERPENTINE_BYTES", 0)
     with guarded_workspaces("end"):
         compiled = jk.jit(program)
@@ -144,7 +144,7 @@ def test_serpentine_loops(program: Callable[..., Any], monkeypatch: pytest.Monke
 
 
 def test_serpentine_order_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows hang on nothing of one another."""
+    """Rows are independent of one another."""
     for program in (steps, in_branches, stencil, in_place):
         results = []
         for least in (0, 1 << 60):
@@ -156,23 +156,23 @@ def test_serpentine_order_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_which_loops_are_serpentine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A matrix that is larger than the first cache, in a loop; and none outside of loops, or that caches hold."""
-    turned: list[bool] = []
+    """Loops that read a matrix larger than the first cache are; others are not."""
+    reversals: list[bool] = []
     plain = serpentine_order.SerpentineOrder.either_way
 
     def seen(self: Any, *given: Any) -> Any:
-        turned.append(True)
+        reversals.append(True)
         return plain(self, *given)
 
     monkeypatch.setattr(serpentine_order.SerpentineOrder, "either_way", seen)
     rng = np.random.default_rng(0)
     for size, count, expected in ((100, 3, True), (20, 3, False), (1000, 3, False)):
-        turned.clear()
+        reversals.clear()
         jk.jit(steps)(rng.standard_normal((size, size)) / size, np.ones(size), count)
-        assert bool(turned) == expected, size
-    turned.clear()
+        assert bool(reversals) == expected, size
+    reversals.clear()
     jk.jit(product)(rng.standard_normal((100, 100)), np.ones(100), np.ones(100))
-    assert not turned
+    assert not reversals
 
 
 def gates(z: Any, c: Any) -> Any:
@@ -193,8 +193,8 @@ def many_parts(z: Any, c: Any) -> Any:
 
 
 @pytest.mark.parametrize("size", [*range(3, 41), 64, 100])
-def test_long_nests_are_computed_in_parts(size: int) -> None:
-    """Gates of a cell are one nest: each part is computed where it is needed, and nothing is kept between."""
+def test_long_nests_compute_partial_stores(size: int) -> None:
+    """The gates of a cell are one nest: each slice is computed where it is needed, and nothing is materialized."""
     _, z, c = given(4 * size, size, "float64")
     for program, compiled in COMPILED.items():
         for got, right in zip(flat(compiled(z, c)), flat(program(z, c)), strict=True):
@@ -213,8 +213,8 @@ def test_values_are_computed_where_needed() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sums_of_few_steps_and_of_many(dtype: str) -> None:
-    """Whole numbers, which are exact: where how many there are is known, and where it is not."""
+def test_sums_with_known_and_unknown_trip_counts(dtype: str) -> None:
+    """Of integers, which are exact."""
     free = jk.jit(lambda x: x.sum(axis=0))
     for steps in (1, 2, 3, 17, 40, 255, 256, 257, 300, 513):
         for columns in (1, 7, 16, 17, 40, 130):
@@ -232,8 +232,8 @@ def test_sums_of_few_steps_and_of_many(dtype: str) -> None:
         assert np.array_equal(free(x), x.sum(axis=0), equal_nan=True)
 
 
-def test_most_steps() -> None:
-    """By what was decided about it alone."""
+def test_upper_bound_of_trip_counts() -> None:
+    """By the guards on its symbols alone."""
     scope = Scope()
     columns, rows = scope.symbol("columns", 100), scope.symbol("rows", 3)
     assert (most_steps(columns), most_steps(7)) == (None, 7)
@@ -245,7 +245,7 @@ def test_most_steps() -> None:
     assert (most_steps(columns), most_steps(rows)) == (199, 3)
 
 
-@pytest.mark.usefixtures("restored")
+@pytest.mark.usefixtures("restored_threads")
 def test_parallel_iterations_reverse_independently(monkeypatch: pytest.MonkeyPatch) -> None:
     def independent(a: Any, x: Any) -> Any:
         found = np.zeros((x.shape[0], a.shape[0]))

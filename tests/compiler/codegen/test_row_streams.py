@@ -7,7 +7,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.codegen.core import aligned_loads
-from jitkernels.compiler.codegen.nest import adjacent_loads
+from jitkernels.compiler.codegen.nest import vector_runs
 from jitkernels.compiler.dispatch import specialization
 from jitkernels.core import cpu_target
 from jitkernels.tools.testing import guard_pages
@@ -67,8 +67,8 @@ def agrees(program: Any, compiled: Any, x: Any, w: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
-def test_rows_that_begin_anywhere_in_a_line(program: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adjacent_loads, "NOT_NEAR", 0)
+def test_unaligned_rows(program: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_runs, "NOT_NEAR", 0)
     compiled = jk.jit(program)
     for rows, columns in ((64, 128), (33, 128), (16, 256), (300, 160), (21, 144), (40, 127)):
         x, w = given(rows, columns, dtype)
@@ -78,9 +78,9 @@ def test_rows_that_begin_anywhere_in_a_line(program: Any, dtype: str, monkeypatc
 
 @pytest.mark.parametrize("side", ["start", "end"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_nothing_outside_is_touched(side: guard_pages.Side, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither of the matrix nor of the vector, between which and a page lie a few elements or none."""
-    monkeypatch.setattr(adjacent_loads, "NOT_NEAR", 0)
+def test_no_accesses_out_of_bounds(side: guard_pages.Side, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard pages lie next to the matrix and the vector, or a few elements away."""
+    monkeypatch.setattr(vector_runs, "NOT_NEAR", 0)
     compiled = jk.jit(product)
     for rows, columns in ((48, 128), (31, 128), (17, 256), (5, 160)):
         x, w = given(rows, columns, dtype)
@@ -94,8 +94,8 @@ def test_nothing_outside_is_touched(side: guard_pages.Side, dtype: str, monkeypa
     agrees(product, compiled, x, whole[:, 60:188] if side == "end" else whole[:, 4:132])
 
 
-def test_which_matrices_are_read_in_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Matrices that the first cache does not hold; code for others is what it was."""
+def test_which_matrices_are_read_by_cache_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that the first cache does not hold; the code for others stays the same."""
     seen: list[str] = []
     plain = aligned_loads.load_lines
 
@@ -111,8 +111,8 @@ def test_which_matrices_are_read_in_lines(monkeypatch: pytest.MonkeyPatch) -> No
         assert bool(seen) == is_read, side
 
 
-def test_a_vector_is_read_to_its_end_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of rows of any number beside constants, with NaN or a page behind them."""
+def test_vectors_are_not_read_beyond_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of any number beside constants, with NaN or a guard page behind them."""
     seen: list[str] = []
     plain = aligned_loads.next_element
 

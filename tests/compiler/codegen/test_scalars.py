@@ -153,7 +153,7 @@ SHAPES = ((), (1,), (0,), (3, 0), (2, 3, 5))
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_any_shape(dtype: str, shape: tuple[int, ...]) -> None:
-    """0-d arrays and such without an element, of everything that is cheap."""
+    """0-d arrays and arrays without elements, of all cheap operations."""
     names = [
         scalar.name for scalar in SCALARS.values()
         if (dtype, dtype) in {loop[:-1] for loop in loops_of(scalar)} and scalar.cost < 5

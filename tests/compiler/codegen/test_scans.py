@@ -17,7 +17,7 @@ chosen = np.random.default_rng(8)
 
 
 @pytest.fixture(autouse=True)
-def _small_arrays_are_no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+def _compile_small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 0.0)
 
 
@@ -62,7 +62,7 @@ SCANS: dict[str, Callable[..., Any]] = {
     [*(("cumsum", dtype) for dtype in DTYPES), ("cumprod", "float32"), ("cumprod", "int16"), ("cumprod", "float16")]
     + [(name, dtype) for name in ("maximum", "minimum") for dtype in ("float64", "float16", "int8", "uint64")],
 )
-def test_scans_are_numpys_to_the_last_bit(name: str, dtype: str) -> None:
+def test_scans_match_numpy_bit_by_bit(name: str, dtype: str) -> None:
     compiled = jk.jit(SCANS[name], static_argnames="axis")
     for shape in SHAPES:
         for axis in range(len(shape)):
@@ -107,7 +107,7 @@ FUSED: dict[str, tuple[Callable[..., Any], int, tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize("name", FUSED)
-def test_scans_are_one_kernel_with_what_is_around_them(name: str) -> None:
+def test_scans_fuse_with_producers_and_consumers(name: str) -> None:
     function, kernels, arguments = FUSED[name]
     agrees(function, *arguments, kernels=kernels)
 

@@ -16,7 +16,7 @@ chosen = np.random.default_rng(5)
 
 
 @pytest.fixture(autouse=True)
-def _small_arrays_are_no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+def _compile_small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 0.0)
 
 
@@ -57,7 +57,7 @@ def agrees(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("count", [1, 2, 9, 400])
-def test_values_are_placed_and_the_last_of_equals_stays(dtype: str, count: int) -> None:
+def test_the_last_of_equal_indices_is_stored(dtype: str, count: int) -> None:
     for size in (1, 7, 300):
         a, i, v = array(size, dtype=dtype), numbers(size, count), array(count, dtype=dtype)
         for function in (assign, in_a_copy) if dtype == "bool" else (assign, add, in_a_copy):
@@ -69,7 +69,7 @@ WAYS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "by a matrix": (assign, (array(60), numbers(60, 5, 7), array(5, 7))),
     "rows": (assign, (array(9, 30), numbers(9, 20), array(20, 30))),
     "rows by one row": (assign, (array(9, 30), numbers(9, 20), array(30))),
-    "turned": (assign, (np.asfortranarray(array(9, 30)), numbers(9, 20), array(20, 30))),
+    "transposed": (assign, (np.asfortranarray(array(9, 30)), numbers(9, 20), array(20, 30))),
     "columns": (lambda a, i, v: a.__setitem__((slice(None), i), v), (array(9, 30), numbers(30, 20), array(9, 20))),
     "pairs": (lambda a, i, j, v: a.__setitem__((i, j), v), (array(9, 30), numbers(9, 50), numbers(30, 50), array(50))),
     "every second": (lambda a, i, v: a[::2].__setitem__(i, v), (array(60), numbers(30, 20), array(20))),
@@ -107,7 +107,7 @@ def test_lower_levels(level: int) -> None:
 
 @pytest.mark.parametrize("wrong", [30, -31, 10**15])
 @pytest.mark.parametrize("function", [assign, add, in_a_copy])
-def test_nothing_is_written_by_numbers_out_of_bounds(function: Callable[..., Any], wrong: int) -> None:
+def test_indices_out_of_bounds_write_nothing(function: Callable[..., Any], wrong: int) -> None:
     compiled = jk.jit(function)
     a, i, v = array(30), numbers(30, 500), array(500)
     for _ in range(3):
@@ -136,7 +136,7 @@ def test_no_accesses_out_of_bounds(dtype: str) -> None:
                 assert guarded.intact()
 
 
-def test_many_equal_numbers_in_threads() -> None:
+def test_equal_indices_with_several_threads() -> None:
     compiled = jk.jit(assign)
     before = jk.get_num_threads()
     try:

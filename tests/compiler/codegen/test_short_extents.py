@@ -32,12 +32,12 @@ def in_batches(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [softmax, standard, centred, in_batches])
-def test_columns_that_are_reduced(function: Callable[[Any], Any]) -> None:
-    """Reductions of reductions among them: what took the square of the rows, or their cube, would never end."""
+def test_reductions_of_reductions_are_unrolled_linearly(function: Callable[[Any], Any]) -> None:
+    """Unrolling that takes the square or the cube of the rows would never end."""
     agree(function, lambda: np.random.default_rng(0).random((3_000, 3)))
 
 
-def test_a_reduction_is_made_once_for_what_it_is_the_same_for() -> None:
+def test_loop_invariant_reductions_are_unrolled_once() -> None:
     given = Given()
     x = Node("input", (), "float32", (given.n, 3), {"index": 0})
     total = builder.reduce("sum", x, [0], keepdims=True)
@@ -50,8 +50,8 @@ def test_a_reduction_is_made_once_for_what_it_is_the_same_for() -> None:
     assert all(symbolic_dims.same(symbolic_dims.product(node.inputs[0].shape), given.n) for node in made)
 
 
-def test_chains_of_short_sums_stay_short() -> None:
-    """A sum over three elements, of sums over three elements, and so on: each is written out once."""
+def test_chains_of_short_sums_are_unrolled_linearly() -> None:
+    """Each sum over three elements of such sums is unrolled once."""
     weights = Node("input", (), "float64", (3, Given().n), {"index": 0})
     found: Node = builder.view(weights, ((0, ()), (0, ((0, 1),))), weights.shape[1:])
     for _ in range(6):

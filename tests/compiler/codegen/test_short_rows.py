@@ -31,8 +31,8 @@ def with_columns(x: Any) -> Any:
 
 
 def by_columns(x: Any) -> Any:
-    turned = np.ascontiguousarray(x).T
-    return turned[:, ::-1].sum(axis=0), (turned + 1).min(axis=0)
+    transposed = np.ascontiguousarray(x).T
+    return transposed[:, ::-1].sum(axis=0), (transposed + 1).min(axis=0)
 
 
 def every_kind(x: Any) -> Any:
@@ -87,17 +87,17 @@ def test_every_length(program: Callable[[Any], Any], dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_adjacent_rows(program: Callable[[Any], Any], dtype: str) -> None:
-    """Every lane is a row: those of whole steps, and those that are left over."""
+    """Every lane computes a row, in whole vectors and in the remainder."""
 
-    def turned(x: Any) -> Any:
+    def transposed(x: Any) -> Any:
         return program(x.T)
 
-    compiled = jk.jit(turned)
+    compiled = jk.jit(transposed)
     rng = np.random.default_rng(2)
     for width in (3, 9, 40):
         for rows in (1, 5, 31, 33, 64, 100):
             x = rng.standard_normal((width, rows)).astype(dtype)
-            equal(turned, compiled, x, 1e-4 if dtype == "float32" else 1e-11)
+            equal(transposed, compiled, x, 1e-4 if dtype == "float32" else 1e-11)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "bool", "float16"])
@@ -113,7 +113,7 @@ def test_other_types(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, -0.0, 1e-42])
 def test_special_numbers(special: float, dtype: str) -> None:
-    """Each spoils its own row alone, wherever it is; the first of equal ones is found."""
+    """Each affects its own row alone, at any position; ties resolve to the first."""
     program, norm = jk.jit(every_kind), jk.jit(softmax)
     for width in (1, 4, 8, 12, 16, 24, 33, 64, 70):
         for where in {0, width // 2, width - 1}:
@@ -127,7 +127,7 @@ def test_special_numbers(special: float, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_quotients_of_sums(dtype: str) -> None:
-    """What is a number without rounding is that number; signs, infinities and tiny numbers stay."""
+    """Exact quotients stay exact; signs, infinities and tiny numbers are kept."""
 
     def shares(x: Any, y: Any) -> Any:
         return y / x.sum(axis=1, keepdims=True)
@@ -156,7 +156,7 @@ def test_quotients_of_sums(dtype: str) -> None:
 
 
 def test_rounded_quotients() -> None:
-    """As good as all quotients by sums are rounded like NumPy's."""
+    """Nearly all quotients by sums are rounded like NumPy's."""
 
     def shares(x: Any, y: Any) -> Any:
         return y / x.sum(axis=1, keepdims=True)
@@ -168,8 +168,8 @@ def test_rounded_quotients() -> None:
     assert (jk.jit(shares)(x, y) != shares(x, y)).mean() < 1e-4
 
 
-def test_rows_that_overlap_the_result() -> None:
-    """The last rows are done twice where they do not fill a group, in place too."""
+def test_in_place_results_of_partial_groups() -> None:
+    """The last rows are computed twice where they do not fill a group."""
     compiled: Any = jk.jit(softmax)
     for rows in range(1, 20):
         for width in (3, 8, 16, 30, 64):
@@ -180,8 +180,8 @@ def test_rows_that_overlap_the_result() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int64"])
-def test_where_the_extremes_are(dtype: str) -> None:
-    """The first of equal ones, and NaN before all, wherever they are in long rows."""
+def test_positions_of_extremes_in_long_rows(dtype: str) -> None:
+    """Ties resolve to the first, and NaN comes before all numbers, at any position."""
 
     def places(x: Any) -> Any:
         return x.argmax(axis=1), x.argmin(axis=1), x.max(axis=1), x.min(axis=1)
@@ -203,7 +203,7 @@ def test_where_the_extremes_are(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_of_several_parts(dtype: str) -> None:
-    """As many as there are elements in one, a few less or more; sums lose as little as those of one part."""
+    """As many parts as a part has elements, a few less or more; sums are as accurate as those of one part."""
     compiled: Any = jk.jit(every_kind)
     rng = np.random.default_rng(7)
     for width in (100, 4095, 4096, 4097, 8192, 8300, 30_000):
@@ -215,8 +215,8 @@ def test_rows_of_several_parts(dtype: str) -> None:
         assert (abs(compiled(x)[0] - exact) <= 30 * np.finfo(dtype).eps * size).all()
 
 
-def test_least_steps() -> None:
-    """By its symbols, and by what was decided about it alone; of a loop, so that it is none below 0."""
+def test_lower_bound_of_trip_counts() -> None:
+    """By its symbols and the guards on it alone; at least 0 for a loop."""
     scope = Scope()
     columns, rows = scope.symbol("columns", 100), scope.symbol("rows", 3)
     assert (least_steps(columns), least_steps(columns * rows), least_steps(7)) == (2, 4, 7)
@@ -228,8 +228,8 @@ def test_least_steps() -> None:
     assert least_steps(columns) == 70
 
 
-def test_code_for_rows_of_about_one_length() -> None:
-    """Which serves all of them. Whatever comes first, there are four kinds at most."""
+def test_few_specializations_serve_all_row_lengths() -> None:
+    """Whatever the order of lengths, at most four are compiled."""
     x = np.random.default_rng(0).standard_normal((20, 500)).astype(np.float32)
     every = [*range(2, 140), 300, 500]
     for widths, most in (([500, 300, 200], 1), ([3, 2, 4], 1), (every, 4), (every[::-1], 4)):

@@ -25,12 +25,12 @@ def network(width: int, layers: int, rows: int, dtype: str = "float32") -> tuple
 
 
 @pytest.mark.parametrize("width", [16, 100, 128, 200, 300])
-def test_bias_and_activation_are_computed_once_with_their_product(width: int) -> None:
+def test_bias_and_activation_fuse_with_their_product(width: int) -> None:
     x, weights, biases = network(width, 3, 1)
     compiled = jk.jit(forward)
-    told = compiled.explain(x, weights, biases)
-    assert told.kernels == 3
-    assert str(told).count("sum over 2, add, maximum;") == 2, str(told)
+    explanation = compiled.explain(x, weights, biases)
+    assert explanation.kernels == 3
+    assert str(explanation).count("sum over 2, add, maximum;") == 2, str(explanation)
     assert np.allclose(compiled(x, weights, biases), forward(x, weights, biases), rtol=1e-4, atol=1e-5)
 
 
@@ -62,7 +62,7 @@ def wider(x: Any) -> Any:
 
 @pytest.mark.parametrize("function", [scaled, read_twice, given_back, of_two, of_other_rows, wider])
 @pytest.mark.parametrize("shape", [(1, 1), (7, 5), (40, 300), (0, 3), (300, 129)])
-def test_what_is_made_of_a_sum(function: Any, shape: tuple[int, int]) -> None:
+def test_epilogues_of_row_sums(function: Any, shape: tuple[int, int]) -> None:
     x = np.random.default_rng(1).random(shape).astype(np.float32) + 1
     if 0 in shape and function is of_two:
         function = scaled  # there is no maximum of nothing
@@ -74,10 +74,12 @@ def test_what_is_made_of_a_sum(function: Any, shape: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("columns", [1, 5, 255, 700, 1029])
-def test_a_row_times_a_large_matrix(dtype: str, columns: int, restored: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matmul_step, "large", lambda: matmul_step.LEAST_LARGE)  # whatever caches there are
+def test_a_row_times_a_large_matrix(
+    dtype: str, columns: int, restored_threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matmul_step, "large", lambda: matmul_step.MIN_LARGE)  # whatever caches there are
     random = np.random.default_rng(columns)
-    rows = matmul_step.LEAST_LARGE // columns // np.dtype(dtype).itemsize
+    rows = matmul_step.MIN_LARGE // columns // np.dtype(dtype).itemsize
     matrix, bias = (random.standard_normal((rows + 3, columns)).astype(dtype), random.random(columns).astype(dtype))
     x = random.standard_normal((1, rows + 3)).astype(dtype)
     compiled = jk.jit(lambda x, w, b: np.maximum(x @ w + b, 0))
@@ -109,7 +111,7 @@ COLUMNS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int8"])
-def test_columns_in_runs(name: str, dtype: str) -> None:
+def test_runs_of_columns(name: str, dtype: str) -> None:
     random, compiled = np.random.default_rng(3), jk.jit(COLUMNS[name])
     for columns in (575, 300, 256, 129, 128, 127, 40):  # the first ones decide how code is made
         for rows in (600, 3, 1):

@@ -11,7 +11,7 @@ from jitkernels.compiler.ir.config import JitConfig
 
 
 def test_products_with_powers_of_two_are_exact() -> None:
-    """They may be joined with sums: results are NumPy's to the last bit."""
+    """They may be contracted with sums: results equal NumPy's to the last bit."""
 
     def waves(a: Any, b: Any, steps: Any) -> Any:
         for _ in range(steps):
@@ -28,7 +28,7 @@ def test_products_with_powers_of_two_are_exact() -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
 def test_rows_of_any_length(dtype: str) -> None:
-    """What whole vectors leave of a row is one number, two or three, and nothing behind the row is written."""
+    """Remainders of one, two and three elements are computed, and nothing is written behind a row."""
 
     def moved(a: Any, b: Any, steps: Any) -> Any:
         for _ in range(steps):

@@ -103,7 +103,7 @@ def dtype_of(name: str) -> Any:
 
 
 @pytest.mark.parametrize(("program", "dtype"), CASES, ids=lambda one: getattr(one, "__name__", one))
-def test_every_length_is_summed_up(program: Program, dtype: str) -> None:
+def test_sums_of_every_length(program: Program, dtype: str) -> None:
     fast, tolerance = jk.jit(program), 2e-4 if dtype == "float32" else 1e-10
     for size in SIZES:
         arrays = given(size, dtype)
@@ -119,7 +119,7 @@ def flat(found: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("program", FRESH, ids=lambda one: one.__name__)
-def test_what_was_just_written_is_taken_apart(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reductions_of_recent_stores_are_detected(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     found: set[bool] = set()
     begins = ReducedRows._begins_with_recent_store
 

@@ -34,14 +34,14 @@ def long(a: Any, b: Any) -> Any:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """How lines were asked for."""
+def prefetches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kinds of all emitted prefetches."""
     found: list[str] = []
-    ask = LoopEmitter.prefetch
+    prefetch = LoopEmitter.prefetch
 
     def noted(writer: LoopEmitter, block: Any, at: str, how: str) -> None:
         found.append(how)
-        ask(writer, block, at, how)
+        prefetch(writer, block, at, how)
 
     monkeypatch.setattr(LoopEmitter, "prefetch", noted)
     return found
@@ -55,9 +55,9 @@ def _named(name: str) -> cpu_target.Target:
 @pytest.mark.parametrize("name", ["emeraldrapids", "znver4"])
 @pytest.mark.parametrize("function", [two, two_written, one, in_place, long], ids=lambda one: one.__name__)
 def test_which_outputs_are_prefetched(
-    name: str, function: Any, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    name: str, function: Any, prefetches: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of several results that nothing is read of, where it takes longer to write than to compute them."""
+    """Write-only outputs among several results are, where storing takes longer than computing."""
     if cpu_target.target().vector_bytes < 32:
         pytest.skip("a step writes less than half a line")
     target = _named(name)
@@ -72,12 +72,12 @@ def test_which_outputs_are_prefetched(
             np.testing.assert_array_equal(mine, theirs)
         if expected is not None:
             np.testing.assert_allclose(found, expected, rtol=1e-14)
-    assert bool(asked) == (name == "emeraldrapids" and function in (two, two_written))
-    assert set(asked) <= {"i32 1, i32 3"}
+    assert bool(prefetches) == (name == "emeraldrapids" and function in (two, two_written))
+    assert set(prefetches) <= {"i32 1, i32 3"}
 
 
-def test_streamed_results(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code for large results is that for small ones: lines are asked for in these alone."""
+def test_streamed_results(prefetches: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code for large results is that for small ones: cache lines are prefetched in these alone."""
     if cpu_target.target().vector_bytes < 64:
         pytest.skip("whole lines are written by vectors that are one")
     target = _named("emeraldrapids")
@@ -92,4 +92,4 @@ def test_streamed_results(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> 
         assert np.array_equal(y, a * b)
         assert np.isnan(around[:, :32]).all()
         assert np.isnan(around[:, -32:]).all()
-    assert asked
+    assert prefetches

@@ -92,7 +92,7 @@ def test_layouts(program: Any, layout: str) -> None:
 
 
 def test_no_reads_or_writes_out_of_bounds() -> None:
-    """What lies around is NaN, and stays."""
+    """Surrounding memory is NaN, and stays so."""
     program: Any = of_nine
     compiled = jk.jit(program, strict=True)
     for columns in (*range(10, 29), *range(49, 69)):
@@ -112,7 +112,7 @@ def test_no_reads_or_writes_out_of_bounds() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_arrays_larger_than_the_first_cache(program: Any) -> None:
-    """Rows of which come from the last one to the first in some rounds, and in some statements."""
+    """Some iterations and statements visit their rows in reverse."""
     compiled = jk.jit(program, strict=True)
     for rows, columns in ((61, 75), (84, 90)):
         for steps in (1, 2, 5):
@@ -147,34 +147,35 @@ def _with_name(name: str) -> cpu_target.Target:
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "is_asked"), [("emeraldrapids", 90, True), ("emeraldrapids", 30, False), ("znver4", 90, False)]
+    ("name", "size", "is_prefetched"),
+    [("emeraldrapids", 90, True), ("emeraldrapids", 30, False), ("znver4", 90, False)],
 )
-def test_stores_that_wait_for_lines_are_prefetched(
-    name: str, size: int, is_asked: bool, monkeypatch: pytest.MonkeyPatch
+def test_stores_outside_the_first_cache_are_prefetched(
+    name: str, size: int, is_prefetched: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That is on Intel's processors, if arrays are not in the first cache: what is computed is the same."""
+    """On Intel processors, where arrays exceed the first cache; results do not change."""
     if cpu_target.target().vector_bytes < 64:
         pytest.skip("rows of some of the programs share nothing in narrower vectors")
-    asked: list[str] = []
-    ask, target = LoopEmitter.prefetch, _with_name(name)
+    prefetches: list[str] = []
+    prefetch, target = LoopEmitter.prefetch, _with_name(name)
 
     def noted(writer: LoopEmitter, block: Any, at: str, how: str) -> None:
-        asked.append(how)
-        ask(writer, block, at, how)
+        prefetches.append(how)
+        prefetch(writer, block, at, how)
 
     monkeypatch.setattr(LoopEmitter, "prefetch", noted)
     monkeypatch.setattr(cpu_target, "target", lambda: target)
     for program in PROGRAMS:
-        asked.clear()
+        prefetches.clear()
         compiled = jk.jit(program, strict=True)
         _agree(compiled, program, _arrays(size, size + 3, "float64"))
         _agree(compiled, program, _arrays(size + 1, size + 7, "float64"))
-        assert bool(asked) == is_asked, (program, asked)
-        assert set(asked) <= {"i32 1, i32 3"}
+        assert bool(prefetches) == is_prefetched, (program, prefetches)
+        assert set(prefetches) <= {"i32 1, i32 3"}
 
 
-def test_rows_that_share_what_they_read_stay_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whole rows are not one long one, unless they are short or have nothing in common."""
+def test_rows_with_shared_loads_are_not_collapsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are collapsed to one long row only where they are short or share no loads."""
 
     def of_rows(a: Any, b: Any, steps: Any) -> Any:
         for _ in range(steps):

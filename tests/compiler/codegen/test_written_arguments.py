@@ -188,7 +188,7 @@ def test_a_reshape_that_may_be_a_copy() -> None:
     agree(views, lambda: array(4, 3).T, plain=True)
 
 
-def test_what_numpy_refuses_to_write() -> None:
+def test_invalid_writes_raise_as_in_numpy() -> None:
     def diagonal(a: Any) -> None:
         np.diagonal(a)[0] = 1
 
@@ -224,8 +224,8 @@ def test_read_only_arguments() -> None:
         compiled(read_only())
 
 
-def test_outs_that_do_not_fit_leave_all_as_it_was() -> None:
-    """Also those before the one that does not fit."""
+def test_invalid_outs_are_rejected_before_writing() -> None:
+    """Also where an earlier one is valid."""
     fixed = np.zeros((3, 4))
     fixed.flags.writeable = False
     wrong = [np.zeros((3, 4), int), np.zeros((4, 3)), np.zeros((3, 4), bool), fixed]
@@ -257,14 +257,14 @@ def test_arguments_that_overlap() -> None:
     same(found, expected)
 
 
-def test_elements_that_lie_on_one_another() -> None:
+def test_self_overlapping_arguments() -> None:
     def windows() -> Any:
         return np.lib.stride_tricks.as_strided(np.arange(8.0), (3, 4), (16, 8))
 
     agree(added, windows, lambda: array(3, 4))
 
 
-def test_out_is_where_the_result_goes() -> None:
+def test_results_are_written_to_out() -> None:
     compiled: Any = jk.jit(lambda x: (x * 2, x.sum(axis=0)))
     x, doubled, total = array(3, 4), np.empty((3, 4)), np.empty(4, "f4")
     assert compiled(x, out=(doubled, total))[0] is doubled
@@ -283,7 +283,7 @@ def test_out_is_where_the_result_goes() -> None:
         single(x, out=[1.0])  # a list cannot take results
 
 
-def test_changed_lists_are_the_callers() -> None:
+def test_lists_of_the_caller_are_changed() -> None:
     def changing(values: list[Any], names: dict[str, Any]) -> Any:
         values.append(values[0] + 1)
         names["x"] = names["x"] * 2
@@ -319,8 +319,8 @@ def from_the_end(x: Any) -> None:
 
 
 @pytest.mark.parametrize("function", [column, upper_half, another_row, farther, neighbours, from_the_end])
-def test_regions_apart(function: Any) -> None:
-    """What is read where nothing is written is not kept first; where regions may overlap, it is."""
+def test_disjoint_regions_are_not_copied(function: Any) -> None:
+    """Elements are copied before a write only where the regions may overlap."""
     compiled: Any = jk.jit(function)
     for shape in ((10, 6), (11, 7), (200, 100), (9, 5), (12, 2)):
         if function in (upper_half, farther) and shape[0] < 10:
@@ -349,6 +349,6 @@ def changed_where_it_is_named_twice(a: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "uint8", "bool"])
 @pytest.mark.parametrize("function", [divided_in_place, changed_where_it_is_named_twice])
-def test_chosen_elements_change_in_place(function: Any, dtype: str) -> None:
+def test_masked_elements_change_in_place(function: Any, dtype: str) -> None:
     whole = dtype[0] != "f" and function is divided_in_place  # which NumPy refuses
     agree(function, lambda: array(40, dtype=dtype), plain=whole)

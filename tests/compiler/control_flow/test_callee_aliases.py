@@ -200,7 +200,7 @@ REFERRING = (of_module, around, parameter, attribute, member, looked_up)
 
 @pytest.mark.parametrize("way", REFERRING)
 @pytest.mark.parametrize("name", IMPURE)
-def test_calls_that_do_something_are_never_traced(name: str, way: Callable[[str, Any], str]) -> None:
+def test_calls_with_side_effects_are_never_traced(name: str, way: Callable[[str, Any], str]) -> None:
     function = IMPURE[name]
     compiled = jk.jit(made(way("y = x * 2\nif k < 0:\n    F(k)", function), function, f"{name} {way.__name__}"))
     with warnings.catch_warnings(record=True):
@@ -209,7 +209,7 @@ def test_calls_that_do_something_are_never_traced(name: str, way: Callable[[str,
     assert compiled.stats().kernels == 0, compiled.stats()
 
 
-def test_calls_under_another_name_are_done_each_time() -> None:
+def test_aliased_random_calls_run_in_each_call() -> None:
     draw = random.Random(3).random
     compiled = jk.jit(made(of_module("y = x + F()", draw), draw, "drawn"))
     first, second = (compiled(np.ones(3), 1.0) for _ in range(2))
@@ -224,7 +224,7 @@ class Held:
 
 @pytest.mark.parametrize("way", REFERRING)
 @pytest.mark.parametrize(("function", "expected"), [(getattr, (3.0, 5.0)), (hasattr, (1.0, 1.0))])
-def test_attributes_that_are_read_by_an_alias_are_looked_at_again(
+def test_attributes_read_through_an_alias_are_guarded(
     function: Any, expected: tuple[float, float], way: Callable[[str, Any], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled = jk.jit(made(way('y = x * float(F(k, "factor"))', function), function, f"{function} {way.__name__}"))

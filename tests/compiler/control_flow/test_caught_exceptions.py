@@ -239,7 +239,7 @@ def of_no_array(a: Any, n: Any) -> Any:
 
 
 @pytest.mark.parametrize(("function", "is_code"), TABLE, ids=lambda one: getattr(one, "__name__", ""))
-def test_caught(function: Callable[..., Any], is_code: bool) -> None:
+def test_caught_exceptions(function: Callable[..., Any], is_code: bool) -> None:
     compiled: Any = jk.jit(function)
     for a in (np.arange(12.0) - 3, np.full(12, 0.75), np.full(12, -0.5)):
         for n in (9, 12, 14):

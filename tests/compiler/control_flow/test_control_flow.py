@@ -48,13 +48,13 @@ def test_array_expressions(function: Callable[..., Any], backend: str) -> None:
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 8, 9, 10, 20])
-def test_arrays_that_change_places(steps: int) -> None:
+def test_swapped_arrays(steps: int) -> None:
     for function, make in ((swapped, lambda: numbers(7, 6)), (rotated, lambda: numbers(20))):
         agree(function, make, given(steps))
 
 
-def test_bits_are_those_of_python() -> None:
-    """No product and sum become one, as that may decide what is done next."""
+def test_no_fma_contraction_in_control_flow() -> None:
+    """A contracted product and sum could decide a branch differently."""
 
     def orbit(c: float, n: int) -> Any:
         x = 0.1
@@ -112,7 +112,7 @@ def test_ranges(rounds: int, step: int) -> None:
     assert compiled(rounds + 30, step) == listed(rounds + 30, step)
 
 
-def test_one_code_serves_all_sizes() -> None:
+def test_one_specialization_serves_all_sizes() -> None:
     def summed(a: Any) -> Any:
         s = 0.0
         for i in range(len(a)):
@@ -162,7 +162,7 @@ def test_arguments_that_overlap() -> None:
     assert np.array_equal(one, other)
 
 
-def test_old_values_are_kept_where_they_are_needed() -> None:
+def test_overwritten_values_with_later_uses_are_copied() -> None:
     def twice(a: Any) -> Any:
         before = a.copy()
         first = a * 2
@@ -227,12 +227,12 @@ def test_reasons_are_reported() -> None:
         return total
 
     compiled = jk.jit(first_of_rows)
-    told = str(compiled.explain(np.ones((10_000, 3))))
-    assert "falls back to NumPy" in told
-    assert f"{__file__}:" in told
+    explanation = str(compiled.explain(np.ones((10_000, 3))))
+    assert "falls back to NumPy" in explanation
+    assert f"{__file__}:" in explanation
 
 
-def test_choices_that_code_cannot_make() -> None:
+def test_branches_of_different_result_types_are_rejected() -> None:
     def chosen(x: Any) -> Any:
         if x.sum() > 0:
             return x
@@ -243,7 +243,7 @@ def test_choices_that_code_cannot_make() -> None:
             return x[1:] * 2
         return -x
 
-    def asked(x: Any) -> Any:
+    def compared(x: Any) -> Any:
         if x.sum() > 0:
             return x > 1
         return -x
@@ -254,12 +254,12 @@ def test_choices_that_code_cannot_make() -> None:
         return [x, 1, 2]
 
     agree(chosen, lambda: array(3), plain=True)  # which may be the argument itself
-    for function, told in (
+    for function, message in (
         (cut, "the result is an array of dtype float64 and shape (2) on one side of a branch and an array of"),
-        (asked, "the result is an array of dtype bool and shape (3) on one side"),
+        (compared, "the result is an array of dtype bool and shape (3) on one side"),
         (either, "the result is a list on one side of a branch and is a list on the other"),
     ):
-        with pytest.raises(TracingError, match=re.escape(told)) as caught:
+        with pytest.raises(TracingError, match=re.escape(message)) as caught:
             jk.jit(function, strict=True)(array(3))
         assert f"{__file__}:" in str(caught.value)
 
@@ -304,13 +304,13 @@ def test_configs(function: Callable[..., Any], config: dict[str, Any]) -> None:
     made = {**PROGRAMS, **ARRAYS}[function]
     compiled = agree(function, *made, **config)
     assert is_whole(compiled)
-    told = str(compiled.explain(*(one() for one in made)))
-    assert " loop: " in told
+    explanation = str(compiled.explain(*(one() for one in made)))
+    assert " loop: " in explanation
     assert "<svg" in str(compiled.graph(*(one() for one in made)))
     assert compiled.stats().kernels
 
 
-def test_text_that_is_not_what_runs(tmp_path: Path) -> None:
+def test_source_files_changed_after_import(tmp_path: Path) -> None:
     file = tmp_path / "changing.py"
     text = "def counted(n):\n    total = 0\n    for i in range(n):\n        total += STEP * i\n    return total\n"
     file.write_text(text.replace("STEP", "1"))
@@ -358,7 +358,7 @@ def met_nowhere(a: Any, i: Any, k: Any, begin: Any, end: Any) -> Any:
 
 @pytest.mark.parametrize("function", [met, met_behind, met_across, met_nowhere])
 def test_elements_written_in_one_iteration(function: Any) -> None:
-    """Whichever round that is, or none: others are done several at once."""
+    """In any iteration or none: the others are vectorized."""
     compiled = jk.jit(function)
     for i, k, begin, end in (
         (2, 5, 0, 30), (2, 0, 0, 30), (2, 29, 0, 30), (2, 5, 6, 30), (2, 5, 5, 6), (2, 20, 3, 11), (4, 4, 0, 30),

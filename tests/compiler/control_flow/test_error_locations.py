@@ -8,9 +8,9 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import planted_explained  # noqa: F401
 import planted_places  # noqa: F401  # which fill the table
 import planted_raised  # noqa: F401
-import planted_told  # noqa: F401
 import pytest
 from planted import MISTAKES, Mistake
 
@@ -39,7 +39,7 @@ def error_of(function: Any, given: Any) -> Exception | None:
     return None
 
 
-def test_there_are_enough() -> None:
+def test_number_of_planted_errors() -> None:
     assert len(MISTAKES) >= 60
 
 
@@ -67,10 +67,10 @@ def test_unsupported_constructs_are_reported(mistake: Mistake) -> None:
     if mistake.kind == "refused":
         error = error_of(jk.jit(mistake.function, strict=True), mistake.make())
         assert type(error) is jk.TracingError
-        told = str(error)
+        report = str(error)
     else:
-        told = str(compiled.explain(*mistake.make()))
+        report = str(compiled.explain(*mistake.make()))
     text, first = inspect.getsourcelines(inspect.unwrap(mistake.function))
     (line,) = here(mistake).intersection(range(first, first + len(text)))
-    assert f"{inspect.getsourcefile(mistake.function)}:{line}" in told
-    assert [word for word in mistake.words if word not in told] == []
+    assert f"{inspect.getsourcefile(mistake.function)}:{line}" in report
+    assert [word for word in mistake.words if word not in report] == []

@@ -61,7 +61,7 @@ def chosen(a: Any, mode: str) -> Any:
 
 
 @pytest.mark.parametrize("mode", ["sum", "max", "none"])
-def test_strings_decide(mode: str) -> None:
+def test_branches_on_strings(mode: str) -> None:
     agree(chosen, lambda: array(20), given(mode))
 
 
@@ -77,7 +77,7 @@ def inside(a: Any) -> Any:
     return s
 
 
-def test_functions_and_lists_inside() -> None:
+def test_inner_functions_and_lists() -> None:
     agree(inside, lambda: array(20))
 
 
@@ -106,7 +106,7 @@ def written_first(u: Any, v: Any, steps: Any) -> Any:
     return u
 
 
-def test_writes_before_a_variable_has_another_array() -> None:
+def test_writes_before_a_variable_is_rebound() -> None:
     agree(written_first, lambda: np.arange(20.0), lambda: np.ones(20), lambda: 12)
 
 
@@ -119,5 +119,5 @@ def _same_array_on_both_sides(x: Any, y: Any) -> Any:
     return z * s, word
 
 
-def test_the_same_on_both_sides() -> None:
+def test_equal_values_on_both_sides_of_a_branch() -> None:
     agree(_same_array_on_both_sides, lambda: array(5), lambda: array(9))

@@ -54,7 +54,7 @@ def from_one(a: Any, n: Any) -> Any:
 
 @pytest.mark.parametrize("function", [of_shape, of_rows, thrice, of_others, from_one])
 def test_products(function: Any) -> None:
-    """What they are, for sizes that were not traced, and for none."""
+    """Loops over products match Python, also for sizes that were not traced and empty ones."""
     compiled = jk.jit(function)
     for shape in ((30, 40), (3, 5), (1, 2), (40, 30)):
         for n in (3, 1, 0, 2):
@@ -69,7 +69,7 @@ def test_products(function: Any) -> None:
 
 
 def test_long_loops_are_not_unrolled() -> None:
-    """The function is NumPy's after a moment."""
+    """Tracing stops after a moment, and the function falls back to NumPy."""
 
     @jk.jit
     def nearest(x: Any) -> Any:

@@ -103,7 +103,7 @@ def written_when_all_is_known(a: Any, c: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [then_another, written_when_all_is_known])
-def test_two_arguments_are_as_python_leaves_them(function: Callable[..., Any]) -> None:
+def test_exceptions_leave_arguments_as_python_does(function: Callable[..., Any]) -> None:
     compiled = jk.jit(function)
     for size in (2, 30, 400):
         ours, theirs = (array(size), array(size) * 0), (array(size), array(size) * 0)
@@ -136,7 +136,7 @@ def test_errors(function: Callable[..., Any], backend: str) -> None:
     agree(function, lambda: array(20), given(25), backend=backend)
 
 
-def test_errors_come_and_go() -> None:
+def test_calls_with_and_without_errors_alternate() -> None:
     compiled = jk.jit(written_beyond)
     for n in (20, 25, 19, 30, 20):
         one, other = array(20), array(20)
@@ -154,7 +154,7 @@ def test_errors_come_and_go() -> None:
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("dtype", ["int64", "int8", "uint8", "uint64"])
 @pytest.mark.parametrize("is_loop", [False, True])
-def test_floats_that_are_no_ints(dtype: str, *, is_loop: bool) -> None:
+def test_floats_without_an_int_value(dtype: str, *, is_loop: bool) -> None:
     def straight(a: Any, x: Any, y: Any) -> None:
         a[1] = x * 2
         a[3:] = y[0]

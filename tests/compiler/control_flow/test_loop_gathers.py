@@ -21,7 +21,7 @@ def views(x: Any, idx: Any, n: Any) -> Any:
     return np.sum(x)
 
 
-def turned(x: Any, idx: Any, n: Any) -> Any:
+def reversed_rows(x: Any, idx: Any, n: Any) -> Any:
     for k in range(n):
         r = x[idx[k]][::-1]
         r[:2] -= 0.1
@@ -45,8 +45,8 @@ def swapped(x: Any, idx: Any, n: Any) -> Any:
     return np.sum(x)
 
 
-@pytest.mark.parametrize("function", [views, turned, swapped])
-def test_computed_places(function: Any) -> None:
+@pytest.mark.parametrize("function", [views, reversed_rows, swapped])
+def test_writes_through_views_of_gathered_rows(function: Any) -> None:
     compiled = jk.jit(function)
     given = np.random.default_rng(0).normal(size=(4, 3))
     for n in (5, 1, 0):

@@ -64,8 +64,8 @@ def compacted(x: Any) -> Any:
     return out, k, is_long, k / 2
 
 
-def test_numbers_beside_arrays() -> None:
-    """Python's numbers, which the compiled call gives back itself."""
+def test_results_mix_numbers_and_arrays() -> None:
+    """The compiled call returns Python numbers itself."""
     compiled = jk.jit(compacted)
     for n in (40, 0, 3, 40):
         x = np.random.default_rng(n).random(n)

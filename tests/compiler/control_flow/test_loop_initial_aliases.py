@@ -107,7 +107,7 @@ def copied_in_rounds(x: Any, y: Any, k: Any, n: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [copied, copied_before_a_branch, copied_and_written_on_one_side, copied_in_rounds])
-def test_copies_are_arrays_of_their_own(function: Callable[..., Any]) -> None:
+def test_copies_are_separate_arrays(function: Callable[..., Any]) -> None:
     compiled, random = jk.jit(function), np.random.default_rng(0)
     for k in (0.1, 0.5, 0.9, 2.0):
         given = [random.random(5), random.random(5), np.array(k), 4]

@@ -56,7 +56,7 @@ FUNCTIONS = [_stored, _of_elements, _of_floats, _whole, _beside, _of_ints, _comp
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_ints_that_do_not_fit_are_numpys(function: Callable[..., Any]) -> None:
+def test_overflowing_ints_match_numpy(function: Callable[..., Any]) -> None:
     for dtype in DTYPES:
         for low in (0, -3):
             o = array(12, dtype="i8").astype(dtype)
@@ -67,18 +67,18 @@ def test_ints_that_do_not_fit_are_numpys(function: Callable[..., Any]) -> None:
                 agree(function, lambda a=a: a.copy(), lambda o=o: o.copy(), given(low), calls=2)  # type: ignore[misc]
 
 
-def test_what_a_trace_says_of_an_index_is_what_numpy_says() -> None:
-    def told(a: Any, at: int) -> Any:
+def test_index_errors_have_numpys_message() -> None:
+    def message_of(a: Any, at: int) -> Any:
         try:
             return a[0, at]
         except IndexError as error:
             return str(error)
 
     for at in (9, -9):
-        agree(told, given(np.ones((2, 3))), given(at), plain=True)
+        agree(message_of, given(np.ones((2, 3))), given(at), plain=True)
 
 
-def test_the_sign_of_zero_has_none() -> None:
+def test_sign_of_negative_zero_is_positive() -> None:
     def signs(x: Any) -> Any:
         return np.copysign(1.0, np.sign(x) * 1)
 

@@ -54,7 +54,7 @@ def _best(a: Any, b: Any, n: int) -> Any:
 
 
 @pytest.mark.parametrize("function", [_in_a_branch, _in_a_while_loop, _in_two_loops, _results, _best])
-def test_arrays_that_are_exchanged(function: Any) -> None:
+def test_swapped_arrays(function: Any) -> None:
     compiled = jk.jit(function)
     for n in (0, 2, 100):
         given, others = ((x[:1000], x[1000:], n) for x in (np.arange(2000.0), np.arange(2000.0)))  # no copies
@@ -67,7 +67,7 @@ def test_arrays_that_are_exchanged(function: Any) -> None:
             assert [one is x for x in given[:2]] == [other is x for x in others[:2]]
 
 
-def test_what_is_copied_before_stays_code() -> None:
+def test_loops_over_a_copied_argument_are_compiled() -> None:
     @jk.jit
     def best(a: Any) -> Any:
         found = a.copy()
@@ -81,8 +81,8 @@ def test_what_is_copied_before_stays_code() -> None:
     assert not reasons(best)
 
 
-def test_an_argument_that_no_iteration_replaced_is_the_result() -> None:
-    """Code does not know it but for its elements, NaN among them."""
+def test_arguments_that_no_iteration_replaced_are_returned() -> None:
+    """Code identifies the argument by its elements alone, NaN among them."""
 
     @jk.jit
     def lowest(a: Any, n: int) -> Any:
@@ -134,7 +134,7 @@ def one_of_three(x: Any, k: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [twice_chosen, twice_chosen_and_written, chosen_inside, one_of_three])
-def test_what_is_chosen_of_choices_may_be_an_argument(function: Callable[..., Any]) -> None:
+def test_nested_branches_may_return_an_argument(function: Callable[..., Any]) -> None:
     compiled = jk.jit(function)
     for k in (2.0, 3.0, 4.0, 5.0):
         x, other = np.arange(5.0) + 1, np.arange(5.0) + 1

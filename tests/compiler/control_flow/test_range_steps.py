@@ -59,7 +59,7 @@ FUNCTIONS: list[Callable[[Any, Any], Any]] = [sieve, divisors, passes, numbered]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_one_code_serves_all_steps(function: Callable[[Any, Any], Any]) -> None:
+def test_one_specialization_serves_all_steps(function: Callable[[Any, Any], Any]) -> None:
     compiled = jk.jit(function)
     for n in (40, 300, 9, 1000, 33):
         x = np.sin(np.arange(float(n)))
@@ -81,7 +81,7 @@ def by_elements(steps: Any, ends: Any) -> Any:
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32"])
-def test_steps_that_go_down_or_nowhere_are_pythons(dtype: str) -> None:
+def test_negative_and_zero_steps_match_python(dtype: str) -> None:
     compiled = jk.jit(by_elements)
     for steps, ends in (
         ((1, 2, 3), (9, 8, 7)),

@@ -59,7 +59,7 @@ ARGUMENTS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.fixture(autouse=True)
-def _python_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def _compile_short_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 0.0)
 
 
@@ -68,7 +68,7 @@ def compiles(function: Any) -> int:
 
 
 @pytest.mark.parametrize("name", EXTENTS)
-def test_one_code_serves_all_extents(name: str) -> None:
+def test_one_specialization_serves_all_extents(name: str) -> None:
     function = EXTENTS[name]
     compiled = jk.jit(function)
     for i in range(6):
@@ -87,7 +87,7 @@ def outcome(function: Any, *arguments: Any) -> Any:
 
 @pytest.mark.parametrize("name", ARGUMENTS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_one_code_serves_all_numbers(name: str) -> None:
+def test_one_specialization_serves_all_numbers(name: str) -> None:
     function, x = ARGUMENTS[name], np.arange(50.0)
     compiled = jk.jit(function)
     for k in (0.25, 1.5, 2.5, 3.0, 7.0, 1.75):
@@ -108,7 +108,7 @@ def test_one_code_serves_all_numbers(name: str) -> None:
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3, -3])
 @pytest.mark.parametrize("backend", ["native", "interpreter"])
-def test_nothing_is_written_where_python_raises(level: int, backend: str) -> None:
+def test_exceptions_leave_arrays_as_python_does(level: int, backend: str) -> None:
     def function(x: Any, k: Any) -> Any:
         x[0] = 5
         x += math.log(k)
@@ -125,7 +125,7 @@ def test_nothing_is_written_where_python_raises(level: int, backend: str) -> Non
             np.testing.assert_allclose(found, expected)
 
 
-def test_types_are_types_where_they_are_not_called() -> None:
+def test_types_that_are_not_called() -> None:
     def function(x: Any) -> Any:
         kind = float if isinstance(1.0, float) else int
         made = np.zeros(len(x), dtype=float) + kind(len(x))
@@ -137,7 +137,7 @@ def test_types_are_types_where_they_are_not_called() -> None:
     assert not reasons(compiled)
 
 
-def test_numbers_out_of_range_are_refused() -> None:
+def test_numbers_out_of_range_are_rejected() -> None:
     def function(x: Any) -> Any:
         return x.astype("i1") + np.int8(len(x))
 

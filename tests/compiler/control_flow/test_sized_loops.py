@@ -21,7 +21,7 @@ from jitkernels.compiler.ir.dim_proofs import from_end, larger, positive_part, s
 from jitkernels.compiler.ir.graph import serial
 from jitkernels.errors import TracingError
 
-MOST_NODES = 1200
+MAX_NODES = 1200
 """What a trace makes at most of a program here: some 50 ms. A loop that is unrolled makes more with each iteration."""
 SIZES = ((36, 0), (20, 0), (20, -3), (20, 2), (9, 0), (12, -5), (11, 3), (9, -9), (10, -9), (8, -6), (5, 0), (6, -8))
 """Extents of the arrays, and by how much the numbers beside them differ; also none, one and fewer than none."""
@@ -57,7 +57,7 @@ def assert_same(found: Any, expected: Any) -> None:
 @pytest.mark.parametrize("program", SIZED, ids=lambda one: one.function.__name__)
 @pytest.mark.parametrize("backend", ["native", "interpreter"])
 def test_programs(program: Sized, backend: str) -> None:
-    """Where NumPy raises nothing there is code (`strict`), whether the numbers fit the arrays or not."""
+    """Valid calls are compiled (`strict`), whether or not numbers fit the arrays."""
     compiled = jk.jit(program.function, backend=backend)
     strict = jk.jit(program.function, backend=backend, strict=True)
     for n, more in SIZES if backend == "native" else SIZES[3:9]:
@@ -73,18 +73,18 @@ def test_no_loop_is_unrolled(program: Sized) -> None:
     for n in (36, 72):
         compiled = jk.jit(program.function, strict=True)
         begun = serial()
-        told = compiled.explain(*program.make(n, 0))
-        assert not told.reason
+        explanation = compiled.explain(*program.make(n, 0))
+        assert not explanation.reason
         assert not notes(compiled)
-        found.append((told.kernels, serial() - begun))
+        found.append((explanation.kernels, serial() - begun))
     (few, begun), (many, nodes) = found
     assert abs(many - few) <= 2  # as larger matrices are copied to whole cache lines, for one
     assert abs(nodes - begun) <= 20
-    assert nodes < MOST_NODES
+    assert nodes < MAX_NODES
 
 
 @pytest.mark.parametrize("program", SIZED, ids=lambda one: one.function.__name__)
-def test_sizes_that_do_not_fit_keep_no_others_from_code(program: Sized) -> None:
+def test_invalid_sizes_do_not_prevent_compilation(program: Sized) -> None:
     compiled = jk.jit(program.function)
     for more in (-3, 2, -3, 0):
         outcome(compiled, program.make(20, more))
@@ -142,18 +142,18 @@ UNKNOWN: dict[Callable[..., Any], tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("function", UNKNOWN, ids=lambda one: one.__name__)
-def test_unknown_bounds_unroll_nothing(function: Callable[..., Any]) -> None:
-    """What no bounds tell falls back, without a node for each iteration."""
+def test_unknown_bounds_are_not_unrolled(function: Callable[..., Any]) -> None:
+    """They fall back, without a node for each iteration."""
     compiled, given = jk.jit(function), UNKNOWN[function]
     begun = serial()
-    told = compiled.explain(*given)
+    explanation = compiled.explain(*given)
     assert serial() - begun < 100
-    assert told.kernels <= 3
+    assert explanation.kernels <= 3
     assert_same(compiled(*given), function(*given))
 
 
-def test_sizes_that_fit_have_code_of_their_own() -> None:
-    """Code that tests each index in case a number is too large does not serve calls in which it is not."""
+def test_sizes_in_bounds_have_a_specialization_without_checks() -> None:
+    """Code that checks each index does not serve calls in which all are in bounds."""
     program = next(one for one in SIZED if one.function.__name__ == "rows_of_a_number")
     compiled = jk.jit(program.function)
     for more, count in ((2, 1), (0, 2), (2, 2), (0, 2)):
@@ -162,7 +162,7 @@ def test_sizes_that_fit_have_code_of_their_own() -> None:
 
 
 def test_a_relation_of_sizes_becomes_a_guard() -> None:
-    """Slices of an array of k0 and of one of n0 elements, both clamped, are equal where these are."""
+    """Clamped slices of arrays of k0 and n0 elements are equal where both are."""
     scope = symbolic_dims.Scope()
     one, other, i = scope.symbol("k0", 9), scope.symbol("n0", 9), scope.symbol("sc1", 3)
     scope.loop_variant["sc1"] = 0, one - 1
@@ -204,7 +204,7 @@ NEGATIVE: dict[str, Callable[[int, Any], Any]] = {
 
 @pytest.mark.parametrize("name", NEGATIVE)
 def test_negative_extents(name: str) -> None:
-    """NumPy's error in NumPy's words, or its empty array, and what was written before; in later calls too."""
+    """NumPy's error with NumPy's message, or its empty array, and its writes before; in later calls too."""
 
     def function(n: int, x: Any) -> Any:
         x /= 2.0

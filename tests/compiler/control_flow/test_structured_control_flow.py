@@ -66,7 +66,7 @@ CASES: dict[Callable[..., Any], list[tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize("function", CASES, ids=lambda one: one.__name__)
-def test_same_inside_and_outside(function: Callable[..., Any]) -> None:
+def test_equal_results_inside_and_outside_of_jit(function: Callable[..., Any]) -> None:
     compiled = jk.jit(function)
     for arguments in CASES[function]:
         found, expected = compiled(*arguments), function(*arguments)
@@ -78,7 +78,7 @@ def test_same_inside_and_outside(function: Callable[..., Any]) -> None:
     assert not notes(compiled)
 
 
-def test_refused() -> None:
+def test_invalid_arguments_are_rejected() -> None:
     with pytest.raises(jk.ArgumentError, match="after an iteration"):
         jk.fori_loop(0, 3, lambda i, v: (v, v), 1.0)
     with pytest.raises(jk.ArgumentError, match="neither"):

@@ -77,7 +77,7 @@ MANY = 40
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_inner_loops_without_an_iteration(function: Callable[..., Any]) -> None:
-    """None in the first round: there is no value. None in a later one: the one that was there."""
+    """In the first outer iteration the variable is unset; in a later one it keeps its value."""
     x = np.random.default_rng(0).normal(size=(MANY, 3))
     compiled: Any = jk.jit(function)
     for empty in (None, 0, 1, MANY - 1):
@@ -93,7 +93,7 @@ def test_inner_loops_without_an_iteration(function: Callable[..., Any]) -> None:
 
 
 def test_variables_read_only_inside() -> None:
-    """A variable that nothing reads behind the inner loop needs no round."""
+    """A variable that nothing reads after the inner loop needs no iteration of it."""
 
     def below(x: Any) -> Any:
         total = 0.0
@@ -175,7 +175,7 @@ def left_early(c: Any) -> Any:
     "function", [by_turns, deleted_now_and_then, behind_a_loop, in_a_function_inside, arrays_by_turns, left_early]
 )
 def test_variables_set_in_some_iterations(function: Callable[..., Any]) -> None:
-    """Python's exception where there is no value, and its result where there is one, from the same code."""
+    """One code raises Python's exception where the variable is unset, and else returns its result."""
     compiled: Any = jk.jit(function)
     outcomes = set()
     for seed in range(12):

@@ -54,7 +54,7 @@ def swapped(x: Any, rounds: int) -> Any:
     return one, other, kept
 
 
-def test_no_iterations_and_many() -> None:
+def test_zero_and_many_iterations() -> None:
     for most in (5.0, 5e9):
         compiled = agree(until_small, lambda: array(30) + 3, given(most))
         assert not reasons(compiled)
@@ -64,8 +64,8 @@ def test_no_iterations_and_many() -> None:
         assert not reasons(compiled)
 
 
-def test_arrays_that_others_have() -> None:
-    """What changes an array that has another name, too, is NumPy's in calls in which there is no round."""
+def test_changed_arrays_with_other_references() -> None:
+    """Loops that change an array of two names fall back to NumPy in calls without iterations."""
     for function in (also_named, in_a_list):
         for most in (5.0, 5e9):
             agree(function, lambda: array(30) + 3, given(most))
@@ -83,7 +83,7 @@ def cell(x: Any, w: Any, u: Any, b: Any) -> Any:
     return h, c
 
 
-def test_shapes_that_are_the_same_in_a_call() -> None:
+def test_loop_invariant_shapes() -> None:
     for n, gates in ((8, 32), (5, 20), (5, 24), (1, 4)):
         shapes = ((30, 3), (3, gates), (n, gates), (gates,))
         compiled = agree(cell, *(given(array(*shape, seed=i) / 10) for i, shape in enumerate(shapes)))

@@ -52,7 +52,7 @@ def looked_for(calls: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(dispatch_chain.base is None, reason="calls go by Python here")
-def test_no_code_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bailouts_do_not_look_up_code(monkeypatch: pytest.MonkeyPatch) -> None:
     x, calls = np.arange(5.0), []  # type: np.ndarray[Any, Any], list[Any]
     fast, chosen = jk.jit(doubled), jk.jit(picked)
     for _ in range(3):
@@ -71,7 +71,7 @@ def test_no_code_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(dispatch_chain.base is None, reason="calls go by Python here")
-def test_what_is_written_overlaps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bailouts_of_overlapping_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     def moved(x: Any, y: Any) -> Any:
         x[...] = y * 2
         return x.sum()
@@ -114,7 +114,7 @@ def test_methods_and_parts_of_functions() -> None:
         assert (found is x) is (rounds == 0)
 
 
-def test_what_is_written_is_written_once() -> None:
+def test_bailouts_do_not_repeat_writes() -> None:
     def moved(x: Any, i: int) -> Any:
         x[i] += 1
         y = x

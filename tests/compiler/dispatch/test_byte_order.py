@@ -21,7 +21,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_other_byte_order_is_numpys(name: str) -> None:
+def test_results_in_the_other_byte_order(name: str) -> None:
     x = np.arange(600, dtype="f4")
     expected = FUNCTIONS[name](x)
     found = jk.jit(FUNCTIONS[name])(x)
@@ -37,7 +37,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_functions_refuse_what_numpys_refuse(name: str) -> None:
+def test_dtypes_that_numpy_rejects_are_rejected(name: str) -> None:
     function: Any = jk.jit(REFUSED[name][0])
     x = np.arange(600, dtype="f4").astype(REFUSED[name][1])
     with pytest.raises(TypeError):
@@ -46,6 +46,6 @@ def test_functions_refuse_what_numpys_refuse(name: str) -> None:
         function(x)
 
 
-def test_the_conjugate_of_what_is_real_is_that_itself() -> None:
+def test_conjugate_of_real_arrays_is_the_array_itself() -> None:
     x = np.arange(3.0)
     assert jk.jit(lambda x: x.conj())(x) is x

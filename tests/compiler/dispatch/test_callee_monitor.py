@@ -141,7 +141,7 @@ READ: list[Callable[[Any, Any], Any]] = [
     "around", [in_a_loop, in_a_branch, in_a_while_loop, in_functions_of_numpy, in_loops_as_functions]
 )
 @pytest.mark.parametrize("number", range(len(READ)))
-def test_what_functions_read_is_read_again(around: Any, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_globals_of_callees_are_guarded(around: Any, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     function = around(READ[number])
     compiled, one = jk.jit(function), Scaled()
     x = np.arange(1.0, 13.0)
@@ -155,8 +155,8 @@ def test_what_functions_read_is_read_again(around: Any, number: int, monkeypatch
 
 
 @pytest.mark.parametrize("collects", [True, False])
-def test_the_garbage_collector_waits_while_code_is_made(collects: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And collects again then, if it did before; also where the compiler fails."""
+def test_garbage_collection_is_disabled_during_compilation(collects: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is restored afterwards, also where the compiler fails."""
     seen = []
 
     def compiled(*_: Any) -> None:

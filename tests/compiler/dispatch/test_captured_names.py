@@ -122,7 +122,7 @@ class Model:
         return x * self.count
 
 
-def test_methods_see_their_object() -> None:
+def test_changed_attributes_of_self() -> None:
     global SCALE
     model, other, x = Model(), Model(), array(3)
     other.weights = array(3)
@@ -154,7 +154,7 @@ def test_methods_that_change_their_object() -> None:
         assert model.count == expected
 
 
-def test_what_is_called_and_cannot_be_watched() -> None:
+def test_properties_and_calls_without_guards() -> None:
     global SCALE
     model, x = Model(), array(3)
     compiled = jk.jit(lambda m, v: m.doubled * v)
@@ -193,7 +193,7 @@ def test_rebound_names_of_modules() -> None:
     assert not reasons(compiled)
 
 
-def test_what_is_not_the_same_twice() -> None:
+def test_functions_with_side_effects_run_in_each_call() -> None:
     def counted(v: Any) -> Any:
         CALLS.append(1)
         return v + 1
@@ -235,7 +235,7 @@ def test_printing_functions_print(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "called\n" * 2
 
 
-def test_new_functions_of_the_same_code_are_the_same() -> None:
+def test_new_functions_of_equal_code_share_a_specialization() -> None:
     compiled, x = jk.jit(lambda way, v: way(v)), array(3)
     for factor in (1.0, 2.0, 3.0):
         same(compiled(lambda v, factor=factor: v * factor, x), x * factor)
@@ -271,7 +271,7 @@ def test_defaults() -> None:
 
 
 def test_garbage_is_not_collected_in_a_trace() -> None:
-    """Whose callbacks may read what a traced function may not."""
+    """Its callbacks may read what a traced function may not."""
 
     def collected(phase: str, info: dict[str, int]) -> None:
         CALLS.append(len(WEIGHTS))
@@ -295,7 +295,7 @@ def test_garbage_is_not_collected_in_a_trace() -> None:
     assert not reasons(compiled)
 
 
-def test_builtins_may_get_globals_of_their_names() -> None:
+def test_globals_may_shadow_builtins() -> None:
     names: dict[str, Any] = {"np": np}
     for text in ("return abs(x) + max(3, 4)", "return np.abs(x) * max(3, 4)"):
         exec(f"def function(x):\n    {text}", names)
@@ -332,10 +332,8 @@ def through_an_alias(x: Any) -> Any:
 @pytest.mark.parametrize(
     "function", [lambda x: Scaled.times(x) + 1, lambda x: Scaled.compiled(x) + 1, through_an_alias]
 )
-def test_attributes_of_classes_that_variables_name(
-    function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are what they are in each call."""
+def test_class_attributes_read_through_variables(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call reads their current values."""
     compiled, x = jk.jit(function), np.ones(20_000)
     for scale in (2.0, 5.0):
         monkeypatch.setattr(Scaled, "scale", scale)

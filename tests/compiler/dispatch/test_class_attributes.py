@@ -86,7 +86,7 @@ WAYS: list[Callable[[Any, Any], Any]] = [
 
 
 @pytest.mark.parametrize("number", range(len(WAYS)))
-def test_what_a_class_gives_may_change(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_class_attributes(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SECONDS_OF_PYTHON", "SECONDS_OF_RESULT"):
         monkeypatch.setattr(specialization, name, 0.0)
     function, made = WAYS[number], _class()

@@ -96,8 +96,8 @@ CALLS: dict[str, tuple[Callable[..., Any], Arguments]] = {
 
 
 @pytest.fixture(autouse=True)
-def numpy_computes_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in programs, whatever other tests choose."""
+def _default_python_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reset the time below which the plain function serves calls to its default."""
     monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 40e-6)
 
 
@@ -150,7 +150,7 @@ def agrees(compiled: Any, function: Any, *args: Any, **kwargs: Any) -> None:
     assert bits(compiled(*args, **kwargs)) == bits(function(*args, **kwargs))
 
 
-def test_whatever_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_globals_and_callees(monkeypatch: pytest.MonkeyPatch) -> None:
     x = some(4)
     compiled: Any = jk.jit(by_helper)
     for _ in range(3):
@@ -164,7 +164,7 @@ def test_whatever_changes_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     agrees(compiled, by_helper, x)
 
 
-def test_closures_and_defaults_that_change_are_seen() -> None:
+def test_changed_closures_and_defaults() -> None:
     factor: Any = 2.0
 
     def scaled(x: Any, shift: Any = 1.0) -> Any:
@@ -179,7 +179,7 @@ def test_closures_and_defaults_that_change_are_seen() -> None:
     agrees(compiled, scaled, some(4))
 
 
-def test_containers_of_other_kinds_are_seen() -> None:
+def test_containers_of_other_structures() -> None:
     def total(t: Any) -> Any:
         result = 0.0
         for i, key in enumerate(t):
@@ -204,7 +204,7 @@ def test_containers_of_other_kinds_are_seen() -> None:
         agrees(compiled, first, t)
 
 
-def test_numbers_of_other_kinds_are_seen() -> None:
+def test_numbers_of_other_types() -> None:
     compiled: Any = jk.jit(branched)
     small: list[Any] = [3, 3, 1, True, 3.5]
     large: list[Any] = [2**62, -(2**63), 2**64]
@@ -215,7 +215,7 @@ def test_numbers_of_other_kinds_are_seen() -> None:
         agrees(compiled, branched, x, k)
 
 
-def test_constants_of_other_values_are_seen() -> None:
+def test_static_arguments_of_other_values() -> None:
     compiled: Any = jk.jit(chosen)
     for how, axis in (
         ("sum", 0),
@@ -231,7 +231,7 @@ def test_constants_of_other_values_are_seen() -> None:
         agrees(static, chosen, some(3, 4), how, axis)
 
 
-def test_results_are_the_tuple_that_is_given() -> None:
+def test_out_returns_the_tuple_that_was_passed() -> None:
     compiled: Any = jk.jit(lambda x: (x + 1, x * 2))
     x, out = some(4), (np.empty(4), np.empty(4))
     for _ in range(3):
@@ -254,8 +254,8 @@ def test_code_that_is_released_is_not_called() -> None:
     assert rest
 
 
-def test_memory_for_results_may_be_short() -> None:
-    """An exception as from NumPy, and no result that was made before is kept."""
+def test_out_of_memory_for_results() -> None:
+    """The call raises as NumPy does, and keeps no result allocated before."""
     compiled: Any = jk.jit(lambda x, y: (x + 1, x[:, None] + y[None]))
     for _ in range(2):
         compiled(some(4), some(5))
@@ -330,13 +330,13 @@ def quickest(call: Callable[[], Any]) -> float:
     return min(times)
 
 
-def test_many_x_not_slow_calls_down() -> None:
+def test_many_specializations_do_not_slow_calls_down() -> None:
     few, many = specialised(200)
     assert many < 3 * few
 
 
 @pytest.mark.full
-def test_ten_thousand_x_not_slow_calls_down() -> None:
+def test_ten_thousand_specializations_do_not_slow_calls_down() -> None:
     few, many = specialised(10_000)
     assert many < 3 * few
 
@@ -365,7 +365,7 @@ def test_threads_share_one_first_call() -> None:
 
 
 def test_threads_share_large_arrays() -> None:
-    """The lock is let go meanwhile, and what a list held may be replaced."""
+    """The GIL is released meanwhile, and elements of an argument list may be replaced."""
     compiled: Any = jk.jit(lambda t: t[0] * 2 + t[1])
     held = [np.ones(1 << 20), np.ones(1 << 20)]
     compiled(held)
@@ -386,7 +386,7 @@ def test_threads_share_large_arrays() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_one_element_in_common_is_an_overlap(dtype: str) -> None:
+def test_outs_next_to_and_overlapping_arguments(dtype: str) -> None:
     """Results and arguments that lie side by side, and those that share the last element of one and the first."""
     compiled, count = jk.jit(lambda x: x + x[::-1]), 100
     room = np.zeros(3 * count, dtype)

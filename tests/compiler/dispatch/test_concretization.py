@@ -39,7 +39,7 @@ def _scaled(owner: Any, x: Any) -> Any:
     "owner", [type("Model", (), {"scale": 2.0}), types.ModuleType("model")], ids=["class", "module"]
 )
 @pytest.mark.parametrize("values", [(2.0, 3.0), (1, 2), (np.ones(9), np.zeros(9))], ids=["float", "int", "array"])
-def test_changed_attributes_are_seen(owner: Any, values: tuple[Any, ...]) -> None:
+def test_changed_attributes_are_guarded(owner: Any, values: tuple[Any, ...]) -> None:
     compiled, x = jk.jit(_scaled), np.ones(9)
     for one in values:
         owner.scale = one

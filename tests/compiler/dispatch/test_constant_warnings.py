@@ -27,7 +27,7 @@ UFUNCS = {
 }
 
 
-def told(function: Callable[..., Any], *args: Any, action: Any = "always") -> list[tuple[str, str, int]]:
+def reported(function: Callable[..., Any], *args: Any, action: Any = "always") -> list[tuple[str, str, int]]:
     """What a call warns of or raises, and where."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter(action)
@@ -43,11 +43,11 @@ def operands(ufunc: Any) -> dict[str, tuple[float, ...]]:
     """Numbers for which a function fails, for each kind that it has."""
     found: dict[str, tuple[float, ...]] = {}
     for given in itertools.product(NUMBERS, repeat=ufunc.nin):
-        heard: list[str] = []
-        with np.errstate(all="call", call=lambda text, _, heard=heard: heard.append(text)):
+        texts: list[str] = []
+        with np.errstate(all="call", call=lambda text, _, texts=texts: texts.append(text)):
             ufunc(*(np.full(3, one) for one in given))
         for kind, text in KINDS.items():
-            if text in heard:
+            if text in texts:
                 found.setdefault(kind, given)
     return found
 
@@ -108,22 +108,22 @@ def test_constants_that_fail_are_reported_in_each_call(name: str, form: str) -> 
         compiled = jk.jit(function)
         with failures.gathered(f"{kind} {given}"):
             for number in (1.0, 1.0, 1.0, -1.0, 1.0):
-                expected = told(function, np.full(SIZE, number))
-                assert told(compiled, np.full(SIZE, number)) == expected
+                expected = reported(function, np.full(SIZE, number))
+                assert reported(compiled, np.full(SIZE, number)) == expected
             for action in ("error", "ignore"):
-                expected = told(function, np.ones(SIZE), action=action)
-                assert told(compiled, np.ones(SIZE), action=action) == expected
+                expected = reported(function, np.ones(SIZE), action=action)
+                assert reported(compiled, np.ones(SIZE), action=action) == expected
             for choice in ("raise", "ignore", "warn"):
                 modes: Any = {kind: choice}
                 with np.errstate(**modes):
-                    expected = told(function, np.ones(SIZE))
-                    assert told(compiled, np.ones(SIZE)) == expected
-            heard: list[list[Any]] = [[], []]
+                    expected = reported(function, np.ones(SIZE))
+                    assert reported(compiled, np.ones(SIZE)) == expected
+            logs: list[list[Any]] = [[], []]
             called: tuple[Any, ...] = (function, compiled)
-            for one, log in zip(called, heard, strict=True):
+            for one, log in zip(called, logs, strict=True):
                 with np.errstate(all="call", call=lambda *found, log=log: log.append(found)):
                     one(np.ones(SIZE))
-            assert heard[0] == heard[1]
+            assert logs[0] == logs[1]
             left, right = np.ones(SIZE), np.ones(SIZE)
             with np.errstate(all="ignore"):
                 result, expected_result = compiled(left), function(right)
@@ -133,8 +133,8 @@ def test_constants_that_fail_are_reported_in_each_call(name: str, form: str) -> 
     failures.tell()
 
 
-def test_most_functions_fail_in_some_way() -> None:
-    """The test above is of something: all kinds of failures are among its constants."""
+def test_constants_cover_all_kinds_of_failures() -> None:
+    """Else the test above would test little."""
     kinds = [kind for ufunc in UFUNCS.values() for kind in operands(ufunc)]
     assert {kind: kinds.count(kind) > 2 for kind in KINDS} == dict.fromkeys(KINDS, True)
 
@@ -143,7 +143,7 @@ def logarithm(x: Any) -> Any:
     return np.log(np.zeros(3)) + x
 
 
-def test_warnings_are_shown_once_by_default_and_cost_no_more_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_filters_show_a_warning_once_at_no_further_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
     note = fp_warnings.KnownWarnings.note
 
@@ -167,17 +167,17 @@ def test_results_written_over_arguments_are_reported_at_the_line_that_failed() -
     for _ in range(4):
         x = np.ones(3)
         expected = ("divide by zero encountered in log", __file__, line)
-        assert told(lambda x=x: compiled(x, out=x)) == [expected]
+        assert reported(lambda x=x: compiled(x, out=x)) == [expected]
 
 
 def divided(x: Any) -> Any:
     return x + 1 / 0
 
 
-def test_pythons_own_division_by_zero_is_raised() -> None:
+def test_zero_division_errors_of_python_are_raised() -> None:
     compiled = jk.jit(divided)
     for _ in range(4):
-        assert told(compiled, np.ones(3)) == [("ZeroDivisionError division by zero", "", 0)]
+        assert reported(compiled, np.ones(3)) == [("ZeroDivisionError division by zero", "", 0)]
 
 
 def quiet(x: Any) -> Any:
@@ -189,7 +189,7 @@ def quiet(x: Any) -> Any:
 def test_failures_that_the_function_ignores_are_not_reported() -> None:
     compiled = jk.jit(quiet)
     for _ in range(4):
-        assert told(compiled, np.ones(3)) == told(quiet, np.ones(3)) == []
+        assert reported(compiled, np.ones(3)) == reported(quiet, np.ones(3)) == []
 
 
 def narrowed(x: Any) -> Any:
@@ -228,12 +228,12 @@ def summed_in_loop(x: Any) -> Any:
 @pytest.mark.parametrize(
     "function", [narrowed, narrowed_number, concluded, large, unused_product, unused_cast, summed_in_loop]
 )
-def test_other_failures_of_constants_are_of_the_line_of_the_function(function: Any) -> None:
+def test_warnings_of_constants_name_the_line_of_the_function(function: Any) -> None:
     compiled, more = jk.jit(function), (np.float64(0.0),) if function is concluded else ()
     for size in (3, 3, 3):
-        expected = told(function, np.ones(size), *more)
+        expected = reported(function, np.ones(size), *more)
         assert expected
-        assert told(compiled, np.ones(size), *more) == expected
+        assert reported(compiled, np.ones(size), *more) == expected
 
 
 def masked(x: Any) -> Any:
@@ -242,8 +242,8 @@ def masked(x: Any) -> Any:
     return made + x
 
 
-def test_constants_that_no_mask_chooses_are_not_reported() -> None:
+def test_masked_out_constants_are_not_reported() -> None:
     compiled = jk.jit(masked)
     for number in (-1.0, -1.0, 1.0, -1.0):
         x = np.full(3, number)
-        assert told(compiled, x) == told(masked, x)
+        assert reported(compiled, x) == reported(masked, x)

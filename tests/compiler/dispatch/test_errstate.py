@@ -39,10 +39,10 @@ def test_error_raises(compiled: Callable[[Array], Array]) -> None:
 
 
 def test_error_calls(compiled: Callable[[Array], Array]) -> None:
-    told: list[str] = []
-    with np.errstate(divide="call", call=lambda text, flags: told.append(text)):
+    called: list[str] = []
+    with np.errstate(divide="call", call=lambda text, flags: called.append(text)):
         assert np.isinf(compiled(ZEROS)).all()
-    assert told == ["divide by zero"]
+    assert called == ["divide by zero"]
 
 
 def test_ignored_errors_run_compiled_code(compiled: Callable[[Array], Array]) -> None:
@@ -54,7 +54,7 @@ def test_ignored_errors_run_compiled_code(compiled: Callable[[Array], Array]) ->
     assert len(plain._fallbacks) == calls
 
 
-def test_the_word_of_settings_is_read_right() -> None:
+def test_errstate_bits_are_read() -> None:
     assert errstate.is_word_known()
     for choice in {"over": "raise"}, {"under": "warn"}:
         kept: Any = choice
@@ -63,10 +63,10 @@ def test_the_word_of_settings_is_read_right() -> None:
             assert errstate._word() & errstate.UNSUPPORTED
 
 
-Told = list[tuple[str, str, int]]
+Reports = list[tuple[str, str, int]]
 
 
-def told(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Told:
+def reported(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Reports:
     """What a call warns of, and where."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
@@ -83,7 +83,7 @@ def failing(x: Array, y: Array) -> Array:
 def test_warnings_are_those_of_numpy_at_the_line_of_the_function() -> None:
     compiled = jk.jit(failing)
     x, y = np.array([1.0, 0.0, 2.0, 1e-3]), np.array([1.0, 2.0, 1e300, 3.0])
-    expected = told(failing, x, y)
+    expected = reported(failing, x, y)
     assert [text for text, _, _ in expected] == [
         "divide by zero encountered in divide",
         "overflow encountered in exp",
@@ -91,17 +91,17 @@ def test_warnings_are_those_of_numpy_at_the_line_of_the_function() -> None:
     ]
     assert all(file == __file__ for _, file, _ in expected)
     for _ in range(5):
-        assert told(compiled, x, y) == expected
-        assert told(compiled, x, y, out=np.empty(4)) == expected
-        assert told(compiled, x, y=y) == expected
-        assert told(compiled, x + 1, x) == []
+        assert reported(compiled, x, y) == expected
+        assert reported(compiled, x, y, out=np.empty(4)) == expected
+        assert reported(compiled, x, y=y) == expected
+        assert reported(compiled, x + 1, x) == []
     with np.errstate(over="ignore"):
-        assert told(compiled, x, y) == expected[:1]
+        assert reported(compiled, x, y) == expected[:1]
     with np.errstate(all="ignore"):
-        assert told(compiled, x, y) == []
+        assert reported(compiled, x, y) == []
 
 
-def test_warnings_that_filters_make_errors_are_raised() -> None:
+def test_error_filters_raise_warnings() -> None:
     compiled = jk.jit(inverse)
     for _ in range(3):
         with warnings.catch_warnings():
@@ -110,22 +110,22 @@ def test_warnings_that_filters_make_errors_are_raised() -> None:
                 compiled(ZEROS)
 
 
-def test_flags_that_other_code_has_set_are_no_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flags_of_other_code_are_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = jk.jit(inverse)
     infinity = float("inf")
-    heard: list[Any] = []
+    reports: list[Any] = []
 
-    def hear(*found: Any) -> int:
-        heard.append(found)
+    def record(*found: Any) -> int:
+        reports.append(found)
         return 0
 
-    monkeypatch.setattr(fp_warnings.WarningReporter, "report", hear)
+    monkeypatch.setattr(fp_warnings.WarningReporter, "report", record)
     for _ in range(3):
-        assert infinity - infinity != 0  # invalid, and nobody is told
+        assert infinity - infinity != 0  # invalid, without a report
         compiled(ZEROS + 1)
-    assert heard == []
+    assert reports == []
     compiled(ZEROS)
-    assert len(heard) == 1
+    assert len(reports) == 1
 
 
 def test_numpy_does_not_see_flags_of_compiled_code() -> None:
@@ -141,7 +141,7 @@ def test_numpy_does_not_see_flags_of_compiled_code() -> None:
         assert np.float64(1) / np.float64(2) == 0.5
 
 
-def test_warnings_that_were_shown_cost_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_warnings_are_not_recomputed(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
     note = fp_warnings.KnownWarnings.note
 
@@ -160,29 +160,29 @@ def test_warnings_that_were_shown_cost_nothing_again(monkeypatch: pytest.MonkeyP
             compiled(ZEROS)
     assert len(found) == 1
     assert 2 < len(runs) < 20
-    assert told(compiled, ZEROS)  # other filters show it once more
+    assert reported(compiled, ZEROS)  # other filters show it once more
     runs.clear()
-    assert len(told(compiled, ZEROS)) == len(told(compiled, ZEROS)) == 1
+    assert len(reported(compiled, ZEROS)) == len(reported(compiled, ZEROS)) == 1
     assert len(runs) == 2
 
 
 def test_spurious_warnings_become_rare_and_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = jk.jit(lambda x: np.where(x > 0, x, -x))
-    heard: list[Any] = []
-    hear = fp_warnings.WarningReporter.report
+    reports: list[Any] = []
+    report = fp_warnings.WarningReporter.report
 
     def counted(*found: Any) -> int:
-        heard.append(found)
-        return hear(*found)
+        reports.append(found)
+        return report(*found)
 
     monkeypatch.setattr(fp_warnings.WarningReporter, "report", counted)
     strange = np.full(5, np.nan)  # which no comparison is for
     for _ in range(10_000):
         compiled(strange)
-    assert 4 < len(heard) < 20
+    assert 4 < len(reports) < 20
 
 
-def test_a_real_warning_after_many_spurious_ones_is_given() -> None:
+def test_real_warnings_after_many_spurious_flags() -> None:
     record = fp_warnings.KnownWarnings()
     for _ in range(10_000):
         if record.is_due():
@@ -202,9 +202,9 @@ def test_fp_flags_of_all_threads_are_reported(size: int) -> None:
     try:
         for place in (0, size // 2 - 1, size // 2, size - 1):
             x = np.ones(size)
-            assert told(compiled, x) == []
+            assert reported(compiled, x) == []
             x[place] = 0
-            assert len(told(compiled, x)) == 1
+            assert len(reported(compiled, x)) == 1
     finally:
         jk.set_num_threads(threads)
 
@@ -217,45 +217,45 @@ def rooted(x: Array, y: Array) -> None:
     x += np.log(y)
 
 
-def test_overwritten_arguments_have_a_warning_text_of_our_own() -> None:
+def test_warning_text_where_arguments_are_overwritten() -> None:
     compiled, line = jk.jit(stepped), stepped.__code__.co_firstlineno
     x, y = np.array([2.0, 0.0, 4.0, 1e300]), np.array([1.0, 1.0, 1.0, 1e-300])
     for _ in range(3):
-        assert told(compiled, x.copy() + 1, y) == []
-        assert told(compiled, x.copy(), y) == [("divide by zero encountered in divide", __file__, line)]
-        assert told(compiled, x.copy(), y * 0) == [("invalid value encountered in stepped", __file__, line)]
+        assert reported(compiled, x.copy() + 1, y) == []
+        assert reported(compiled, x.copy(), y) == [("divide by zero encountered in divide", __file__, line)]
+        assert reported(compiled, x.copy(), y * 0) == [("invalid value encountered in stepped", __file__, line)]
     with np.errstate(divide="ignore"):
-        assert told(compiled, x.copy(), y) == []
+        assert reported(compiled, x.copy(), y) == []
 
 
-def test_results_over_arguments_warn_likewise() -> None:
+def test_warnings_of_results_written_over_arguments() -> None:
     compiled = jk.jit(inverse)
     for size in range(1, 34):
         for _ in range(2):
             x = np.full(size, 3.0)
-            assert told(compiled, x, out=x) == []
+            assert reported(compiled, x, out=x) == []
             x[-1] = 0
-            (found,) = told(compiled, x, out=x)
+            (found,) = reported(compiled, x, out=x)
             assert found[0] == "divide by zero encountered in divide"
 
 
-def test_functions_whose_arguments_are_overwritten_warn_as_numpys() -> None:
-    """NaN, of which comparisons fail, and infinity, of which sums do, are not new here."""
+def test_overwriting_functions_ignore_nan_and_infinity_of_arguments() -> None:
+    """Flags that NaN sets in comparisons, or infinity in sums, are not new."""
     compiled, line = jk.jit(rooted), rooted.__code__.co_firstlineno
     for _ in range(3):
-        assert told(compiled, np.ones(5), np.full(5, np.nan)) == []
-        assert told(compiled, np.ones(5), np.full(5, np.inf)) == []
-        assert told(compiled, np.ones(5), np.zeros(5)) == [("divide by zero encountered in log", __file__, line)]
-        found = told(compiled, np.ones(5), np.full(5, -1.0))
+        assert reported(compiled, np.ones(5), np.full(5, np.nan)) == []
+        assert reported(compiled, np.ones(5), np.full(5, np.inf)) == []
+        assert reported(compiled, np.ones(5), np.zeros(5)) == [("divide by zero encountered in log", __file__, line)]
+        found = reported(compiled, np.ones(5), np.full(5, -1.0))
         assert found == [("invalid value encountered in rooted", __file__, line)]  # of the logarithm or of the sum
 
 
 def test_spurious_kinds_are_not_reported_where_numpy_cannot_rerun() -> None:
-    """Code that need not overwrite its argument is not made for it."""
+    """Overwritten arguments leave nothing to rerun on."""
     compiled: Any = jk.jit(lambda x: np.log(x) * np.exp(x))
     for number in (1, 1, 1, np.nan, 0, np.nan, -1):
         x = np.full(5, float(number))
-        found = [text for text, *_ in told(compiled, x, out=x)]
+        found = [text for text, *_ in reported(compiled, x, out=x)]
         assert found == (["divide by zero encountered in log"] if number == 0 else [])
 
 
@@ -268,17 +268,17 @@ def shared(x: Array) -> None:
     x /= x.sum()
 
 
-def test_sums_of_what_is_overwritten() -> None:
-    """They set flags for infinities, and quotients by them for zeros; overflow is overflow."""
+def test_warnings_of_sums_of_overwritten_arguments() -> None:
+    """Infinities in sums and zeros in quotients set spurious flags; overflow is reported."""
     compiled: Any = jk.jit(centred)
     line = centred.__code__.co_firstlineno
     for number, expected in (1, []), (np.inf, []), (1e200, ["overflow encountered in centred"]):
         x = np.arange(9000.0)
         x[1] = number
-        assert told(compiled, x) == [(text, __file__, line) for text in expected]
+        assert reported(compiled, x) == [(text, __file__, line) for text in expected]
     compiled = jk.jit(shared)
     for number in (1, 0, np.inf):
-        assert told(compiled, np.full(9000, float(number))) == []
+        assert reported(compiled, np.full(9000, float(number))) == []
 
 
 def partly(x: Array) -> Array:
@@ -293,15 +293,15 @@ def quietly(x: Array) -> Array:
     return x
 
 
-def test_errors_ignored_in_one_part_are_reported_in_others() -> None:
+def test_errstate_applies_to_its_block_only() -> None:
     compiled = jk.jit(partly)
     for size in (4, 30_000):
         x = np.ones(size)
-        assert told(compiled, x) == []
+        assert reported(compiled, x) == []
         x[-1] = 0
-        assert told(compiled, x) == told(partly, x) != []
+        assert reported(compiled, x) == reported(partly, x) != []
     assert compiled.stats().kernels
     ignoring = jk.jit(quietly)
     for _ in range(3):
-        assert told(ignoring, np.zeros(30_000)) == []
-        assert told(jk.jit(quietly), np.zeros(4), out=np.zeros(4)) == []
+        assert reported(ignoring, np.zeros(30_000)) == []
+        assert reported(jk.jit(quietly), np.zeros(4), out=np.zeros(4)) == []

@@ -55,7 +55,7 @@ def test_nested_containers() -> None:
     )
 
 
-def test_arguments_come_back_as_themselves() -> None:
+def test_returned_arguments_keep_their_identity() -> None:
     compiled = jk.jit(lambda x, y, k: (x, [y], {"x": x}, k))
     x, y, k = array(3), array(4), 1234567
     found = compiled(x, y, k)
@@ -86,7 +86,7 @@ def test_signatures() -> None:
         assert str(caught.value) == str(plain.value)
 
 
-def test_keywords_and_defaults_are_one_specialization() -> None:
+def test_keywords_and_defaults_share_a_specialization() -> None:
     compiled, x = jk.jit(lambda a, b=2.0: a * b), array(4)
     for found in (compiled(x), compiled(x, 2.0), compiled(a=x), compiled(x, b=2.0), compiled(b=2.0, a=x)):
         same(found, x * 2)
@@ -111,7 +111,7 @@ def test_static_arguments() -> None:
         jk.jit(static_argnames="nothing")(lambda x: x)
 
 
-def test_everything_else_is_static() -> None:
+def test_other_arguments_are_static() -> None:
     def function(x: Any, mode: Any, flag: Any, way: Any) -> Any:
         y = x + 1 if mode is Mode.PLUS else x - 1
         return way(y) if flag else y
@@ -124,7 +124,7 @@ def test_everything_else_is_static() -> None:
     same(compiled(array(6), slice(1, 4)), array(6)[1:4])
 
 
-def test_equal_extents_are_one_symbol() -> None:
+def test_equal_extents_share_a_symbol() -> None:
     compiled = jk.jit(lambda x, y: x + y)
     for one, other in (
         ((3, 4), (3, 4)),
@@ -162,7 +162,7 @@ class Exchanged:
 
 
 @pytest.mark.parametrize("kind", [Interface, Exchanged])
-def test_arrays_of_others_are_read_in_place(kind: Any) -> None:
+def test_arrays_of_other_libraries_are_read_in_place(kind: Any) -> None:
     compiled, memory = jk.jit(lambda x: x * 2), array(4)
     given = kind(memory)
     same(compiled(given), memory * 2)
@@ -171,7 +171,7 @@ def test_arrays_of_others_are_read_in_place(kind: Any) -> None:
     assert not reasons(compiled)
 
 
-def test_arrays_that_numpy_alone_reads() -> None:
+def test_unaligned_and_masked_arrays_fall_back() -> None:
     def unaligned() -> Any:
         return np.frombuffer(b"\0" + array(4).tobytes(), dtype="f8", offset=1)
 

@@ -168,18 +168,18 @@ def test_indices_are_checked_at_each_call() -> None:
 
 
 @pytest.mark.parametrize("mode", ["raise", "call"])
-def test_floating_point_errors_are_found_where_they_matter(mode: Any) -> None:
-    compiled, told = jk.jit(lambda v: {"a": 1 / v}), []
+def test_floating_point_errors_under_errstate(mode: Any) -> None:
+    compiled, calls = jk.jit(lambda v: {"a": 1 / v}), []
     x = np.array([0.0, 1.0])
     with np.errstate(all="ignore"):
         same(compiled(x), {"a": 1 / x})
-    with np.errstate(all=mode, call=lambda *found: told.append(found)):
+    with np.errstate(all=mode, call=lambda *found: calls.append(found)):
         if mode == "raise":
             with pytest.raises(FloatingPointError, match="divide by zero"):
                 compiled(x)
         else:
             compiled(x)
-            assert told[0][0] == "divide by zero"
+            assert calls[0][0] == "divide by zero"
 
     def careful(v: Any) -> Any:
         with np.errstate(divide="ignore"):
@@ -216,7 +216,7 @@ def test_control_flow_on_values_is_explained() -> None:
         assert "np.where" in str(caught.value)
 
 
-def test_loops_that_cannot_be_compiled_are_numpys() -> None:
+def test_unsupported_loops_fall_back() -> None:
     def looping(x: Any) -> Any:
         while abs(x.max()) > 1:
             x = np.append(x / 4, 0.5)
@@ -257,7 +257,7 @@ def test_classes_derived_from_containers() -> None:
             same(compiled(x, other), function(x, other))
 
 
-def test_arrays_of_a_trace_do_not_live_on() -> None:
+def test_traced_arrays_are_released() -> None:
     class Keeper:
         kept: Any = None
 
@@ -273,7 +273,7 @@ def test_arrays_of_a_trace_do_not_live_on() -> None:
     assert reasons(compiled)
 
 
-def test_nothing_holds_the_arguments() -> None:
+def test_arguments_are_released() -> None:
     class Owner(np.ndarray):
         pass
 
@@ -288,7 +288,7 @@ def test_nothing_holds_the_arguments() -> None:
     assert alive() is None
 
 
-def test_many_specializations_are_bounded() -> None:
+def test_number_of_specializations_is_bounded() -> None:
     compiled = jk.jit(lambda x, k: x * int(str(k)), backend="interpreter")
     for k in range(100):
         same(compiled(array(3), k), array(3) * k)

@@ -76,7 +76,7 @@ def test_forks_while_functions_are_compiled(private_cache: Path) -> None:
 
 
 def test_kills_while_functions_are_compiled(private_cache: Path) -> None:
-    """The next process finds a cache that is whole."""
+    """The next process finds a complete cache."""
     code = "import test_jit_processes as t\nprint('ready', flush=True)\n"
     code += "for number in range(10**6):\n    t.right(number)"
     for wait in (0.01, 0.05, 0.11, 0.2):
@@ -92,7 +92,7 @@ def test_kills_while_functions_are_compiled(private_cache: Path) -> None:
 
 
 def test_a_first_call_may_be_interrupted_at_any_line() -> None:
-    """The next calls are right, and again without Python."""
+    """Later calls are right, and enter without Python."""
     x, y = np.arange(12.0).reshape(3, 4), np.arange(4.0)
     number, reached = 1, True
     while reached:
@@ -141,6 +141,6 @@ print("done")
 """
 
 
-def test_code_is_loaded_however_far_memory_is() -> None:
-    """Arrays of gigabytes lie between the code of one function, that of the next, and what both need."""
+def test_code_is_loaded_in_distant_memory() -> None:
+    """Gigabytes lie between the code of two functions and the runtime that both call."""
     assert python(FAR).strip().endswith("done")

@@ -151,14 +151,14 @@ def agree(function: Any, x: Any) -> None:
 
 
 @pytest.mark.parametrize("function", PROGRAMS)
-def test_arrays_that_others_have(function: Any) -> None:
+def test_aliased_arrays_in_loops(function: Any) -> None:
     warnings.simplefilter("ignore")
     for x in (np.arange(1.0, 13.0), np.arange(1.0, 4.0), -np.arange(1.0, 4.0)):
         agree(lambda x: function(x * 1.0, x), x)
 
 
 @pytest.mark.parametrize("name", GOING)
-def test_what_loops_go_along(name: str) -> None:
+def test_loops_over_views_of_a_rebound_array(name: str) -> None:
     def program(x: Any) -> Any:
         u = x * 1.0
         t = 0.0
@@ -172,9 +172,9 @@ def test_what_loops_go_along(name: str) -> None:
         agree(program, x)
 
 
-def test_an_array_of_ones_own_is_carried() -> None:
-    """What nobody else has is still code: also where functions inside see the variable."""
+def test_unaliased_arrays_are_loop_carried() -> None:
+    """They are compiled also where inner functions capture the variable."""
     x = np.arange(1.0, 13.0)
     for function in (own_closures, lambda u, x: [u := u * x for _ in range(x.shape[0])][-1]):
-        told = str(jk.jit(lambda x, function=function: function(x * 1.0, x)).explain(x))
-        assert "0 calls of NumPy" in told, told
+        explanation = str(jk.jit(lambda x, function=function: function(x * 1.0, x)).explain(x))
+        assert "0 calls of NumPy" in explanation, explanation

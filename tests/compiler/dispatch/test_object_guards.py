@@ -65,7 +65,8 @@ EULER = types.SimpleNamespace(value=1.0)
 
 
 @pytest.fixture(autouse=True)
-def _numpy_computes_little(monkeypatch: pytest.MonkeyPatch) -> None:
+def _default_python_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reset the time below which the plain function serves calls to its default, and install module `jit_other`."""
     monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 40e-6)
     monkeypatch.setitem(sys.modules, "jit_other", OTHER)
 
@@ -200,7 +201,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], Any, str, Any]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_rebinding_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rebound_names_are_guarded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     function, owner, attribute, value = CHANGES[name]
     compiled, x = (jk.jit(function), some() / 4)
     before = compiled(x)
@@ -215,8 +216,8 @@ def test_rebinding_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             assert change != np.array_equal(found, before)
 
 
-def test_code_that_is_changed_in_place_is_seen() -> None:
-    """As those who reload modules change functions that others have imported."""
+def test_replaced_code_objects_are_guarded() -> None:
+    """Reloading a module replaces the code of functions that others have imported."""
 
     def function(x: Any) -> Any:
         return x * 2
@@ -252,7 +253,7 @@ def test_static_arguments_need_no_python(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_arguments_of_inner_functions_keep_their_order() -> None:
-    """What a function inside refers to, its defaults and its globals come in one order, in Python and in code."""
+    """Captured variables, defaults and globals come in one order, in Python and in compiled code."""
     factor, shift = 2.0, np.full(1000, 5.0)
 
     def inner(x: Any, power: Any = 3.0, *, scale: Any = 7.0) -> Any:

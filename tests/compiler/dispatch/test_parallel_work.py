@@ -40,24 +40,24 @@ def threads(*calls: str) -> list[int]:
     return [int(line) for line in python(RECORDED + "".join(f"print(most({call}))\n" for call in calls)).split()]
 
 
-def test_reductions_inside_of_columns_are_work() -> None:
-    """Every result of a few takes a loop over all points."""
+def test_reductions_of_columns_count_as_work() -> None:
+    """Each of a few results takes a loop over all points."""
     code = "lambda p: ((p[None] - p[:, None]) * ((p[None] - p[:, None]) ** 2).sum(axis=-1)[:, :, None]).sum(axis=1)"
     few, many = threads(f"{code}, some(90, 3)", f"{code}, some(300, 3)")
     assert few < 2
     assert many >= 4
 
 
-def test_memory_is_work() -> None:
-    """One addition, for which twelve bytes are moved."""
+def test_memory_traffic_counts_as_work() -> None:
+    """One addition moves twelve bytes."""
     code = "lambda a, b: a + b"
     few, many = threads(f"{code}, some(30_000), some(30_000)", f"{code}, some(100_000), some(100_000)")
     assert few < 2
     assert many >= 3
 
 
-def test_what_is_done_once_for_a_row_is_little_work() -> None:
-    """Functions of a number for each row, as against one of each element."""
+def test_work_per_row_is_counted_once() -> None:
+    """A function of one number for each row is compared with one of each element."""
     rows, elements = threads(
         "lambda x, y: np.sin(x)[:, None] + y, some(400), some(400, 100)",
         "lambda x, y: np.sin(x[:, None] + y), some(400), some(400, 100)",
@@ -67,15 +67,15 @@ def test_what_is_done_once_for_a_row_is_little_work() -> None:
 
 
 def test_vectors_are_not_divided() -> None:
-    """Sums of columns are made for a vector of columns at once: half of a vector would take as long."""
+    """Sums of columns compute a vector of columns at once; half a vector would take as long."""
     code = "lambda x: (x * x).sum(axis=0)"
     few, many = threads(f"{code}, some(60_000, 16)", f"{code}, some(4_000, 1_000)")
     assert few == 1
     assert many >= 4
 
 
-def test_short_last_extents_are_written_out() -> None:
-    """Points of a hundred bodies: one kernel, which vectors run along the bodies of."""
+def test_short_last_extents_are_unrolled() -> None:
+    """Points of a hundred bodies are one kernel, with vectors along the bodies."""
     code = """
 def forces(p, m):
     apart = p[None, :, :] - p[:, None, :]

@@ -46,7 +46,7 @@ def test_profiling_resumes_after_a_first_call() -> None:
     assert (calls["asks_first"], calls["comes_after"]) == (1, 5)
 
 
-def test_functions_in_python_go_on() -> None:
+def test_profilers_see_functions_in_python() -> None:
     seen: list[str] = []
 
     def hook(frame: Any, event: str, _: Any) -> None:
@@ -66,11 +66,11 @@ def test_functions_in_python_go_on() -> None:
 
 
 def test_profilers_that_cannot_resume_are_not_paused(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
+    profilers: list[Any] = []
     monkeypatch.setattr(sys, "getprofile", lambda: 7)
-    monkeypatch.setattr(sys, "setprofile", told.append)
+    monkeypatch.setattr(sys, "setprofile", profilers.append)
     fast = jk.jit(total)
     assert asks_first(fast) == total(np.arange(9.0), 9)
-    assert told == []
+    assert profilers == []
     monkeypatch.undo()
     assert "falls back to NumPy: the active profiler" in str(fast.explain(np.arange(9.0), 9))

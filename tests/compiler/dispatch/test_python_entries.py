@@ -90,7 +90,7 @@ OF_INTS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint32", "uint64"])
 @pytest.mark.parametrize("name", OF_INTS)
-def test_ints_of_numpy_are_sizes_like_others(name: str, dtype: str) -> None:
+def test_numpy_ints_are_symbolic_sizes(name: str, dtype: str) -> None:
     function, x = OF_INTS[name], np.arange(40.0)
     compiled, by_ints = jk.jit(function), jk.jit(function)
     kind = np.dtype(dtype).type
@@ -105,8 +105,8 @@ def test_ints_of_numpy_are_sizes_like_others(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", INTS)
 @pytest.mark.parametrize("name", OF_INTS)
-def test_ints_of_numpy_wrap_around_as_they_do(name: str, dtype: str) -> None:
-    """Where a sum is beyond its type NumPy's is another number, or raises: no symbol may stand for it."""
+def test_numpy_ints_overflow_as_in_numpy(name: str, dtype: str) -> None:
+    """A sum beyond its type is another number in NumPy, or raises: no symbol may represent it."""
     function, x, kind = OF_INTS[name], np.arange(300.0), np.dtype(dtype).type
     compiled = jk.jit(function)
     with np.errstate(all="ignore"):
@@ -120,7 +120,7 @@ def test_ints_of_numpy_wrap_around_as_they_do(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", *FLOATS])
-def test_floats_of_numpy_that_decide(dtype: str) -> None:
+def test_branches_on_numpy_floats(dtype: str) -> None:
     def scaled(x: Any, a: Any) -> Any:
         if a < 0:
             raise ValueError("negative")
@@ -193,7 +193,7 @@ def test_strings_and_names_that_are_not_interned() -> None:
         assert compiled.stats().python_entries == before
 
 
-def test_ints_that_python_keeps_no_object_of() -> None:
+def test_ints_that_python_does_not_cache() -> None:
     def rows(x: Any, n: Any) -> Any:
         if n > 5000:
             raise ValueError("too many")
@@ -203,7 +203,7 @@ def test_ints_that_python_keeps_no_object_of() -> None:
     assert entries_after(compiled, lambda: (x, int("1000"))) == ()
 
 
-def test_arrays_of_c_s_other_type_of_64_bits() -> None:
+def test_arrays_of_longlong() -> None:
     compiled = jk.jit(lambda x: x * 3 + 1)
     for name in ("longlong", "ulonglong", "int64", "uint64"):
         x = np.arange(50, dtype=name)
@@ -212,8 +212,8 @@ def test_arrays_of_c_s_other_type_of_64_bits() -> None:
 
 
 @pytest.mark.parametrize("dtype", [">f8", ">i4", "complex128", "datetime64[s]", "float32"])
-def test_arrays_of_other_dtypes_are_not_taken_for_these(dtype: str) -> None:
-    """The word of a dtype has its byte order and its number: neither is left out."""
+def test_dtype_guards_compare_byte_order_and_number(dtype: str) -> None:
+    """Neither part of the dtype word is left out."""
     compiled = jk.jit(lambda x: x + x if x.dtype.kind != "M" else x)
     for known in (np.arange(5.0), np.arange(5, dtype="int32")):
         for _ in range(SETTLING):
@@ -254,8 +254,8 @@ def test_stats_and_explain_report_entries() -> None:
 
     array = np.linspace(0.0, 1.0, 2000)
     compiled = jk.jit(lambda x: np.exp(x) * 2 + np.sqrt(x))
-    told = str(compiled.explain(array))
-    assert "enter through Python" not in told
+    explanation = str(compiled.explain(array))
+    assert "enter through Python" not in explanation
     for _ in range(SETTLING):
         compiled(array)
     assert compiled.stats().python_entries <= 2
@@ -287,8 +287,8 @@ def loop(given: Any) -> Any:
 
 
 @pytest.mark.parametrize("make", [lambda x: [x], lambda x: (x,)])
-def test_plain_function_serves_what_it_serves_sooner(monkeypatch: pytest.MonkeyPatch, make: Any) -> None:
-    """Where no compiled entry can be made, calls are not slower than the plain function's."""
+def test_plain_function_serves_calls_without_compiled_entry(monkeypatch: pytest.MonkeyPatch, make: Any) -> None:
+    """Such calls are not slower than the plain function's."""
     monkeypatch.setattr(program_entry, "build_entry", unreachable)
     compiled: Any = jk.jit(lambda given: given[0][::2].sum() * 2.0)
     small = make(np.arange(40.0))
@@ -301,7 +301,7 @@ def test_plain_function_serves_what_it_serves_sooner(monkeypatch: pytest.MonkeyP
     assert "enter through Python: a test" in str(compiled.explain(small))
 
 
-def test_compiled_code_that_python_starts_serves_what_it_serves_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_code_entered_from_python_serves_long_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_entry, "build_entry", unreachable)
     compiled, large = jk.jit(loop), [np.arange(30_000.0)]
     for _ in range(12):

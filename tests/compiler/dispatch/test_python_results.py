@@ -50,7 +50,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_results_of_every_form(name: str) -> None:
-    """By the compiled function, for other sizes too; none keeps what it was made of."""
+    """The compiled function builds them, for other sizes too; none keeps its parts alive."""
     function = FUNCTIONS[name]
     compiled = agree(function, lambda: array(6, 4), given(2.5))
     assert [type(one) for one in compiled._links.entered] == [CompiledLink]
@@ -67,8 +67,8 @@ def test_results_of_every_form(name: str) -> None:
     assert sys.getrefcount(x) == before
 
 
-def test_small_arrays_are_numpys_where_python_would_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And large ones are not, whichever came first."""
+def test_small_arrays_fall_back_where_building_results_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large arrays do not, in either order of calls."""
     monkeypatch.setattr(specialization, "SECONDS_OF_RESULT", 1e-6)
 
     def function(x: Any) -> Any:
@@ -86,7 +86,7 @@ def test_small_arrays_are_numpys_where_python_would_take_longer(monkeypatch: pyt
     assert any(isinstance(one, CompiledLink) for one in compiled._links.entered)
 
 
-def test_out_is_pythons(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_of_results_that_python_builds(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = jk.jit(lambda x: [x * 2, x + 1])
     x, outs = array(50_000), (np.zeros(50_000), np.zeros(50_000))
     for _ in range(3):
@@ -98,7 +98,7 @@ def test_out_is_pythons(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_errors_of_construction_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the error of the call, and nothing is kept."""
+    """The call raises the constructor's error, and keeps nothing."""
 
     def refusing(parts: tuple[Any, ...]) -> Any:
         raise KeyError("nothing like it")

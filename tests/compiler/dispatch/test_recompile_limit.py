@@ -23,8 +23,8 @@ def summed(xs: Any, s: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [named, summed])
-def test_code_is_not_made_for_each(function: Callable[..., Any]) -> None:
-    """It is made for some, and all others are the plain function's."""
+def test_number_of_compiled_values_is_limited(function: Callable[..., Any]) -> None:
+    """Later values fall back to the plain function."""
     compiled = jk.jit(function)
     for n in range(1, 60):
         given: tuple[Any, Any] = (np.ones(3), f"name {n}") if function is named else ([1.5] * n, "")
@@ -37,8 +37,8 @@ def test_code_is_not_made_for_each(function: Callable[..., Any]) -> None:
     assert compiled.stats().compiles == 1
 
 
-def test_a_trivial_first_call_decides_nothing() -> None:
-    """What is given back at once for one number is computed for others."""
+def test_a_trivial_first_call_does_not_prevent_compilation() -> None:
+    """A number for which the function returns at once is followed by others for which it computes."""
 
     @jk.jit
     def rounds(x: Any, n: Any) -> Any:
@@ -82,8 +82,8 @@ def text_of_grown(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [text_of, text_of_list, text_of_result, text_of_grown])
-def test_texts_of_what_is_traced(function: Callable[[Any], Any]) -> None:
-    """They are those of what there is, not of what stands for it."""
+def test_text_of_traced_values(function: Callable[[Any], Any]) -> None:
+    """`str` shows the value, not its proxy."""
     compiled = jk.jit(function)
     numbers: list[Any] = [2.0, 3, True, np.float32(1.5), np.int64(4)]
     for x in numbers if function is text_of_grown else [*numbers, np.arange(3.0), np.ones((2, 2))]:

@@ -72,8 +72,8 @@ if threads == 1:
 """
 
 
-class Left(NamedTuple):
-    """What a dropped function leaves: bytes of the process, objects, loaded codes, and bytes of Python, if traced."""
+class Footprint(NamedTuple):
+    """Memory that a dropped function still holds: bytes of the process, objects, loaded codes, and traced bytes."""
 
     resident: float
     objects: float
@@ -81,8 +81,8 @@ class Left(NamedTuple):
     traced: float
 
 
-def left(cache: Path, threads: int, count: int, rounds: int = 2, *, leaks: bool = False) -> list[Left]:
-    """What one of `count` dropped functions leaves, in the best of some rounds; then where Python's memory is traced.
+def footprint(cache: Path, threads: int, count: int, rounds: int = 2, *, leaks: bool = False) -> list[Footprint]:
+    """Measure the footprint of one of `count` dropped functions, the least of some rounds; then with tracemalloc.
 
     A leak shows in every round. Caches that grow once, and other processes, which take memory away, show in some.
     """
@@ -96,14 +96,14 @@ def left(cache: Path, threads: int, count: int, rounds: int = 2, *, leaks: bool 
     )
     assert done.returncode == 0, done.stderr
     parts = [[map(float, line.split()) for line in part.splitlines()] for part in done.stdout.strip().split("\n\n")]
-    return [Left(*map(min, zip(*rounds_of_part, strict=True))) for rounds_of_part in parts]
+    return [Footprint(*map(min, zip(*rounds_of_part, strict=True))) for rounds_of_part in parts]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 @pytest.mark.skipif(not cpu_target.has_compiler(), reason="llvmlite is not installed")
 @pytest.mark.parametrize(("threads", "count"), [(1, 20), (4, 20)])
-def test_dropped_functions_leave_nothing(threads: int, count: int, tmp_path: Path) -> None:
-    first, *traced = left(tmp_path, threads, count)
+def test_dropped_functions_free_their_memory(threads: int, count: int, tmp_path: Path) -> None:
+    first, *traced = footprint(tmp_path, threads, count)
     assert first.resident < 30_000  # of 100 kB and more when LLVM's pipelines stayed
     for found in (first, *traced):
         assert found.objects < 1
@@ -113,9 +113,9 @@ def test_dropped_functions_leave_nothing(threads: int, count: int, tmp_path: Pat
 
 
 @pytest.mark.skipif(not cpu_target.has_compiler(), reason="llvmlite is not installed")
-def test_a_planted_leak_is_noticed(tmp_path: Path) -> None:
-    """Of the code objects of the functions, with what is known of these."""
-    first, traced = left(tmp_path, 1, 6, rounds=1, leaks=True)
+def test_a_planted_leak_is_caught(tmp_path: Path) -> None:
+    """Of the code objects of functions, with the analyses cached for them."""
+    first, traced = footprint(tmp_path, 1, 6, rounds=1, leaks=True)
     assert first.objects > 1
     assert traced.objects > 1
     assert traced.traced > 3_000
@@ -128,18 +128,18 @@ def code_of(text: str) -> types.CodeType:
     return code
 
 
-def test_what_is_known_of_code_goes_with_it() -> None:
-    asked: list[str] = []
+def test_caches_per_code_object_end_with_it() -> None:
+    computed: list[str] = []
 
     @cached_per_code
     def name_of(code: types.CodeType) -> str:
-        asked.append(code.co_name)
+        computed.append(code.co_name)
         return code.co_name
 
     code, equal = code_of("def function(): return 1"), code_of("def function(): return 1")
     assert code == equal
     assert [name_of(one) for one in (code, code, equal, equal)] == ["function"] * 4
-    assert len(asked) == 2  # by identity: equal code may be in two files
+    assert len(computed) == 2  # by identity: equal code may be in two files
     entries = name_of.entries  # type: ignore[attr-defined]
     dead = weakref.ref(code)
     del code
@@ -147,4 +147,4 @@ def test_what_is_known_of_code_goes_with_it() -> None:
     assert dead() is None
     assert len(entries) == 1
     assert name_of(equal) == "function"
-    assert len(asked) == 2
+    assert len(computed) == 2

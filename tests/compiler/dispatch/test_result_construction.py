@@ -104,8 +104,8 @@ def alike(found: Any, wanted: Any) -> None:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_results_are_put_together_without_python(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What they are is what Python makes, and nothing is kept."""
+def test_results_are_built_without_python(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """They equal those that Python builds, and nothing is kept alive."""
 
     def refusing(*_: Any) -> Any:
         raise AssertionError("Python puts it together")
@@ -129,7 +129,7 @@ def test_results_are_put_together_without_python(function: Callable[..., Any], m
     assert sys.getallocatedblocks() - before < 100
 
 
-def test_without_memory_nothing_is_kept() -> None:
+def test_failed_allocations_leak_nothing() -> None:
     """Each allocation of a call fails in turn."""
     testing = pytest.importorskip("_testcapi")
     x = np.random.default_rng(0).random(9)
@@ -156,7 +156,7 @@ def test_without_memory_nothing_is_kept() -> None:
 
 
 def test_numbers_that_are_keys_or_large() -> None:
-    """Keys are numbers, and ints that are computed have all their bits."""
+    """Keys are numbers, and computed ints keep all their bits."""
 
     @jk.jit
     def made(x: Any, i: Any, j: Any) -> Any:
@@ -168,7 +168,7 @@ def test_numbers_that_are_keys_or_large() -> None:
                 alike(made(np.ones(size), i, j), made.__wrapped__(np.ones(size), i, j))
 
 
-def test_what_is_there_twice_is_one() -> None:
+def test_repeated_lists_and_arrays_are_one_object() -> None:
     """A list, and an array."""
 
     @jk.jit

@@ -80,7 +80,7 @@ def relations(result: Any, *arguments: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_what_is_in_a_result_twice_is_one_object(value: str) -> None:
+def test_repeated_values_of_a_result_are_one_object(value: str) -> None:
     for result in RESULTS:
         function = made(f"def f(x):\n    {VALUES[value]}\n    return {result}\n")
         compiled = jk.jit(function)
@@ -110,8 +110,8 @@ LOOPS = (
 
 @pytest.mark.parametrize("condition", ["k > 0.5", "x.sum() > k * 1e9"])
 @pytest.mark.parametrize("loop", LOOPS)
-def test_arrays_that_are_chosen_and_then_exchanged(loop: str, condition: str) -> None:
-    """Arguments that a branch may have chosen are neither copied nor left unwritten."""
+def test_selected_and_then_swapped_arrays(loop: str, condition: str) -> None:
+    """Arguments that a branch may select are neither copied nor left unwritten."""
     for beginning, result in itertools.product(BEGINNINGS, ("a, b", "b, a, b", "a[::-1], b")):
         body = f"{beginning.replace('CONDITION', condition)}\n{loop}\nreturn {result}"
         function = made("def f(x, y, k):\n" + "".join(f"    {line}\n" for line in body.splitlines()))
@@ -120,3 +120,27 @@ def test_arrays_that_are_chosen_and_then_exchanged(loop: str, condition: str) ->
             given, others = ([np.arange(1.0, 40.0) * np.ones((300, 1)) * f for f in (1, 3)] for _ in range(2))
             found, expected = (f(*g, k) for f, g in ((compiled, given), (function, others)))
             assert relations(found, *given) == relations(expected, *others), f"{body}, for {k}"
+
+
+LISTS = (
+    "return [row for row in x]",
+    "return [x[i, 1:] for i in range(len(x))], y * 2",
+    "rows = []\nfor row in x:\n    rows.append(row)\nreturn {'rows': rows}",
+    "rows = [x[i] for i in range(len(x))]\nreturn rows[2], y + 1",
+    "rows = [x[i] for i in range(len(x))]\nreturn rows[-1], np.array(rows)",
+    "rows = [x[i] for i in range(len(x))]\nothers = [rows[i] for i in range(len(x))]\nreturn others[1]",
+    "states = [x]\nfor i in range(9):\n    states.append(states[-1] * 2)\nreturn states",
+    "states = [x]\nfor i in range(9):\n    states.append(states[-1] * 2)\nreturn states[-1], np.array(states)",
+    "rows = [x[i] * 2 for i in range(len(x))]\nreturn rows, x",
+    "rows = [x[i] for i in range(len(x))]\nreturn sum(row.sum() for row in rows)",
+)
+
+
+@pytest.mark.parametrize("body", LISTS)
+def test_lists_of_views_of_arguments(body: str) -> None:
+    """Elements of a list that are rows of an argument are views of it."""
+    function = made("def f(x, y):\n" + "".join(f"    {line}\n" for line in body.splitlines()))
+    compiled = jk.jit(function)
+    for rows in (30, 30, 2000):
+        given = np.arange(20.0 * rows).reshape(rows, 20), np.ones(9)
+        assert relations(compiled(*given), *given)[1:3] == relations(function(*given), *given)[1:3]

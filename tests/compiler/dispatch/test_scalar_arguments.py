@@ -1,6 +1,7 @@
 """Scalar arguments of compiled functions: promotion, sizes, branches, and the number of specializations."""
 
 import functools
+import itertools
 import math
 from typing import Any
 
@@ -71,7 +72,7 @@ def decided(a: Any, k: float) -> Any:
     return a - k if k == -1 else a + 1
 
 
-def test_numbers_decide() -> None:
+def test_branches_on_numbers() -> None:
     for number in (1.5, -1.0, -2.0, 0.0, -0.0, float("nan"), float("inf"), 3, -1):
         agree(decided, lambda: array(4), given(number))
     compiled = jk.jit(decided, profile=True)  # without it, calls of so little are NumPy's
@@ -93,7 +94,7 @@ def test_arithmetic_of_python() -> None:
         agree(computed, lambda: array(4), given(number))
 
 
-def test_a_division_by_zero_is_pythons() -> None:
+def test_zero_division_errors() -> None:
     compiled = jk.jit(lambda a, k: a * (1.0 / k))
     same(compiled(array(3), 2.0), array(3) * 0.5)
     with pytest.raises(ZeroDivisionError):
@@ -122,7 +123,7 @@ def test_operators_and_functions_by_type() -> None:
     agree(lambda a: (a**2, ~a, a & 3, a | 1, a ^ a, a << 1, a >> 1), lambda: array(4, dtype="i4"))
 
 
-def test_a_square_of_bools_is_of_another_type() -> None:
+def test_powers_of_bools_have_numpys_dtype() -> None:
     compiled, bools = jk.jit(lambda a, k: a**k), array(4, dtype="?")
     for number in (3, 2, 0, 2, True, 2.0, 1):
         same(compiled(bools, number), bools**number)
@@ -134,7 +135,7 @@ def test_scalar_types_with_equal_representations(kind: Any) -> None:
     agree(lambda k: (k, k * 2, type(k).__name__), given(kind(3)), plain=True)
 
 
-def test_complex_and_others_are_numpys() -> None:
+def test_complex_and_other_dtypes_fall_back() -> None:
     compiled = agree(lambda a: a * 2, lambda: array(3).astype(complex), plain=True)
     assert "dtype complex128" in reasons(compiled)[0]
     for dtype in (object, np.longdouble, "M8[s]", ">f8"):
@@ -144,7 +145,7 @@ def test_complex_and_others_are_numpys() -> None:
 
 
 def test_products_are_rounded_below_level_2() -> None:
-    """As NumPy's are: bit for bit. From there on a product and a sum are one step."""
+    """Bit for bit like NumPy's; from level 2 on, products and sums are contracted."""
     a, b, c = np.random.default_rng(0).standard_normal((3, 1000))
     plain, together = (jk.jit(opt_level=level)(lambda a, b, c: a * b + c)(a, b, c) for level in (1, 3))
     np.testing.assert_array_equal(plain, a * b + c)
@@ -152,7 +153,7 @@ def test_products_are_rounded_below_level_2() -> None:
     np.testing.assert_allclose(together, plain, atol=1e-15)
 
 
-def test_a_config_says_what_is_fused() -> None:
+def test_fusion_options() -> None:
     def softmax(x: Any) -> Any:
         e = np.exp(x - x.max(-1, keepdims=True))
         return e / e.sum(-1, keepdims=True)
@@ -168,8 +169,8 @@ def test_a_config_says_what_is_fused() -> None:
 
 
 @pytest.mark.parametrize("lies", ["plain", "transposed", "steps"])
-def test_products_are_kernels_however_operands_lie(lies: str) -> None:
-    """Called from compiled code: where that fell back, NumPy would compute them between segments, 50 times slower."""
+def test_products_in_any_layout_are_kernels(lies: str) -> None:
+    """A fallback would run NumPy between two segments, 50 times slower."""
     random = np.random.default_rng(0)
     b = {
         "plain": random.random((6, 7)),
@@ -194,7 +195,7 @@ def test_batches_of_products() -> None:
 
 
 @pytest.mark.parametrize("number", [2**70, -(2**65), np.uint64(2**63), np.uint64(3), 2**63 - 1, -(2**63), True])
-def test_numbers_that_no_extent_is(number: Any) -> None:
+def test_ints_that_are_no_valid_extents(number: Any) -> None:
     def rolled(a: Any, k: Any) -> Any:
         return np.roll(a, k)
 
@@ -208,11 +209,11 @@ def test_numbers_that_no_extent_is(number: Any) -> None:
         if function is not filled or number == 3 or number is True:
             compiled = jk.jit(function, profile=True)
             for _ in range(2):
-                assert told(compiled, array(10), number) == told(function, array(10), number)
+                assert outcome(compiled, array(10), number) == outcome(function, array(10), number)
 
 
-def told(function: Any, *args: Any) -> Any:
-    """What a function gives or raises."""
+def outcome(function: Any, *args: Any) -> Any:
+    """Return the result of a call as a list, or its error."""
     try:
         return function(*args).tolist()
     except (TypeError, ValueError) as error:
@@ -220,14 +221,14 @@ def told(function: Any, *args: Any) -> Any:
 
 
 @pytest.mark.parametrize("given_", [2.5, np.float32(2), np.array(2.0), float, "f4", np.dtype("f4"), np.float32, None])
-def test_what_is_a_dtype_and_what_is_none(given_: Any) -> None:
+def test_dtype_arguments(given_: Any) -> None:
     for function in (lambda a, k: a.astype(k), lambda a, k: np.zeros(3, k) + a[:3], lambda a, k: np.arange(k)):
         compiled = jk.jit(function, profile=True)
         for _ in range(2):
-            assert told(compiled, array(10), given_) == told(function, array(10), given_)
+            assert outcome(compiled, array(10), given_) == outcome(function, array(10), given_)
 
 
-def test_types_are_those_of_what_is_traced() -> None:
+def test_type_of_traced_values() -> None:
     def typed(a: Any, k: Any, n: Any) -> Any:
         if type(a) is not np.ndarray or type(a.shape[0]) is not int or type(k) is not float or type(n) is not int:
             return a
@@ -235,3 +236,42 @@ def test_types_are_those_of_what_is_traced() -> None:
 
     compiled = agree(typed, lambda: array(10), given(2.5), given(3))
     assert not reasons(compiled)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_linspace_between_numbers_of_any_kind() -> None:
+    """The dtype follows from those of both ends."""
+    ends = (2, 2.5, *(np.dtype(name).type(3) for name in ("f8", "f4", "f2", "i8", "i1", "?")))
+    for first, last in itertools.product(ends, ends):
+        for dtype in (None, "f4"):
+            function = functools.partial(np.linspace, dtype=dtype)
+            backend = "native" if first is last else "interpreter"
+            agree(lambda a, b, n, f=function: f(a, b, n), given(first), given(last), given(7), calls=2, backend=backend)
+
+
+AXES: tuple[Any, ...] = (0, 1, -1, np.int8(1), True, False, None, 1.0, 2, "0", (0, 1))
+TAKING_AN_AXIS: dict[str, Any] = {
+    "sum": np.sum, "max": np.max, "mean": np.mean, "std": np.std, "argmax": np.argmax, "cumsum": np.cumsum,
+    "any": np.any, "sort": np.sort, "swapaxes": lambda x, axis: x.swapaxes(axis, 0), "flip": np.flip,
+    "stack": lambda x, axis: np.stack([x, x], axis=axis), "expand_dims": np.expand_dims,
+    "concatenate": lambda x, axis: np.concatenate([x, x], axis=axis), "transpose": lambda x, axis: x.transpose(axis, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKING_AN_AXIS)
+def test_axes_of_any_kind(name: str) -> None:
+    """What NumPy refuses as an axis is refused in its words."""
+    function = TAKING_AN_AXIS[name]
+    compiled = jk.jit(lambda x, axis: function(x, axis=axis), backend="interpreter")
+    for axis in AXES:
+        outcomes: list[Any] = []
+        for called in (compiled, function):
+            try:
+                outcomes.append((called(array(3, 4), axis=axis).tolist(),))
+            except (TypeError, ValueError) as error:
+                outcomes.append((type(error), str(error)))
+        assert len(outcomes[0]) == len(outcomes[1]), (axis, outcomes)
+        if len(outcomes[1]) == 2:
+            assert outcomes[0] == outcomes[1], axis
+        else:
+            np.testing.assert_allclose(outcomes[0][0], outcomes[1][0], err_msg=str(axis))

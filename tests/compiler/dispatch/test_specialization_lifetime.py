@@ -49,7 +49,7 @@ def another(number: int, **config: Any) -> Any:
 
 
 @pytest.mark.parametrize("config", [{}, {"profile": True}, {"cache": False}])
-def test_code_goes_with_its_function(config: dict[str, Any]) -> None:
+def test_code_is_freed_with_its_function(config: dict[str, Any]) -> None:
     another(99, **config)(x)  # for what all functions share
     before, pages_before = fused(), used()
     for number in range(6):
@@ -63,8 +63,8 @@ def test_code_goes_with_its_function(config: dict[str, Any]) -> None:
     assert used() == pages_before
 
 
-def test_calls_of_one_kind_have_one_beginning() -> None:
-    """Whatever is computed. It stays while any of its functions does."""
+def test_equal_signatures_share_an_entry() -> None:
+    """Whatever the functions compute. It is freed with the last of them."""
     before = held("jk_call_")
     functions = [another(number) for number in range(3)]
     for function in functions:
@@ -81,7 +81,7 @@ def test_calls_of_one_kind_have_one_beginning() -> None:
 
 
 def test_long_calls_are_recognized_by_their_work() -> None:
-    """The limit is in units of which an element takes as many as its expression does."""
+    """The limit is in units of work, of which an element takes as many as its expression."""
     found = []
     functions: tuple[Any, ...] = (lambda x: x + 1, lambda x: np.exp(np.sin(x)))
     for function in functions:
@@ -92,7 +92,7 @@ def test_long_calls_are_recognized_by_their_work() -> None:
     assert found[0] > 3 * found[1] > 3 * 1000
 
 
-def test_extents_are_taken_apart() -> None:
+def test_extents_split_into_scale_and_offset() -> None:
     n = Scope().symbol("n", 5)
     for extent, expected in ((6 * n * n + 4 * n + 7, (2, 3 * n * n + 2 * n, 7)), (n, (1, n, 0)), (5, (1, 0, 5))):
         times, rest, more = scale_and_offset(extent)
@@ -100,7 +100,7 @@ def test_extents_are_taken_apart() -> None:
         assert same_extent(rest, expected[1])
 
 
-def test_code_of_the_same_text_is_one() -> None:
+def test_equal_texts_share_code() -> None:
     before = fused()
     first, second = another(3), another(3)
     first(x), second(x)
@@ -110,7 +110,7 @@ def test_code_of_the_same_text_is_one() -> None:
     assert len(fused() - before) == 1
 
 
-def test_released_code_goes() -> None:
+def test_released_code_is_freed() -> None:
     before = fused()
     function = another(5)
     for _ in range(3):
@@ -129,7 +129,7 @@ LARGE = array(25_000)
 
 @pytest.fixture
 def busy() -> Iterator[Callable[[Any, Callable[[], None]], Any]]:
-    """Does something while a thread is inside of the code of a function, and gives what that returned."""
+    """Run a callback while a thread executes the code of a function, and return that call's result."""
 
     def during(function: Any, act: Callable[[], None]) -> Any:
         found: list[Any] = []
@@ -168,8 +168,8 @@ def compiled() -> Any:
     return made
 
 
-def test_code_stays_while_a_thread_is_inside(busy: Any) -> None:
-    """Of a function that is released, however often."""
+def test_running_code_is_not_freed(busy: Any) -> None:
+    """Although its function is released, however often."""
     function = compiled()
     right = function(LARGE, LARGE)
 
@@ -182,8 +182,8 @@ def test_code_stays_while_a_thread_is_inside(busy: Any) -> None:
     same(busy(function, release), right)
 
 
-def test_links_that_are_gone_stay_gone(busy: Any) -> None:
-    """A call of one that is not the first would make it that."""
+def test_released_links_are_not_entered_again(busy: Any) -> None:
+    """A call of a later link would move it to the front."""
     before = fused()
     function = compiled()
     right = function(LARGE, LARGE)
@@ -203,15 +203,15 @@ def test_links_that_are_gone_stay_gone(busy: Any) -> None:
     assert fused() == before
 
 
-def test_code_stays_while_only_a_thread_has_the_function(busy: Any) -> None:
+def test_code_outlives_its_function_during_a_call(busy: Any) -> None:
     before = fused()
     right = compiled()(LARGE, LARGE)
     same(busy(compiled(), many), right)
     assert fused() == before
 
 
-def test_links_that_are_too_many_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch_chain, "MOST_LINKS", 3)
+def test_evicted_links_are_rebuilt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch_chain, "MAX_LINKS", 3)
     function = jk.jit(lambda x, k: x * k + 1, static_argnames="k")
     before = fused()
     for _ in range(2):
@@ -245,7 +245,7 @@ print("both")
 """
 
 
-def test_a_forked_child_has_its_own_pages() -> None:
+def test_forked_children_have_code_pages_of_their_own() -> None:
     assert python(FORK) == "both\n"
 
 
@@ -253,7 +253,7 @@ LLVM = """
 import numpy as np
 import jitkernels as jk
 from jitkernels.runtime.loading import mcjit_loader as linker, loader as load
-load.place = lambda *arguments: None
+load.load_object = lambda *arguments: None
 x = np.arange(50_000.0)
 for number in range(3):
     function = jk.jit(lambda x: x * 2 + number)
@@ -263,8 +263,8 @@ print(len(linker._engines), set(load._held) == set(load._loaded))
 """
 
 
-def test_llvm_brings_in_what_is_not_simple() -> None:
-    """As on other processors than those of x86: code stays then."""
+def test_llvms_loader_serves_other_objects() -> None:
+    """As on processors other than x86: such code is not freed."""
     assert python(LLVM) == "1 True\n"
 
 
@@ -303,7 +303,7 @@ print(np.median(last[:500]) * 1e3, np.median(last[-500:]) * 1e3)
 
 @pytest.mark.full
 def test_ten_thousand_specializations() -> None:
-    """Memory stops growing, calls are as quick as before, and so is what comes next."""
+    """Memory stops growing, and neither old nor new calls get slower."""
     sizes, compiles = python(TEN_THOUSAND, timeout=1500).splitlines()
     half, whole, alone, after, maps = map(float, sizes.split())
     assert whole - half < 35  # MB: 7 KiB each

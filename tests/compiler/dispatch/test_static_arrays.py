@@ -18,7 +18,7 @@ PARTS = [WEIGHTS[:, :10].copy(), WEIGHTS[:, 10:].copy()]
 X = random.random((20, 40)).astype(np.float32)
 
 
-def turned(x: Any, w: Any) -> Any:
+def transposed(x: Any, w: Any) -> Any:
     return x @ np.ascontiguousarray(w.T).T + w.sum(axis=0)
 
 
@@ -59,7 +59,7 @@ def picked(x: Any, w: Any) -> Any:
     return x[:, np.argsort(w[:, 0])] + w[:, 1]
 
 
-FUNCTIONS = (turned, scaled, joined, chosen, changed_on_the_way, over_time, picked)
+FUNCTIONS = (transposed, scaled, joined, chosen, changed_on_the_way, over_time, picked)
 
 
 def same(found: Any, expected: Any) -> None:
@@ -70,7 +70,7 @@ def same(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("level", [0, 3])
-def test_as_numpy(function: Any, level: int) -> None:
+def test_results_match_numpy(function: Any, level: int) -> None:
     compiled = jk.jit(function, static_argnames="w", opt_level=level)
     for weights in (WEIGHTS, np.asfortranarray(WEIGHTS + 1), WEIGHTS[::-1], WEIGHTS):
         for x in (X, X[:7], X[:1], X):
@@ -78,14 +78,14 @@ def test_as_numpy(function: Any, level: int) -> None:
     assert not reasons(compiled)
 
 
-def test_what_is_made_of_them_alone_is_no_kernel() -> None:
-    told = jk.jit(scaled, static_argnames="w").explain(X, WEIGHTS)
-    assert "constant 0" in str(told)
-    assert "subtract" not in str(told)
+def test_expressions_of_static_arrays_are_folded() -> None:
+    explanation = jk.jit(scaled, static_argnames="w").explain(X, WEIGHTS)
+    assert "constant 0" in str(explanation)
+    assert "subtract" not in str(explanation)
     assert "subtract" in str(jk.jit(scaled).explain(X, WEIGHTS))
 
 
-def test_another_array_is_another_constant() -> None:
+def test_each_static_array_has_a_specialization() -> None:
     compiled = jk.jit(lambda x, w: x @ w, static_argnames="w")
     one, other = WEIGHTS.copy(), WEIGHTS + 1
     for _ in range(3):
@@ -94,7 +94,7 @@ def test_another_array_is_another_constant() -> None:
     assert compiled.stats().compiles == 2
 
 
-def test_code_for_other_calls_has_the_same_copy() -> None:
+def test_specializations_share_a_copy_of_the_static_array() -> None:
     compiled = jk.jit(lambda x, w: x @ w, static_argnames="w")
     own = WEIGHTS.copy()
     for x in (X, X[:1], X.astype(np.float64)):
@@ -116,7 +116,7 @@ def of_parts(x: Any) -> Any:
     return np.concatenate([x @ part for part in PARTS], axis=1)
 
 
-def test_names_that_a_function_refers_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_captured_static_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     inner = BIAS * 2
     closed = jk.jit(lambda x: around(x) + inner, static_argnames="inner")
     compiled = jk.jit(around, static_argnames=("WEIGHTS", "BIAS"))
@@ -137,7 +137,7 @@ def test_names_that_a_function_refers_to(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not reasons(compiled) + reasons(parts)
 
 
-def test_one_that_is_written_to_is_numpys() -> None:
+def test_written_static_arrays_fall_back() -> None:
     def written(x: Any, w: Any) -> Any:
         w += 1
         return x @ w
@@ -179,8 +179,8 @@ def test_derivatives_and_bundles(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("function", [scaled, joined, changed_on_the_way, over_time])
-def test_calls_know_where_constants_lie(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else can reach them: nothing of them is looked at, and compiled calls need no object of theirs."""
+def test_constants_have_fixed_addresses(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other code reaches them: calls neither check them nor need their objects."""
     for name in ("SECONDS_OF_PYTHON", "SECONDS_OF_RESULT"):
         monkeypatch.setattr(specialization, name, 0.0)
     compiled: Any = jk.jit(function, static_argnames="w")

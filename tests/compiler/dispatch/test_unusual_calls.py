@@ -17,7 +17,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "several": lambda x, y: (x + y, x.sum(), x.max(initial=0)),
     "neighbours": lambda x, y: x[..., 1:] - x[..., :-1] if x.ndim else x - y,
     "choice": lambda x, y: np.where(x > y, x, y),
-    "turned": lambda x, y: (x.T + 1).T * y,
+    "transposed": lambda x, y: (x.T + 1).T * y,
     "write": lambda x, y: np.add(x, y, out=np.empty(np.shape(x + y), np.result_type(x, y))),
 }
 SHAPES = (), (0,), (1,), (7,), (1, 1), (3, 0), (3, 1), (1, 5), (4, 6), (2, 3, 4)
@@ -49,7 +49,7 @@ def test_every_form_of_argument(name: str, profile: bool) -> None:
 
 
 def forms(name: str, *, profile: bool, every: int) -> None:
-    """With a profile calls are Python's, which compiled code is otherwise asked for where it has to."""
+    """With a profile, calls go through Python; without one, compiled code calls Python where it has to."""
     number = 0
     function, compiled, failures = FUNCTIONS[name], jk.jit(FUNCTIONS[name], profile=profile), Failures()
     others: tuple[Any, ...] = (2, 0.5, True, np.float32(3), np.int8(2))
@@ -83,9 +83,9 @@ def attempt(compiled: Any, function: Any, x: Any, y: Any, what: str) -> None:
     np.testing.assert_array_equal(x, before)
 
 
-@pytest.mark.parametrize("name", ["elementwise", "rows", "choice", "turned", "shifted"])
+@pytest.mark.parametrize("name", ["elementwise", "rows", "choice", "transposed", "shifted"])
 def test_arguments_that_are_outputs(name: str) -> None:
-    """What is written is computed of what was there before."""
+    """Results are computed from the contents before the call."""
     function: Any = {**FUNCTIONS, "shifted": lambda x, y: x[::-1] + y[:, ::-1]}[name]
     compiled: Any = jk.jit(function)
     views: dict[str, Callable[[Any], Any]] = {
@@ -93,14 +93,14 @@ def test_arguments_that_are_outputs(name: str) -> None:
         "reversed": lambda base: base[5:0:-1],
         "before": lambda base: base[:5],
         "behind": lambda base: base[2:7],
-        "turned": lambda base: base[1:6, 1:6].T,
+        "transposed": lambda base: base[1:6, 1:6].T,
         "apart": lambda base: base.copy()[1:6],
     }
     for view, make in views.items():
         for _ in range(2):
             bases = [np.arange(49.0).reshape(7, 7) for _ in range(2)]
             x, out = bases[0][1:6], make(bases[0])
-            if view == "turned":
+            if view == "transposed":
                 x = bases[0][1:6, 1:6]
             y = np.ones_like(x)
             right = function(x.copy(), y)
@@ -108,7 +108,7 @@ def test_arguments_that_are_outputs(name: str) -> None:
             np.testing.assert_allclose(out, right, err_msg=view)
 
 
-def test_outputs_that_do_not_fit_are_refused() -> None:
+def test_outputs_that_do_not_fit_are_rejected() -> None:
     compiled: Any = jk.jit(lambda x: x + 1)
     x = np.arange(4.0)
     for _ in range(2):
@@ -143,7 +143,7 @@ def fails(x: Any, y: Any, how: str = "") -> Any:
     return z
 
 
-def test_exceptions_are_the_functions_own() -> None:
+def test_exceptions_of_the_function_are_raised() -> None:
     compiled: Any = jk.jit(fails)
     x, y = np.arange(4.0), np.arange(4.0)
     for _ in range(3):
@@ -168,7 +168,7 @@ def test_exceptions_are_the_functions_own() -> None:
 
 
 def test_floating_point_errors_raise_under_errstate() -> None:
-    """Where errors are to be raised, NumPy computes."""
+    """NumPy computes where errors are to be raised."""
     compiled: Any = jk.jit(lambda x: np.log(x) / x + x**3)
     x = np.array([0.0, -1.0, 1e300, np.inf])
     with np.errstate(all="ignore"):

@@ -76,12 +76,12 @@ print(counts)
 """
 
 
-def test_nothing_is_allocated(tmp_path: Path) -> None:
+def test_warm_calls_allocate_nothing(tmp_path: Path) -> None:
     compiler = shutil.which("cc")
     if compiler is None or platform.libc_ver()[0] != "glibc":
         pytest.skip("there is no C compiler, or another C library than GNU's")
     library = str(tmp_path / "allocations.so")
     source = str(Path(__file__).with_name("allocations.c"))
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    told = python(CALLS, LD_PRELOAD=library, PYTHONMALLOC="malloc", JITKERNELS_NUM_THREADS="1")
-    assert set(eval(told).values()) == {0}, told
+    output = python(CALLS, LD_PRELOAD=library, PYTHONMALLOC="malloc", JITKERNELS_NUM_THREADS="1")
+    assert set(eval(output).values()) == {0}, output

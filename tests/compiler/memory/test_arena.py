@@ -43,7 +43,7 @@ def overlaps(arena: Arena, sizes: dict[int, int]) -> list[tuple[Buffer, Buffer]]
     ]
 
 
-def test_nothing_overlaps_for_any_sizes() -> None:
+def test_live_buffers_never_overlap_for_any_sizes() -> None:
     tight = 0
     for seed in range(1000):
         given = buffers(seed)
@@ -61,13 +61,13 @@ def test_nothing_overlaps_for_any_sizes() -> None:
     assert tight >= 950
 
 
-def test_overlaps_are_seen() -> None:
+def test_overlapping_buffers_are_caught() -> None:
     one, other = Buffer(0, 64, ((0, 3),)), Buffer(1, 128, ((3, 4),))
     assert overlaps(Arena([one, other], [(), ()]), {64: 64, 128: 128})
     assert not overlaps(Arena([one, other], [(), (0,)]), {64: 64, 128: 128})
 
 
-def test_many_buffers_are_planned_in_time() -> None:
+def test_many_buffers_are_planned_tightly() -> None:
     given = [Buffer(i, 64 * (1 + i % 7), ((i, i + 2 + i % 3),)) for i in range(5000)]
     arena = assign_offsets(given)
     assert bound_of(given) <= arena.traced_bytes <= 2 * bound_of(given)
@@ -75,7 +75,7 @@ def test_many_buffers_are_planned_in_time() -> None:
 
 @pytest.mark.parametrize("level", [0, 3])
 def test_arenas_of_random_graphs(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No array that is needed later is written over: all results are NumPy's, of few bytes as of many."""
+    """No array is overwritten before its last use: results match NumPy for small arrays and large ones."""
     arenas: list[Arena] = []
 
     def noted(given: Any) -> Arena:
@@ -93,7 +93,7 @@ def test_arenas_of_random_graphs(level: int, monkeypatch: pytest.MonkeyPatch) ->
     assert sum(now == bound for now, bound in sizes) >= 0.8 * len(sizes)
 
 
-def test_memory_figures_are_reported_and_judged() -> None:
+def test_memory_figures_are_reported_and_checked() -> None:
     entry = benchmarks()["arena"]
     parts = "lstm", "jacobi", "softmax", "training step"
     lines = list(entry.run(Settings([], "ci", 1e-4, 1, peers=False, parts=parts)))
@@ -127,7 +127,7 @@ def chain(a: Any, b: Any) -> Any:
 
 @pytest.mark.parametrize("level", [0, 3])
 def test_stack_and_pooled_memory(level: int) -> None:
-    """From arenas on the stack to those that are kept, and those that are not, with the same code."""
+    """One code serves arenas on the stack, pooled arenas, and larger ones that are not kept."""
     compiled = jk.jit(chain, opt_level=level)
     for n in (2, 5, 17, 40, 100, 3, 300):
         a, b = array(n, n) / n, array(n, n, seed=2) / n
@@ -146,7 +146,7 @@ def replaced(compiled: Any) -> int:
     return len(kept[0].program.arena.buffers)
 
 
-def test_results_take_the_place_of_what_they_are_made_of() -> None:
+def test_results_reuse_buffers_of_dead_operands() -> None:
     def one_after_another(a: Any) -> Any:
         b = np.negative(a)
         c = np.sin(b)
@@ -171,8 +171,8 @@ def test_results_take_the_place_of_what_they_are_made_of() -> None:
         assert replaced(compiled) == count, function.__name__
 
 
-def test_what_numpy_read_is_kept_though_kernels_read_it_later() -> None:
-    """Views that NumPy makes of it are read still later; here reshapes, in second derivatives."""
+def test_buffers_viewed_by_numpy_calls_stay_live() -> None:
+    """Kernels read NumPy's views even later; here reshapes, in second derivatives."""
 
     def product(x: Any, y: Any) -> Any:
         t = y.T.reshape(y.shape)

@@ -27,7 +27,7 @@ CASES: dict[str, tuple[Callable[..., Any], Make]] = {
     "rows": (lambda x, y: x.sum(1) + y.max(1), lambda n: (3, n)),
     "columns": (lambda x, y: x.sum(0) + y.max(0), lambda n: (3, n)),
     "few columns": (lambda x, y: (x + y[:1]).sum(0), lambda n: (n, 3)),
-    "turned": (lambda x, y: x.T + y.T[::-1], lambda n: (n, 5)),
+    "transposed": (lambda x, y: x.T + y.T[::-1], lambda n: (n, 5)),
     "part": (lambda x, y: x[1:, ::2] + y[:-1, ::2], lambda n: (3, n)),
     "index": (lambda x, y: x.argmax() + y.argmin(), lambda n: (n,)),
     "joined": (lambda x, y: np.concatenate([x[1:], y]), lambda n: (n,)),
@@ -86,7 +86,7 @@ def test_no_accesses_out_of_bounds_of_larger_arrays(name: str, dtype: str) -> No
 @pytest.mark.parametrize("step", [2, 3, 4, 5, -1, -2, -3])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8"])
 def test_no_accesses_out_of_bounds_of_views(dtype: str, step: int) -> None:
-    """Arguments with gaps, the last element of which is the last of its page, and the first one the first."""
+    """Arguments with gaps, whose last element ends a page, or whose first one begins it."""
     add = jk.jit(lambda x, y: x + y)
     for n in range(1, LARGEST):
         for side in SIDES:
@@ -123,7 +123,7 @@ def test_writes_to_arguments_stay_inside(dtype: str) -> None:
             assert other.intact(), f"{n}"
 
 
-def test_code_for_strides_of_one_sign_is_not_for_others() -> None:
+def test_specializations_guard_the_sign_of_strides() -> None:
     function = jk.jit(lambda x: x * 2 if x.strides[0] > 0 else x * 3)
     x = np.arange(40.0)
     for step in (2, -2, 3, -3):

@@ -84,7 +84,7 @@ def some_buffers(order: Any, uses: list[Use], sizes: dict[int, Any]) -> Any:
 
 
 def test_random_units() -> None:
-    """Whatever their order and whatever comes again: each unit reads what it would, and results are the same."""
+    """In any order and with recomputation, each unit reads its own values, and results do not change."""
     within = refused = again = better = 0
     for seed in range(1000):
         uses, stays, sizes = some_units(seed)
@@ -143,7 +143,7 @@ def layers(n: int, count: int = 8) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("level", [0, 3])
 def test_gradients_within_a_limit(level: int) -> None:
-    """With half of the memory, and less: the same bits, for all sizes that fit, and an error for others."""
+    """With half of the memory, and less: the same bits for all sizes that fit, and an error for others."""
     given = layers(24)
     whole = jk.jit(jk.grad(deep), opt_level=level)
     expected, needed = whole(*given), whole.stats().arena_bytes
@@ -162,8 +162,8 @@ def test_gradients_within_a_limit(level: int) -> None:
         assert stats.arena_high_water <= limit
 
 
-def test_sizes_that_need_more() -> None:
-    """They have code of their own, as far as that is enough."""
+def test_larger_sizes_have_a_specialization_that_recomputes() -> None:
+    """As far as recomputation saves enough."""
     whole, (weights, x) = jk.jit(jk.grad(deep)), layers(24)
     whole(weights, x)
     limit = whole.stats().arena_bytes
@@ -179,7 +179,7 @@ def test_sizes_that_need_more() -> None:
         assert compiled.stats().arena_high_water <= limit
 
 
-def test_nothing_is_written_where_it_is_too_much() -> None:
+def test_memory_errors_leave_arguments_unchanged() -> None:
     def step(x: Any, y: Any) -> Any:
         x += 1
         z = y @ y.T
@@ -195,7 +195,7 @@ def test_nothing_is_written_where_it_is_too_much() -> None:
 
 
 def test_chains_without_fusion() -> None:
-    """What many operations lead to, and is needed at the end again."""
+    """Recompute a value of many operations that is used again at the end."""
 
     def chain(x: Any) -> Any:
         a = np.exp(x)
@@ -215,7 +215,7 @@ def test_chains_without_fusion() -> None:
 
 
 def test_random_graphs() -> None:
-    """Planned as tightly as it goes: all values are what they were."""
+    """With the tightest plan, all values stay right."""
     tried = 0
     for seed in range(30):
         found = []
@@ -244,6 +244,6 @@ def _now(extent: Any) -> int:
 
 
 @pytest.mark.parametrize("limit", [-1, 1.5, True, "1 MB"])
-def test_limits_that_are_none(limit: Any) -> None:
+def test_invalid_limits_are_rejected(limit: Any) -> None:
     with pytest.raises(AttrError, match="memory_limit: expected None or an int of at least 0, got"):
         jk.jit(deep, memory_limit=limit)

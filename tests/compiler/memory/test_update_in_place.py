@@ -28,7 +28,7 @@ def by_steps(u: Any) -> None:
     u[2::2] = u[:-2:2] * 2
 
 
-def turned(u: Any) -> None:
+def reversed_view(u: Any) -> None:
     v = u[::-1]
     v[1:] += v[:-1]
 
@@ -68,7 +68,7 @@ def rows_of_rows(u: Any) -> None:
     u[1:] = np.cumsum(u, axis=0)[:-1] + u[:-1]
 
 
-FLAT = (backwards, far, forwards, by_steps, turned, twice, both_sides)
+FLAT = (backwards, far, forwards, by_steps, reversed_view, twice, both_sides)
 GRIDS = (down_and_left, from_above_and_beside, along_rows, along_columns, twice, crosswise, rows_of_rows)
 ALONE = (*FLAT[:5], *GRIDS[:4])
 
@@ -101,12 +101,12 @@ def _agree(function: Callable[..., Any], compiled: Callable[..., Any], values: A
 
 
 @pytest.mark.parametrize("function", ALONE, ids=lambda one: one.__name__)
-def test_nothing_is_kept_apart(function: Callable[..., Any]) -> None:
+def test_updates_need_no_copy(function: Callable[..., Any]) -> None:
     given = np.ones(4000) if function in FLAT else np.ones((60, 70))
     assert jk.jit(function).explain(given).kernels == 1
 
 
-def test_a_copy_is_made_where_no_direction_would_do() -> None:
+def test_updates_without_a_safe_direction_copy() -> None:
     assert jk.jit(both_sides).explain(np.ones(4000)).kernels == 2
 
 
@@ -138,8 +138,8 @@ def over_its_own_sum(u: Any, d: Any) -> None:
 
 
 @pytest.mark.parametrize("function", [column_sums, row_maxima], ids=lambda one: one.__name__)
-def test_reductions_of_others_are_stored_over_what_is_read_in_its_place(function: Callable[..., Any]) -> None:
-    """Without a copy, and each element is read before it is written."""
+def test_reductions_are_stored_over_an_operand(function: Callable[..., Any]) -> None:
+    """Without a copy: each element is read before it is written."""
     compiled, random = jk.jit(function), np.random.default_rng(0)
     for n in SIZES:
         for around in ((3, 2), (70, 9)):

@@ -9,7 +9,7 @@ import pytest
 from jitted import array, notes, same
 
 import jitkernels as jk
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.errors import WorkspaceError
 from jitkernels.runtime.loading import loader
@@ -24,13 +24,13 @@ def kernel(workspace: int) -> Any:
         workspace[0] = 7.0
         c[0] = workspace[0]
 
-    nest = LoopNest("needy", ARGUMENTS, body, extent=3, workspace=workspace, workspace_dtype="float64")
+    nest = RangeKernel("needy", ARGUMENTS, body, extent=3, workspace=workspace, workspace_dtype="float64")
     return loader.entry_of(nest, ARGUMENTS)
 
 
 @pytest.fixture(params=[False, True])
 def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Makes compiled functions with a kernel that needs so much; calls go through Python, or do not."""
+    """Return a compiler of functions with a kernel of a given workspace, entered with or without Python."""
 
     def made(function: Any, workspace: int) -> Any:
         monkeypatch.setattr(MatMulStep, "external", lambda *_, **__: kernel(workspace))
@@ -51,8 +51,8 @@ def into(a: Any, b: Any) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_too_little_memory_is_an_error(compiled: Any, threads: int, restored: int) -> None:
-    """Of the call, each time; it tells whose it is, and keeps nothing of the results."""
+def test_too_little_memory_is_an_error(compiled: Any, threads: int, restored_threads: int) -> None:
+    """Each call raises; the error names the kernel, and no result is kept."""
     jk.set_num_threads(threads)
     function = compiled(plus, 1 << 60)
     a, b = array(300, 300), array(300, 300, seed=2)
@@ -69,8 +69,8 @@ def test_too_little_memory_is_an_error(compiled: Any, threads: int, restored: in
     same(a, array(300, 300))
 
 
-def test_nothing_is_done_twice(compiled: Any) -> None:
-    """What is written in part is not written again by NumPy."""
+def test_workspace_errors_do_not_repeat_writes(compiled: Any) -> None:
+    """NumPy does not rerun a call that was partly written."""
     function = compiled(into, 1 << 60)
     for _ in range(3):
         a, b = array(9, 9), array(9, 9, seed=2)
@@ -79,8 +79,8 @@ def test_nothing_is_done_twice(compiled: Any) -> None:
         assert (a <= array(9, 9) + 1).all()
 
 
-def test_enough_memory(compiled: Any) -> None:
-    """The same kernel, whose work it is then."""
+def test_sufficient_workspace(compiled: Any) -> None:
+    """The same kernel computes where its workspace is small."""
     found, twice = compiled(plus, 64)(array(300, 300), array(300, 300))
     assert found[0, 0] == 8
     same(twice, array(300, 300) * 2)

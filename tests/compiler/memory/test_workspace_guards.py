@@ -26,13 +26,13 @@ FEW = {"whole.floyd_warshall", "whole.gauss_seidel", "whole.bodies"}
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("both", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_every_program_between_pages(part: int, both: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Page behind at level 3, before at level 0, or by turns: results are the same, and no call ends the process.
+    """Put guard pages behind workspaces at level 3, before them at level 0, and on either side: results stay equal.
 
-    What is needed at once lies apart, and what lies nowhere else takes no more than is needed at once.
+    Buffers that are live together do not overlap, and an arena takes no more than these need.
     """
     for name in ("SECONDS_OF_PYTHON", "SECONDS_OF_RESULT"):
         monkeypatch.setattr(specialization, name, 0.0)
-    lent, plans = 0, []
+    pooled, plans = 0, []
     chosen = [one for one in sorted(EVERY.items()) if one[0] not in FEW][part::PARTS]
     for number, (_, (function, make)) in enumerate(chosen):
         given = make()
@@ -44,9 +44,9 @@ def test_every_program_between_pages(part: int, both: bool, monkeypatch: pytest.
                     arguments = make()
                     found = compiled(*arguments), arguments
                     same(found, expected)
-            lent += seen.pieces
+            pooled += seen.pieces
             plans += [plan for plan in _plans(compiled) if plan.buffers]
-    assert lent >= 10
+    assert pooled >= 10
     assert all(plan.traced_bytes <= 1.1 * plan.bound for plan in plans)
     assert sum(plan.traced_bytes == plan.bound for plan in plans) >= 0.8 * len(plans)
     assert not any(map(_overlaps, plans))
@@ -94,8 +94,8 @@ print("done")
 """
 
 
-def test_a_plan_of_too_little_memory_is_seen() -> None:
-    """The process ends at the page behind; where there is as much as is needed, it does not."""
+def test_a_plan_of_too_little_memory_is_caught() -> None:
+    """The process dies at the guard page; with enough memory, it does not."""
     assert python(PLANTED.format(nbytes="made.buffers[-1].nbytes")) == "done\n"
     python(PLANTED.format(nbytes="made.buffers[-1].nbytes - 2048"), status=-signal.SIGSEGV)
 
@@ -117,6 +117,6 @@ def _damaged() -> None:
 
 
 def test_writes_out_of_bounds_are_detected() -> None:
-    """Before the first byte, where the page is behind: what lies there is looked at."""
+    """Bytes before the workspace are compared where the guard page lies behind it."""
     with pytest.raises(AssertionError, match="wrote outside"):
         _damaged()

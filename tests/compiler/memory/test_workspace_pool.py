@@ -33,7 +33,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-def test_pages_are_not_allocated_again() -> None:
+def test_pooled_pages_are_reused() -> None:
     pytest.importorskip("resource")
     # The C library gives large memory back to the system at once then, as it does anyhow now and then.
     assert script(COUNTED, MALLOC_MMAP_THRESHOLD_="100000") < 500
@@ -51,8 +51,8 @@ def test_sizes_around_the_pooling_limit(words: int) -> None:
             assert np.array_equal(u, expected)
 
 
-def test_each_thread_keeps_its_own() -> None:
-    """Threads that take turns each find what they gave back; what is kept is bounded, and let go when asked for."""
+def test_each_thread_has_its_own_pool() -> None:
+    """Threads that take turns reuse the memory that each released; the pool is bounded, and emptied on request."""
     workspace_allocator.release()
     before, compiled, sizes = workspace_allocator.pooled_bytes(), jk.jit(smoothed), []
     barrier = threading.Barrier(8)
@@ -149,8 +149,8 @@ print(json.dumps([kept, nothing, again, u[:3].tolist(), raised]))
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="nothing tells how much memory there is")
-def test_what_is_kept_goes_where_memory_is_short() -> None:
-    """For results and for what lies between; then NumPy is asked, and raises what it raises."""
+def test_pooled_memory_is_released_when_memory_is_short() -> None:
+    """For results and for intermediates; then NumPy allocates, and raises its own error."""
     kept, nothing, again, first, raised = script(SHORT)
     assert kept > 90e6
     assert nothing == 0
@@ -202,12 +202,12 @@ print(codes)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_forks_while_other_threads_compute() -> None:
-    """The child has memory of its own, and has forgotten what others had."""
+    """The child has a pool of its own, without the parent's memory."""
     assert script(FORKED, PYTHONWARNINGS="ignore") == [0, 0, 0, 0]
 
 
-def test_memory_comes_back_from_calls_that_fail() -> None:
-    """From refused indices, and exceptions in loops: the next call finds it."""
+def test_failing_calls_release_their_workspace() -> None:
+    """After index errors, and exceptions in loops."""
 
     def picked(u: Any, i: Any) -> Any:
         v = u[:-1] + u[1:]
@@ -265,7 +265,7 @@ def test_threads_in_one_function_and_its_gradient() -> None:
     assert not wrong
 
 
-def test_threads_that_come_and_go_keep_little() -> None:
+def test_ended_threads_keep_little_pooled_memory() -> None:
     compiled = jk.jit(smoothed)
     compiled(np.ones(50_000))
     workspace_allocator.release()
@@ -282,7 +282,7 @@ def _at_once(threads: list[threading.Thread]) -> None:
         one.join()
 
 
-def test_calls_at_once_have_memory_of_their_own() -> None:
+def test_concurrent_calls_have_separate_workspaces() -> None:
     compiled, wrong = jk.jit(smoothed), []
 
     def run(size: int) -> None:

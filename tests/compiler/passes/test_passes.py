@@ -58,13 +58,13 @@ def checked(graph: Graph, *, fast_math: bool = False, level: int = 2, rules: Any
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_a_rule_makes_what_it_says(case: Case) -> None:
+def test_each_rule_rewrites_its_case(case: Case) -> None:
     before, after = made(case)
     assert shape_of(checked(before, fast_math=case.fast_math)) == shape_of(after)
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_without_the_rule_it_is_not_made(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_other_rule_rewrites_the_case(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     name, rule = case.rule.split(".")
     others = {one: entry for one, entry in PASSES[name].rules.items() if one != rule}
     monkeypatch.setattr(PASSES[name], "rules", others)
@@ -79,14 +79,14 @@ def test_floats_are_reordered_only_with_fast_math(case: Case) -> None:
 
 
 @pytest.mark.parametrize("why", STAYING)
-def test_what_rules_may_not_change_stays(why: str) -> None:
+def test_forbidden_rewrites_are_not_applied(why: str) -> None:
     given = Given()
     graph = graph_of(given, STAYING[why](given))
     assert shape_of(checked(graph)) == shape_of(graph)
 
 
 @pytest.mark.parametrize("why", STAYING_FAST)
-def test_what_fast_rules_may_not_change_stays(why: str) -> None:
+def test_forbidden_rewrites_are_not_applied_with_fast_math(why: str) -> None:
     given = Given()
     graph = graph_of(given, STAYING_FAST[why](given))
     assert shape_of(checked(graph, fast_math=True)) == shape_of(graph)
@@ -96,7 +96,7 @@ def test_every_rule_has_a_case() -> None:
     assert {case.rule for case in CASES} == RULES
 
 
-@pytest.mark.parametrize("name", sorted(set(PASSES) - {"custom"}))
+@pytest.mark.parametrize("name", sorted(set(PASSES) - {"user_rules"}))
 def test_docstrings_number_the_rules(name: str) -> None:
     text = sys.modules[f"jitkernels.compiler.passes.{name}"].__doc__ or ""
     numbers = [int(found) for found in re.findall(r"^(\d+)\. ", text, re.MULTILINE)]
@@ -126,7 +126,7 @@ def test_passes_change_no_value(seed: int, level: int) -> None:
     before = maker.graph(25)
     guards = len(maker.scope.guards)
     after = checked(before, level=level)
-    assert len(maker.scope.guards) == guards, "a pass asked for the value of an extent"
+    assert len(maker.scope.guards) == guards, "a pass concretized an extent"
     kept = [i for i, write in enumerate(before.writes) if write[0] is not write[1]]
     for values in ({"n": 5, "m": 3}, {"n": 2, "m": 6}):
         arrays = special_arrays(before, values, seed)
@@ -192,7 +192,7 @@ def _many(given: Given) -> Graph:
 LARGE = {"chain": _chain, "transposes": _transposes, "reshapes": _reshapes, "many": _many}
 
 
-def test_views_of_a_chain_move_at_once() -> None:
+def test_views_of_a_chain_are_removed_in_one_pass() -> None:
     given = Given()
     after = checked(_transposes(given))
     assert all(node.operation != "view" for node in after)
@@ -200,14 +200,14 @@ def test_views_of_a_chain_move_at_once() -> None:
 
 @pytest.mark.parametrize("exponent", [math.inf, -math.inf, math.nan, 1e300, 65.0, -65.0, 0.3])
 @pytest.mark.parametrize("fast_math", [False, True])
-def test_other_powers_stay(exponent: float, fast_math: bool) -> None:
+def test_other_powers_are_not_rewritten(exponent: float, fast_math: bool) -> None:
     given = Given()
     graph = graph_of(given, e("power", given.d, exponent))
     assert checked(graph, fast_math=fast_math) is graph
 
 
 @pytest.mark.parametrize("divisor", [0.0, -0.0, math.inf, math.nan, 3.0, 2.0**-130, 2.0**-149])
-def test_other_divisions_stay(divisor: float) -> None:
+def test_other_divisions_are_not_rewritten(divisor: float) -> None:
     given = Given()
     graph = graph_of(given, e("divide", given.x, divisor))
     assert checked(graph) is graph
@@ -220,7 +220,7 @@ def test_sums_of_floats_keep_their_order() -> None:
     assert checked(graph) is graph
 
 
-def test_nothing_is_computed_for_an_operation_without_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operations_without_machine_code_are_not_introduced(monkeypatch: pytest.MonkeyPatch) -> None:
     given = Given()
     graph = graph_of(given, e("power", 2.0, given.x))
     monkeypatch.setattr(elementwise_ops, "mathematics", lambda name, dtype: None if name == "exp2" else basic.positive)
@@ -234,7 +234,7 @@ def traced_together() -> tuple[Given, Node, Node]:
     return given, other, e("add", given.x, other)
 
 
-def test_extents_that_were_equal_when_traced_are_equal() -> None:
+def test_extents_guarded_as_equal_are_equal() -> None:
     given, other, total = traced_together()
     count = len(given.scope.guards)
     shown = builder.view(total, ((given.n - 1, ((0, -1),)),), (given.n,))
@@ -247,7 +247,7 @@ def test_extents_that_were_equal_when_traced_are_equal() -> None:
     assert_same(results_of(graph, arrays, values)[0], results_of(after, arrays, values)[0], 0)
 
 
-def test_nothing_is_said_of_extents_that_may_be_1() -> None:
+def test_extents_that_may_be_1_have_unknown_shapes() -> None:
     given = Given()
     short, other = given.n - N + 1, given.m - M + 1  # both are 1 now
     assert matchers.spans_extent(short, other) is None
@@ -259,7 +259,7 @@ def test_nothing_is_said_of_extents_that_may_be_1() -> None:
     assert checked(graph) is graph
 
 
-def test_level_0_changes_nothing_and_negative_levels_do_as_positive_ones() -> None:
+def test_optimization_levels() -> None:
     given = Given()
     graph = graph_of(given, e("add", e("power", given.x, 2.0), e("power", given.x, 2.0)))
     assert checked(graph, level=0) is graph
@@ -275,7 +275,7 @@ def test_views_stay_without_fuse_dimshuffle() -> None:
     assert shape_of(optimize(before, config)) == shape_of(before) != shape_of(after)
 
 
-def test_rules_of_users_are_applied_to_what_they_make() -> None:
+def test_user_rules_apply_to_their_own_results() -> None:
     def hypotenuse(node: Node) -> Node | None:
         if node.operation != "sqrt" or node.inputs[0].operation != "add":
             return None
@@ -292,7 +292,7 @@ def test_rules_of_users_are_applied_to_what_they_make() -> None:
     assert checked(graph, level=0, rules=(hypotenuse,)) is graph
 
 
-def test_rules_that_go_in_circles_end() -> None:
+def test_cyclic_rules_terminate() -> None:
     def mirrored(node: Node) -> Node | None:
         return node.with_inputs(reversed(node.inputs)) if node.operation == "add" else None
 

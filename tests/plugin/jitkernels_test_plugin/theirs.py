@@ -3,7 +3,7 @@
 from typing import Any
 
 import jitkernels as jk
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 
 MOST = 1 << 20
 
@@ -14,10 +14,10 @@ def usable(attr: Any) -> bool | str:
 
 
 @jk.implements(jk.VMulAttr, name="theirs", can_be_used=usable)
-def vmul(attr: Any) -> LoopNest:
+def vmul(attr: Any) -> RangeKernel:
     def body(x: Any, y: Any, z: Any, n: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             z[i] = y[i] * x[i]
 
     signature = attr.signature()
-    return LoopNest(f"theirs_{attr.dtype}", signature.c_arguments, body, extent=signature.index("n"))
+    return RangeKernel(f"theirs_{attr.dtype}", signature.c_arguments, body, extent=signature.index("n"))

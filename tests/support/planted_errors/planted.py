@@ -10,7 +10,7 @@ import numpy as np
 class Mistake(NamedTuple):
     """A function, its arguments, and the words of its diagnostic.
 
-    `kind`: "raised" by Python itself, "left" to NumPy with a reason, or "refused" with an error. `words` occur in the
+    `kind`: "raised" by Python itself, "fallback" with a reason, or "refused" with an error. `words` occur in the
     diagnostic.
     """
 
@@ -35,4 +35,4 @@ def _planted(kind: str, *words: str, make: Callable[[], tuple[Any, ...]] = vecto
     return keep
 
 
-raised, left, refused = (functools.partial(_planted, kind) for kind in ("raised", "left", "refused"))
+raised, falls_back, refused = (functools.partial(_planted, kind) for kind in ("raised", "fallback", "refused"))

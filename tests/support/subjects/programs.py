@@ -1,4 +1,4 @@
-"""Random terminating programs in the language of loop nests, which are also valid Python.
+"""Random terminating programs in the kernel language, which are also valid Python.
 
 Integers stay far from 64 bits, divisors are odd and shifts short, so that Python and C must agree.
 """

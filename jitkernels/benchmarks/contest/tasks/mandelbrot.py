@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.benchmarks.contest.task import Program, Task
 
-STEPS = 64
+MANDELBROT_STEPS = 64
 LEFT, RIGHT, LOWER, UPPER = -2.0, 0.5, -1.25, 1.25
 
 
@@ -22,7 +22,7 @@ def steps_of(real: Any, imaginary: Any) -> Any:
     y = 0 * real + imaginary
     count = np.zeros(x.shape, np.int32)
     a, b = x, y
-    for _ in range(STEPS):
+    for _ in range(MANDELBROT_STEPS):
         inside = x * x + y * y <= 4
         count += inside
         x, y = np.where(inside, x * x - y * y + a, x), np.where(inside, 2 * x * y + b, y)
@@ -36,7 +36,7 @@ def count_by_point(real: Any, imaginary: Any) -> Any:
         for column in range(real.size):
             a, b = real[0, column], imaginary[row, 0]
             x, y, steps = a, b, 0
-            while steps < STEPS and x * x + y * y <= 4:
+            while steps < MANDELBROT_STEPS and x * x + y * y <= 4:
                 x, y = x * x - y * y + a, 2 * x * y + b
                 steps += 1
             count[row, column] = steps
@@ -86,7 +86,7 @@ def of_jax() -> Program:
             x, y = jax.numpy.where(inside, x * x - y * y + a, x), jax.numpy.where(inside, 2 * x * y + b, y)
             return x, y, count + inside
 
-        return jax.lax.fori_loop(0, STEPS, step, (a, b, jax.numpy.zeros(a.shape, "int32")))[2]
+        return jax.lax.fori_loop(0, MANDELBROT_STEPS, step, (a, b, jax.numpy.zeros(a.shape, "int32")))[2]
 
     compiled = jax.jit(steps)
     return lambda size: compiled(*grid(size))
@@ -99,7 +99,7 @@ def of_torch() -> Program:
     def steps(real: Any, imaginary: Any) -> Any:
         a, b = torch.broadcast_tensors(real, imaginary)
         x, y, count = a, b, torch.zeros(a.shape, dtype=torch.int32)
-        for _ in range(STEPS):
+        for _ in range(MANDELBROT_STEPS):
             inside = x * x + y * y <= 4
             count = count + inside
             x, y = torch.where(inside, x * x - y * y + a, x), torch.where(inside, 2 * x * y + b, y)
@@ -116,7 +116,7 @@ def of_tensorflow() -> Program:
     def steps(real: Any, imaginary: Any) -> Any:
         a, b = real + 0 * imaginary, 0 * real + imaginary
         x, y, count = a, b, tf.zeros_like(a, tf.int32)
-        for _ in tf.range(STEPS):
+        for _ in tf.range(MANDELBROT_STEPS):
             inside = x * x + y * y <= 4
             count += tf.cast(inside, tf.int32)
             x, y = tf.where(inside, x * x - y * y + a, x), tf.where(inside, 2 * x * y + b, y)

@@ -8,7 +8,7 @@ import numpy as np
 from jitkernels.benchmarks.contest.measures import distance
 from jitkernels.benchmarks.contest.task import Program, Task
 
-STEPS, PACE, SOFT = 10, 1e-3, 1e-2
+NBODY_STEPS, PACE, SOFT = 10, 1e-3, 1e-2
 
 
 def bodies(size: int) -> tuple[Any, ...]:
@@ -49,7 +49,7 @@ def loop(x: Any, y: Any, z: Any, u: Any, v: Any, w: Any, mass: Any) -> Any:
 def after(size: int, advance: Any, dtype: Any = np.float64) -> Any:
     """Return the positions of the bodies after all steps."""
     *state, mass = (array.astype(dtype) for array in bodies(size))
-    for _ in range(STEPS):
+    for _ in range(NBODY_STEPS):
         state = advance(*state, mass)
     return np.stack([np.asarray(coordinate) for coordinate in state[:3]])
 
@@ -100,7 +100,7 @@ def of_torch() -> Program:
 
     def program(size: int) -> Any:
         *state, mass = map(torch.from_numpy, bodies(size))
-        for _ in range(STEPS):
+        for _ in range(NBODY_STEPS):
             state = compiled(*state, mass)
         return torch.stack(list(state[:3])).numpy()
 

@@ -14,7 +14,7 @@ import numpy as np
 from jitkernels.benchmarks.contest.measures import distance
 from jitkernels.benchmarks.contest.task import Program, Task
 
-RATE, SPREAD = 0.02, 0.3
+RATE, VOLATILITY_SPREAD = 0.02, 0.3
 
 
 def options(size: int) -> tuple[Any, Any, Any]:
@@ -34,8 +34,8 @@ def pricer(library: Any, inner: Callable[[Any], Any] = lambda function: function
         return library.where(x < 0, tail, 1 - tail)
 
     def price(value: Any, strike: Any, years: Any) -> Any:
-        width = SPREAD * library.sqrt(years)
-        first = (library.log(value / strike) + (RATE + 0.5 * SPREAD * SPREAD) * years) / width
+        width = VOLATILITY_SPREAD * library.sqrt(years)
+        first = (library.log(value / strike) + (RATE + 0.5 * VOLATILITY_SPREAD * VOLATILITY_SPREAD) * years) / width
         paid = strike * library.exp(-RATE * years)
         return value * normal(first) - paid * normal(first - width)
 
@@ -45,8 +45,8 @@ def pricer(library: Any, inner: Callable[[Any], Any] = lambda function: function
 @functools.cache
 def _truth(size: int) -> Any:
     def exact(value: float, strike: float, years: float) -> float:
-        width = SPREAD * math.sqrt(years)
-        first = (math.log(value / strike) + (RATE + 0.5 * SPREAD * SPREAD) * years) / width
+        width = VOLATILITY_SPREAD * math.sqrt(years)
+        first = (math.log(value / strike) + (RATE + 0.5 * VOLATILITY_SPREAD * VOLATILITY_SPREAD) * years) / width
         shares = [0.5 * math.erfc(-bound / math.sqrt(2)) for bound in (first, first - width)]
         return value * shares[0] - strike * math.exp(-RATE * years) * shares[1]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from jitkernels.benchmarks.contest.task import Program, Task
 
-SEED, BLOCK = 7, 1 << 16
+PI_SEED, BLOCK = 7, 1 << 16
 TASK = Task(
     name="pi",
     summary="Monte Carlo approximation of pi",
@@ -26,7 +26,7 @@ TASK = Task(
 @TASK.contestant("numpy")
 def of_numpy() -> Program:
     def pi(samples: int) -> float:
-        generator = np.random.default_rng(SEED)
+        generator = np.random.default_rng(PI_SEED)
         hits = 0
         for begin in range(0, samples, BLOCK):
             x, y = generator.random((2, min(BLOCK, samples - begin)), np.float32)
@@ -60,7 +60,7 @@ def of_jax() -> Program:
 
     @functools.partial(jax.jit, static_argnums=0)
     def pi(samples: int) -> Any:
-        x, y = jax.random.uniform(jax.random.key(SEED), (2, samples))
+        x, y = jax.random.uniform(jax.random.key(PI_SEED), (2, samples))
         return 4 * jax.numpy.count_nonzero(x * x + y * y < 1) / samples
 
     return pi  # type: ignore[no-any-return]
@@ -77,7 +77,7 @@ def of_torch() -> Program:
     compiled = torch.compile(share, dynamic=True)
 
     def pi(samples: int) -> float:
-        torch.manual_seed(SEED)
+        torch.manual_seed(PI_SEED)
         hits = 0
         for begin in range(0, samples, BLOCK):
             hits += int(compiled(torch.rand(2, min(BLOCK, samples - begin))))
@@ -91,7 +91,7 @@ def of_tensorflow() -> Program:
     import tensorflow as tf
 
     def pi(samples: int) -> Any:
-        points = tf.random.stateless_uniform((2, samples), (SEED, SEED))
+        points = tf.random.stateless_uniform((2, samples), (PI_SEED, PI_SEED))
         hits = tf.math.count_nonzero(tf.reduce_sum(points * points, axis=0) < 1)
         return 4 * hits / samples
 
@@ -117,7 +117,7 @@ def of_triton() -> Program:
         size = 1024
         programs = -(-samples // size)
         hits = torch.empty(programs, dtype=torch.int32, device="cuda" if torch.cuda.is_available() else "cpu")
-        compiled[programs,](hits, samples, SEED, size)
+        compiled[programs,](hits, samples, PI_SEED, size)
         return float(4 * int(hits.sum()) / samples)
 
     return pi
@@ -135,8 +135,8 @@ def of_jitkernels() -> Program:
         hits, points = 0, np.empty((2, min(BLOCK, samples)), np.float32)
         for begin in range(0, samples, BLOCK):
             x, y = points[:, : min(BLOCK, samples - begin)]
-            jk.uniform(x.size, seed=SEED, offset=begin, out=x)
-            jk.uniform(y.size, seed=SEED + 1, offset=begin, out=y)
+            jk.uniform(x.size, seed=PI_SEED, offset=begin, out=x)
+            jk.uniform(y.size, seed=PI_SEED + 1, offset=begin, out=y)
             hits += int(inside(x, y))
         return 4 * hits / samples
 

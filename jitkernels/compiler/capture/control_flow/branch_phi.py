@@ -13,14 +13,14 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
 class BranchMismatchError(UnsupportedError):
     """The sides of a branch give a variable values that code cannot select between."""
 
 
-@record
+@frozen_dataclass
 class ArrayPhi:
     """The arrays of one variable: `like` is an example, `values` has one value per side."""
 

@@ -14,7 +14,7 @@ from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow.loop_state import UNSET, State, is_number, kind_of
 from jitkernels.compiler.capture.control_flow.tagged_union import OTHER, Alternatives, TaggedUnion
 from jitkernels.compiler.capture.trace_context import Tracer
-from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir import builder, pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
 
@@ -70,19 +70,17 @@ class FormError(UnsupportedError):
 
 
 def form_of(value: Any) -> Form:
-    """The form of a value."""
     if type(value) is TaggedUnion:
         return value.alternatives
     if value is None or type(value) is str:
         return Alternatives((value,), None)
     if isinstance(value, Composite):
         return CompositeForm(value, tuple(map(form_of, value.parts())))
-    is_named = isinstance(value, tuple) and hasattr(value, "_fields")
-    if (type(value) in (tuple, list) or is_named) and len(value) <= MAX_ELEMENTS:
-        return ContainerForm(type(value), None, tuple(map(form_of, value)))
-    if type(value) is dict and len(value) <= MAX_ELEMENTS:
-        return ContainerForm(dict, tuple(value), tuple(map(form_of, value.values())))
-    return LeafForm(value)
+    container = pytree.container_type(value)
+    if container is None or len(value) > MAX_ELEMENTS:
+        return LeafForm(value)
+    names = tuple(value) if type(value) is dict else None
+    return ContainerForm(type(value), names, tuple(map(form_of, container.children(value))))
 
 
 def join_forms(first: Form | None, second: Form | None) -> Form | None:
@@ -210,15 +208,12 @@ def arrays_in(value: Any) -> Iterator[Traced]:
     if type(value) is Traced:
         yield value
         return
-    parts: Any = ()
+    container = pytree.container_type(value)
+    parts: Any = () if container is None else container.children(value)
     if type(value) is TaggedUnion:
         parts = (value.tag, value.other)
     elif isinstance(value, Composite):
         parts = value.parts()
-    elif isinstance(value, tuple) or type(value) is list:
-        parts = value
-    elif type(value) is dict:
-        parts = value.values()
     for part in parts:
         yield from arrays_in(part)
 

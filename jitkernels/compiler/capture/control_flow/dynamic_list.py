@@ -21,9 +21,9 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
-END, BEGIN = 0, 1
+END_SLOT, FIRST_SLOT = 0, 1
 """Indices into `ends`: the end of the elements, and the index of the first one."""
 
 
@@ -62,7 +62,7 @@ def _is_immutable(form: Form) -> bool:
     return isinstance(form, LeafForm)
 
 
-@record
+@frozen_dataclass
 class ListSnapshot(Composite):
     """A snapshot of the elements: their arrays, and the indices of their begin and end."""
 
@@ -81,7 +81,7 @@ class ListSnapshot(Composite):
 
     def build(self, columns: Sequence[Any], ends: Any) -> list[Any]:
         """The list, built from arrays that were computed."""
-        begin, end = int(ends[BEGIN]), int(ends[END])
+        begin, end = int(ends[FIRST_SLOT]), int(ends[END_SLOT])
         parts = [column[begin:end] for column in columns]
         lists = [
             part.tolist() if isinstance(kind, type) else list(part)
@@ -148,7 +148,7 @@ class DynamicList:
             for column, number in zip(self.columns, self._numbers(value), strict=True):
                 column[index] = fresh(tracer, number, is_scalar=True)
         if values:
-            self.ends[END] = len(values)
+            self.ends[END_SLOT] = len(values)
 
     def _zeros(self, dtype: str, length: Any) -> Traced:
         return fresh(self.tracer, builder.broadcast_to(builder.constant(0, dtype), (length,)))
@@ -167,7 +167,7 @@ class DynamicList:
             raise UnsupportedError("a list that was reversed")
         if self.tracer.depth:
             return operation()
-        always = elementwise("greater_equal", self._end_as_view(END), builder.constant(0, "int64"))
+        always = elementwise("greater_equal", self._end_as_view(END_SLOT), builder.constant(0, "int64"))
         result = Variable("_jk_element")
         condition = as_number(self.tracer, always, bool)
         trace_if(self.tracer, condition, lambda: result.set(operation()), lambda: None, result)
@@ -181,7 +181,7 @@ class DynamicList:
     def _end(self, which: int) -> Any:
         node = self._gather(self.ends, builder.constant(which, "int64"))
         end = as_number(self.tracer, node, int)
-        intervals.note(self.tracer, node, (0, intervals.FAR))
+        intervals.note(self.tracer, node, (0, intervals.FAR_LIMIT))
         return end
 
     def _set_end(self, which: int, value: Any) -> None:
@@ -189,29 +189,27 @@ class DynamicList:
 
     @property
     def length(self) -> Any:
-        """The number of elements."""
         return self._in_region(self._length)
 
     def _length(self) -> Any:
-        return self._end(END) - self._end(BEGIN) if self.elements.is_queue else self._end(END)
+        return self._end(END_SLOT) - self._end(FIRST_SLOT) if self.elements.is_queue else self._end(END_SLOT)
 
     def truth(self) -> Node:
         """Whether the list is not empty."""
         if self.tracer.depth:
-            return elementwise("greater", *(as_int(self.tracer, self._end(which)) for which in (END, BEGIN)))
-        return elementwise("greater", *map(self._end_as_view, (END, BEGIN)))
+            return elementwise("greater", *(as_int(self.tracer, self._end(which)) for which in (END_SLOT, FIRST_SLOT)))
+        return elementwise("greater", *map(self._end_as_view, (END_SLOT, FIRST_SLOT)))
 
     def element_mask(self) -> Node:
         """A mask over the capacity: whether each slot holds an element."""
         numbers = Node("iota", (), "int64", (self.capacity,), {"axis": 0})
-        begin, end = map(self._end_as_view, (BEGIN, END))
+        begin, end = map(self._end_as_view, (FIRST_SLOT, END_SLOT))
         is_behind = elementwise("greater_equal", numbers, begin)
         return elementwise("logical_and", is_behind, elementwise("less", numbers, end))
 
     # Elements
 
     def snapshot(self) -> ListSnapshot:
-        """A snapshot of the list."""
         columns = tuple(fresh(self.tracer, column.node) for column in self.columns)
         return ListSnapshot(self.elements, columns, fresh(self.tracer, self.ends.node), self.is_reversed, object())
 
@@ -219,10 +217,10 @@ class DynamicList:
         """Append an element, of the form of the others."""
 
         def append() -> None:
-            end = self._end(END)
+            end = self._end(END_SLOT)
             options = {"extent": self.capacity, "counts_back": False, "grows": True}
             self._put(Node("bounded", (as_int(self.tracer, end),), "int64", (), options), value)
-            self._set_end(END, end + 1)
+            self._set_end(END_SLOT, end + 1)
 
         self._in_region(append)
 
@@ -240,9 +238,9 @@ class DynamicList:
         def pop() -> Any:
             element = self._get(self._checked_index(index))
             if index == 0:
-                self._set_end(BEGIN, self._end(BEGIN) + 1)
+                self._set_end(FIRST_SLOT, self._end(FIRST_SLOT) + 1)
             else:
-                self._set_end(END, self._end(END) - 1)
+                self._set_end(END_SLOT, self._end(END_SLOT) - 1)
             return element
 
         return self._in_region(pop)
@@ -280,5 +278,5 @@ class DynamicList:
             self.tracer.checks.append(elementwise("greater_equal", node, as_int(self.tracer, length)))
         else:
             raise UnsupportedError("a slice of a list that has grown")
-        position = as_int(self.tracer, index + self._end(BEGIN) if self.elements.is_queue else index)
+        position = as_int(self.tracer, index + self._end(FIRST_SLOT) if self.elements.is_queue else index)
         return Node("bounded", (position,), "int64", (), {"extent": self.capacity, "counts_back": False})

@@ -141,7 +141,6 @@ class GrowableList(list[Any], Undecided):
 
     @property
     def length(self) -> Any:
-        """The number of elements."""
         if self.dynamic is not None:
             return self.dynamic.length
         if self.rows is None or current() is None:

@@ -16,7 +16,7 @@ from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.symint import SymInt, as_extent, as_symint, known_extent
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import elementwise
-from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.compiler.ir.symbolic_dims import Number, is_at_least
 
 
 class LoopRange(NamedTuple):
@@ -73,7 +73,7 @@ class LoopRange(NamedTuple):
         """Whether the intervals of the limits imply at least one iteration."""
         limits = (self.begin, self.end) if self.step > 0 else (self.end, self.begin)
         low, high = (intervals.interval(tracer, limit) for limit in limits)
-        return low is not None and high is not None and intervals.is_at_least(high[0] - low[1], 1)
+        return low is not None and high is not None and is_at_least(high[0] - low[1], 1)
 
     def guard_nonempty(self, tracer: Tracer) -> None:
         """Guard that the loop runs."""
@@ -115,7 +115,7 @@ def _range_with_traced_step(begin: Any, end: Any, step: Any) -> LoopIterable:
     """``range(begin, end, step)`` with a step that only the compiled code knows; calls with a step below 1 bail out."""
     tracer = step.tracer
     first, last, steps = (intervals.interval(tracer, limit) for limit in (begin, end, step))
-    if steps is None or not intervals.is_at_least(steps[0], 1):
+    if steps is None or not is_at_least(steps[0], 1):
         tracer.checks.append(elementwise("less", step.node, 1))
     nodes = [as_int(tracer, limit) for limit in (begin, step)]
 

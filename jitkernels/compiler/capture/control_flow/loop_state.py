@@ -99,7 +99,6 @@ class Variable(State):
 
 
 def kind_of(value: Any) -> Kind:
-    """The kind of a value."""
     if value is UNSET:
         return Unset
     if type(value) is Traced:

@@ -5,17 +5,17 @@ from typing import Any
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow.loop_state import as_number, dtype_of, is_number, join_kinds, kind_of
-from jitkernels.compiler.capture.functionalization import watched
+from jitkernels.compiler.capture.functionalization import Storage, watched
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.symint import as_symint
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.symbolic_dims import Number, product
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
-@record
+@frozen_dataclass
 class RowType:
     """The type of the elements: the `kind` of numbers, or an array `like` them; and how many the loops append."""
 
@@ -69,11 +69,12 @@ class RowList:
     """The elements of a list that grows in counted loops.
 
     `kind` is the kind of elements that are numbers; `count` the number of elements after the loop, `first` the one
-    before it.
+    before it. `arguments` are those of which elements are views.
     """
 
     def __init__(self, array: Traced, kind: Any, count: Any, first: int) -> None:
         self.array, self.kind, self.count, self.first = array, kind, count, first
+        self.arguments: list[Storage] = []
         self.is_growing = True
         self.begin()
 
@@ -112,7 +113,9 @@ class RowList:
         self.array[self._position(loops)] = value if row.like is None else row.like
         if row.like is not None:
             # The list holds this very array: a write to it changes the list.
-            row.like.view.storage.may_aliases.append(self.array.view.storage)
+            storage = row.like.view.storage
+            self.arguments += [alias for alias in (storage, *storage.may_aliases) if alias.leaf is not None]
+            storage.may_aliases.append(self.array.view.storage)
             for loop in loops:
                 loop.lists.append(owner)
         self._appended = 1
@@ -140,6 +143,8 @@ class RowList:
             return as_number(self.array.tracer, result.node, self.kind)
         row = fresh(self.array.tracer, result.node)
         row.view.storage.may_aliases.append(self.array.view.storage)
+        if not self.array.tracer.differentiates:
+            row.view.storage.may_aliases += self.arguments
         return row
 
     def whole(self) -> Traced:

@@ -31,6 +31,7 @@ from jitkernels.compiler.capture.ints.int64_arithmetic import min_or_max
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.source_locations import place_of, placed
 from jitkernels.compiler.capture.trace_context import Tracer, current
+from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.unsupported import ConcretizationError, UnknownSizeError
@@ -360,15 +361,11 @@ def finish_list(values: GrowableList) -> list[Any]:
 
 def return_value(value: Any) -> Any:
     """A returned value: lists in it become snapshots."""
-    if type(value) is GrowableList and value.dynamic is not None:
-        return value.dynamic.snapshot()
-    if type(value) in (tuple, list):
-        elements = [return_value(element) for element in value]
-        return value if all(a is b for a, b in zip(elements, value, strict=True)) else type(value)(elements)
-    if type(value) is dict:
-        entries = {name: return_value(element) for name, element in value.items()}
-        return value if all(entries[name] is value[name] for name in value) else entries
-    return value
+
+    def snapshot(leaf: Any) -> Any:
+        return leaf.dynamic.snapshot() if type(leaf) is GrowableList and leaf.dynamic is not None else leaf
+
+    return pytree.tree_map(snapshot, value, keeps_identity=True)
 
 
 def _sum(values: Any, start: Any = 0) -> Any:

@@ -71,7 +71,6 @@ class TaggedUnion(Undecided):
         return self.other
 
     def is_constant(self, value: Any) -> Any:
-        """Whether it is the constant `value`."""
         tag = self.alternatives.tag_of(value)
         return False if tag is None else as_number(self.tracer, self._has(tag), bool)
 

@@ -22,7 +22,6 @@ from jitkernels.core import signal_exceptions
 
 
 def truth(tracer: Tracer, value: Any) -> Node:
-    """The truth of a value as a node."""
     if isinstance(value, Undecided) and not value.is_decided:
         return value.truth(lambda other: truth(tracer, other))
     if type(value) is not Traced:

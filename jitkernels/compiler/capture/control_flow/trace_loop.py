@@ -188,7 +188,6 @@ class Loop:
         return Parameters(induction, numbers, rebound, storages, values)
 
     def _run_iteration(self, induction: Sequence[Node]) -> None:
-        """Trace one iteration."""
         arguments = [loop_state.as_number(self.tracer, node, int) for node in induction]
         self.iteration_traces += 1
         self.induction_value = arguments[0] if arguments else None

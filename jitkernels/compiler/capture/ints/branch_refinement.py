@@ -6,7 +6,7 @@ from typing import Any, Self
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.compiler.ir.symbolic_dims import Number, is_at_least
 
 MAX_REFINED_INT = 2**61
 NEGATED = {
@@ -68,13 +68,11 @@ class Assumed:
             return
         least, most = bounds = self._bounds(node)
         if low is not None and (
-            intervals.lower_limit(least) <= -MAX_REFINED_INT < intervals.lower_limit(low)
-            or intervals.is_at_least(low - least, 0)
+            intervals.lower_limit(least) <= -MAX_REFINED_INT < intervals.lower_limit(low) or is_at_least(low - least, 0)
         ):
             least = low
         if high is not None and (
-            intervals.upper_limit(most) >= MAX_REFINED_INT > intervals.upper_limit(high)
-            or intervals.is_at_least(most - high, 0)
+            intervals.upper_limit(most) >= MAX_REFINED_INT > intervals.upper_limit(high) or is_at_least(most - high, 0)
         ):
             most = high
         if (least, most) != bounds:

@@ -16,7 +16,7 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.compiler.ir.symbolic_dims import Number, is_at_least
 
 
 def element_index(array: Traced, key: Any) -> tuple[Any, ...] | None:
@@ -65,11 +65,11 @@ def _checked_index(tracer: Tracer, value: Any, extent: Number) -> Node:
     node, bounds = as_int(tracer, value), intervals.interval(tracer, value)
     if bounds is not None:
         low, high = bounds
-        if intervals.is_at_least(low, 0) and intervals.guarded_at_least_zero(extent - 1 - high):
+        if is_at_least(low, 0) and intervals.guarded_at_least_zero(extent - 1 - high):
             return node
-        if intervals.is_at_least(-1 - high, 0) and intervals.guarded_at_least_zero(low + extent):
+        if is_at_least(-1 - high, 0) and intervals.guarded_at_least_zero(low + extent):
             return elementwise("add", node, builder.extent(extent))
-    counts_back = bounds is None or not intervals.is_at_least(bounds[0], 0)
+    counts_back = bounds is None or not is_at_least(bounds[0], 0)
     checked = Node("bounded", (node,), "int64", (), {"extent": extent, "counts_back": counts_back})
     tracer.checks.append(elementwise("less", checked, 0))  # never true: keeps the bounds check alive
     return checked

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
-from jitkernels.compiler.ir.region_memory import is_direct
+from jitkernels.compiler.ir.region_memory import element_writes
+from jitkernels.compiler.ir.symbolic_dims import is_at_least
 
 
 class CarriedArray(NamedTuple):
@@ -36,7 +37,7 @@ def hoist(
     loads: dict[Node, Node] = {}
     nodes = sorted_nodes(roots)
     for array in arrays:
-        writes = _writes(array)
+        writes = element_writes(array.parameter, array.output)
         if not writes:
             continue
         versions = {array.parameter, *writes}
@@ -49,18 +50,6 @@ def hoist(
             ):
                 loads[node] = Node("gather", (array.initial, *indices), node.dtype, (), node.options)
     return loads
-
-
-def _writes(array: CarriedArray) -> list[Node]:
-    """The element writes of an iteration, if it does nothing else to the array; else none."""
-    writes = []
-    node = array.output
-    while node is not array.parameter:
-        if node.operation != "scatter" or not is_direct(node):
-            return []
-        writes.append(node)
-        node = node.inputs[0]
-    return writes
 
 
 def _is_disjoint(tracer: Tracer, read: Sequence[Node], written: Sequence[Node], induction: InductionVariable) -> bool:
@@ -83,5 +72,5 @@ def _precedes_range(tracer: Tracer, index: Node, induction: InductionVariable) -
     if bounds is None or begin_bounds is None:
         return False
     if induction.is_up:
-        return intervals.is_at_least(begin_bounds[0] - bounds[1], 1)
-    return intervals.is_at_least(bounds[0] - begin_bounds[1], 1)
+        return is_at_least(begin_bounds[0] - bounds[1], 1)
+    return is_at_least(bounds[0] - begin_bounds[1], 1)

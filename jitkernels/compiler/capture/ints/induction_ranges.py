@@ -24,7 +24,7 @@ class CarriedInts:
         for slot, value in enumerate(initial):  # most ints increase
             start = intervals.interval(tracer, value) if kinds[slot] is int else None
             if start is not None and intervals.is_small(start):
-                self.bounds[slot] = start[0], intervals.FAR
+                self.bounds[slot] = start[0], intervals.FAR_LIMIT
         self._assumed = dict(self.bounds)
         self._narrowed: set[int] = set()
         self._below: set[int] = set()
@@ -65,7 +65,7 @@ class CarriedInts:
             has_step = step is not None and step.also is None
             if was_assumed and not has_step and start is not ANY and slot not in self._below:
                 self._below.add(slot)
-                least = 0 if intervals.is_natural(start) else -intervals.FAR  # like the end of a search range
+                least = 0 if intervals.is_natural(start) else -intervals.FAR_LIMIT  # like the end of a search range
                 self.bounds[slot] = self._assumed[slot] = least, start[1]
             return False
         narrower = intervals.intersect(assumed, best if has_checks else stepped)

@@ -37,7 +37,6 @@ def note(tracer: Tracer, node: Node, loop_range: LoopRange | None = None) -> Non
 
 
 def is_traced_int(value: Any) -> bool:
-    """Whether a value is a traced int."""
     return type(value) is Traced and not value.ndim and value.is_scalar and value.dtype.kind in "iu"
 
 

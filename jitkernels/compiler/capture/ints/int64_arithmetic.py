@@ -17,7 +17,7 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_at_least
 
 SUMS = {np.add: ("add", 1), np.subtract: ("subtract", -1)}
 COMPARISONS = {
@@ -25,7 +25,7 @@ COMPARISONS = {
     np.equal: "equal", np.not_equal: "not_equal",
 }  # fmt: skip
 BITWISE = {np.bitwise_and: "bitwise_and", np.bitwise_or: "bitwise_or", np.bitwise_xor: "bitwise_xor"}
-EXACT, MAX_POWER = 2**53, 16
+MAX_EXACT_DOUBLE, MAX_POWER = 2**53, 16
 
 
 class BoundedInt(NamedTuple):
@@ -110,14 +110,14 @@ def _overflows(tracer: Tracer, name: str, left: Node, right: Node) -> Node:
 def _guard_nonzero(tracer: Tracer, divisor: BoundedInt) -> None:
     """Guard that a divisor is not zero."""
     bounds = divisor.bounds
-    if bounds is None or not (intervals.is_at_least(bounds[0], 1) or intervals.is_at_least(-bounds[1], 1)):
+    if bounds is None or not (is_at_least(bounds[0], 1) or is_at_least(-bounds[1], 1)):
         tracer.checks.append(elementwise("equal", divisor.node, 0))
 
 
 def _divide(tracer: Tracer, ufunc: Any, dividend: BoundedInt, divisor: BoundedInt) -> tuple[Node, Any]:
     """The quotient or remainder of two ints, and its bounds."""
     _guard_nonzero(tracer, divisor)
-    is_positive = divisor.bounds is not None and intervals.is_at_least(divisor.bounds[0], 1)
+    is_positive = divisor.bounds is not None and is_at_least(divisor.bounds[0], 1)
     if dividend.bounds is None and not is_positive:
         tracer.checks.append(elementwise("equal", dividend.node, -(2**63)))
     result = _divide_by_power_of_two(ufunc, dividend.node, divisor.node)
@@ -164,8 +164,11 @@ def _true_divide(tracer: Tracer, left: Any, right: Any) -> Any:
         node, bounds = as_int(tracer, value), intervals.interval(tracer, value)
         if value is right:
             _guard_nonzero(tracer, BoundedInt(node, bounds))
-        if bounds is None or max(-intervals.lower_limit(bounds[0]), intervals.upper_limit(bounds[1])) > EXACT:
-            beside = elementwise("add", node, EXACT)
+        if (
+            bounds is None
+            or max(-intervals.lower_limit(bounds[0]), intervals.upper_limit(bounds[1])) > MAX_EXACT_DOUBLE
+        ):
+            beside = elementwise("add", node, MAX_EXACT_DOUBLE)
             tracer.checks.append(elementwise("not_equal", elementwise("right_shift", beside, 54), 0))
     nodes = [cast_to(tracer, value, "float64") for value in (left, right)]
     return as_number(tracer, elementwise("divide", *nodes), float)

@@ -1,7 +1,7 @@
 """Interval analysis of the Python ints of loops: bounds are polynomials of extents, or plain numbers.
 
 Within them sums do not overflow and indices need no bounds check. An int that each iteration changes by a small step
-(`Recurrence`) cannot get far in practice: even in steps of `NEAR`, `FAR` is a day away.
+(`Recurrence`) cannot get far in practice: even in steps of `NEAR`, `FAR_LIMIT` is a day away.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,15 +11,15 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import dim_bounds, symbolic_dims
-from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+from jitkernels.compiler.ir.graph import Node, number_of
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_at_least
 
-LARGEST_EXTENT, FAR, NEAR = 2**40, 2**62, 2**16
-MARGIN = 2**31
+LARGEST_EXTENT, FAR_LIMIT, NEAR = 2**40, 2**62, 2**16
+RECURRENCE_MARGIN = 2**31
 Interval = tuple[Number, Number]
-LEAST, MOST = -(2**63), 2**63 - 1
-ANY: Interval = (LEAST, MOST)
-FREE: Interval = (-FAR, FAR)
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+ANY: Interval = (INT64_MIN, INT64_MAX)
+FREE: Interval = (-FAR_LIMIT, FAR_LIMIT)
 """The interval of an int that each iteration changes by a small step."""
 
 
@@ -36,10 +36,9 @@ def interval(tracer: Tracer, value: Any) -> Interval | None:
     recorded: Interval | None = tracer.ranges.get(node)
     if recorded is not None:
         return recorded
-    if node.operation == "constant" and node.dtype == "int64":
-        return node.options["value"], node.options["value"]
-    if node.operation == "extent":
-        return node.options["extent"], node.options["extent"]
+    number = number_of(node) if node.operation == "extent" or node.dtype == "int64" else None
+    if number is not None:
+        return number, number
     return (0, 1) if node.dtype == "bool" else None
 
 
@@ -47,7 +46,10 @@ def note(tracer: Tracer, node: Node, bounds: Interval | None) -> None:
     """Record the bounds of a node, clamped to 64 bits."""
     if bounds is not None:
         low, high = bounds
-        tracer.ranges[node] = low if lower_limit(low) >= LEAST else LEAST, high if upper_limit(high) <= MOST else MOST
+        tracer.ranges[node] = (
+            low if lower_limit(low) >= INT64_MIN else INT64_MIN,
+            high if upper_limit(high) <= INT64_MAX else INT64_MAX,
+        )
 
 
 # Comparison of bounds
@@ -56,12 +58,6 @@ def note(tracer: Tracer, node: Node, bounds: Interval | None) -> None:
 def are_same(first: Sequence[Number], second: Sequence[Number]) -> bool:
     """Whether bounds are equal in all calls."""
     return symbolic_dims.key_of_shape(first) == symbolic_dims.key_of_shape(second)
-
-
-def is_at_least(extent: Number, number: int) -> bool:
-    """Whether an extent is surely at least a number."""
-    least = symbolic_dims.least_of(extent - number)
-    return least is not None and least >= 0
 
 
 def is_at_most(bound: Number, limit: Number) -> bool:
@@ -76,7 +72,9 @@ def is_natural(bounds: Interval | None) -> bool:
 
 def is_small(bounds: Interval | None) -> bool:
     """Whether an interval lies within 64 bits by a wide margin."""
-    return bounds is not None and _is_between(bounds, -2 * FAR + MARGIN, 2 * FAR - MARGIN)
+    return bounds is not None and _is_between(
+        bounds, -2 * FAR_LIMIT + RECURRENCE_MARGIN, 2 * FAR_LIMIT - RECURRENCE_MARGIN
+    )
 
 
 def _is_between(bounds: Interval, low: int, high: int) -> bool:

@@ -1,4 +1,4 @@
-"""Inlines the reference of a registry row into a trace, where it is as fast as the kernel or gets differentiated."""
+"""Inlines the reference of an op schema into a trace, where it is as fast as the kernel or gets differentiated."""
 
 import inspect
 import math
@@ -32,7 +32,7 @@ MAX_OPERATIONS = 32
 
 
 def inline_reference(tracer: Tracer, shapes: KernelShapes, options: Mapping[str, Any]) -> list[Node] | None:
-    """The results of a row's reference as nodes of the trace; None if it cannot or should not be inlined."""
+    """The results of a schema's reference as nodes of the trace; None if it cannot or should not be inlined."""
     snapshot = TraceSnapshot(tracer)
     for splitting in _splittings(shapes):
         try:
@@ -42,9 +42,9 @@ def inline_reference(tracer: Tracer, shapes: KernelShapes, options: Mapping[str,
     return None
 
 
-def has_own_code(row: Any) -> bool:
-    """Whether the best kernel of a row is its compiled reference anyway."""
-    return is_compiled(row) or any(argument.transposed is not None for argument in row.arrays)
+def has_own_code(schema: Any) -> bool:
+    """Whether the best kernel of a schema is its compiled reference anyway."""
+    return is_compiled(schema) or any(argument.transposed is not None for argument in schema.arrays)
 
 
 def _splittings(shapes: KernelShapes) -> list[dict[str, tuple[Number, ...]]]:
@@ -176,10 +176,10 @@ class TracedFields:
 
     def __init__(self, attr: Any, values: Mapping[str, Any]) -> None:
         self.__dict__.update(attr.fields() | values)
-        self._row = type(attr)
+        self._schema = type(attr)
 
     def __getattr__(self, name: str) -> Any:
-        member = inspect.getattr_static(self._row, name)
+        member = inspect.getattr_static(self._schema, name)
         if isinstance(member, property):
             return numpy_callouts.traced_copy(member.fget)(self)
         if isinstance(member, types.FunctionType):

@@ -25,20 +25,20 @@ from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.dispatch import outputs
 
-Row = Any
+Schema = Any
 
 
 class KernelProxy:
     """A traced operator without inputs: it has no traced argument by which to detect the trace."""
 
-    def __init__(self, row: Row, function: Any) -> None:
-        self.row, self.function = row, function
+    def __init__(self, schema: Schema, function: Any) -> None:
+        self.schema, self.function = schema, function
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         tracer = current()
         if tracer is None:
             return self.function(*arguments, **named)
-        return call(tracer, self.row, self.function, arguments, named)
+        return call(tracer, self.schema, self.function, arguments, named)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
@@ -46,33 +46,35 @@ class KernelProxy:
 
 def operator_proxy(function: Any) -> Any:
     """The replacement of an operator in traced functions: itself if it has inputs."""
-    row = function.__self__.row
-    return function if inputs_of(row) else KernelProxy(row, function)
+    schema = function.__self__.schema
+    return function if inputs_of(schema) else KernelProxy(schema, function)
 
 
-def call(tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def call(tracer: Tracer, schema: Schema, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Call an operator in a trace. Raises what it raises outside for such arguments."""
     with monitor_suspended():
-        return _trace_call(tracer, row, function, arguments, named)
+        return _trace_call(tracer, schema, function, arguments, named)
 
 
-def _trace_call(tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def _trace_call(
+    tracer: Tracer, schema: Schema, function: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> Any:
     named = dict(named)
     out = named.pop("out", None)
-    if out is None and len(arguments) == len(row.parameters().parameters) + 1:
+    if out is None and len(arguments) == len(schema.parameters().parameters) + 1:
         *rest, out = arguments
         arguments = tuple(rest)
-    values = argument_binding.arguments_by_name(row, arguments, named)
-    inputs = {a.name: operand(tracer, values[a.name]) for a in inputs_of(row) if values[a.name] is not None}
-    options = {name: _option(tracer, row, name, values[name]) for name in row.options}
-    examples = {name: _example(tracer, row, name, value) for name, value in options.items()}
+    values = argument_binding.arguments_by_name(schema, arguments, named)
+    inputs = {a.name: operand(tracer, values[a.name]) for a in inputs_of(schema) if values[a.name] is not None}
+    options = {name: _option(tracer, schema, name, values[name]) for name in schema.options}
+    examples = {name: _example(tracer, schema, name, value) for name, value in options.items()}
     placeholders = {name: _placeholder(value) for name, value in inputs.items()}
-    form = argument_binding.form_of(row, values | examples | placeholders)
+    form = argument_binding.form_of(schema, values | examples | placeholders)
     shapes = KernelShapes(form, {name: traced(tracer, value).node for name, value in inputs.items()}, examples)
     nodes = None
     if _has_exact_dtypes(shapes, inputs):
         nodes = inline_reference(tracer, shapes, options) if inputs else None
-        is_best = nodes is not None and (tracer.differentiates or tracer.depth or has_own_code(row))
+        is_best = nodes is not None and (tracer.differentiates or tracer.depth or has_own_code(schema))
         nodes = nodes if is_best else build_kernel_node(tracer, shapes, options, nodes) or nodes
     if nodes is not None:
         nodes = [shapes.in_caller_axis_order(a, node) for (a, _), node in zip(form.results, nodes, strict=True)]
@@ -80,34 +82,34 @@ def _trace_call(tracer: Tracer, row: Row, function: Any, arguments: tuple[Any, .
         operands = {**options, **{name: inputs.get(name) for name in values if name not in options}}
         nodes = _call_operator(tracer, shapes, function, operands)
     if out is not None:
-        return _store(tracer, row, nodes, out)
+        return _store(tracer, schema, nodes, out)
     results = [fresh(tracer, node) for node in nodes]
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _option(tracer: Tracer, row: Row, name: str, value: Any) -> Any:
-    """An option as is, or as a traced number where its row accepts one; other traced options are concretized."""
+def _option(tracer: Tracer, schema: Schema, name: str, value: Any) -> Any:
+    """An option as is, or as a traced number where its schema accepts one; other traced options are concretized."""
     if name == SHAPE and isinstance(value, tuple | list):
         return tuple(map(operator.index, value))
     if type(value) not in (Traced, SymInt):
         return value
-    field = row.known_fields().get(name)
+    field = schema.known_fields().get(name)
     if type(value) is SymInt and field is not None and field.kind == "whole" and not field.is_size:
         return value
-    if name in row.floats and (type(value) is SymInt or value.ndim == 0):
+    if name in schema.floats and (type(value) is SymInt or value.ndim == 0):
         return weak(tracer, value)
     if type(value) is SymInt:
         return int(value)
     return value._value()
 
 
-def _example(tracer: Tracer, row: Row, name: str, value: Any) -> Any:
+def _example(tracer: Tracer, schema: Schema, name: str, value: Any) -> Any:
     """A representative valid value of an option: its value in this call, if known."""
     if type(value) is SymInt:
         return value.value
     if type(value) is not Traced:
         return value
-    return tracer.value(value.node).item() if tracer.is_known(value.node) else getattr(row, name)
+    return tracer.value(value.node).item() if tracer.is_known(value.node) else getattr(schema, name)
 
 
 def _placeholder(value: Any) -> Any:
@@ -122,7 +124,7 @@ def _placeholder(value: Any) -> Any:
 
 
 def _has_exact_dtypes(shapes: KernelShapes, inputs: Mapping[str, Any]) -> bool:
-    """Whether integers are all such as the row takes: each call tests others."""
+    """Whether integers are all such as the schema takes: each call tests others."""
     fields = shapes.form.attr.fields()
     for argument in shapes.form.present:
         kind = kind_of(inputs[argument.name])
@@ -142,10 +144,10 @@ def _call_operator(tracer: Tracer, shapes: KernelShapes, function: Any, argument
     return [node] if len(results) == 1 else result_items(node, results)
 
 
-def _store(tracer: Tracer, row: Row, nodes: Sequence[Node], out: Any) -> Any:
+def _store(tracer: Tracer, schema: Schema, nodes: Sequence[Node], out: Any) -> Any:
     """Store results in traced ``out`` arrays. Raises what the operator raises for unsuitable ones."""
     outs = outputs.as_tuple(out)
-    if len(outs) == min_results(row) == 1:
+    if len(outs) == min_results(schema) == 1:
         out = outs[0]
     if any(type(array) is not Traced and isinstance(array, np.ndarray) for array in outs):
         raise UnsupportedError("an output that is no array of the function")
@@ -155,7 +157,7 @@ def _store(tracer: Tracer, row: Row, nodes: Sequence[Node], out: Any) -> Any:
     ]
     given = tuple(placeholders) if isinstance(out, tuple) else placeholders[0]
     sizes = [tuple(map(symbolic_dims.value_of, node.shape)) for node in nodes]
-    outputs.check_out(row.kernel_type.name.lower(), given, [node.dtype for node in nodes], sizes)
+    outputs.check_out(schema.kernel_type.name.lower(), given, [node.dtype for node in nodes], sizes)
     if len({array.view.storage for array in outs}) < len(outs):
         raise UnsupportedError("outputs that may overlap")
     for node, array in zip(nodes, outs, strict=True):

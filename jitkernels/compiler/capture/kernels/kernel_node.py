@@ -24,7 +24,7 @@ ResultTypes = Sequence[tuple[str, Sequence[Number]]]
 def build_kernel_node(
     tracer: Tracer, shapes: KernelShapes, options: Mapping[str, Any], decomposition: Sequence[Node] | None = None
 ) -> list[Node] | None:
-    """The results of the row's kernel, called at its address; None where its attr cannot be had for other sizes.
+    """The results of the schema's kernel, called at its address; None where its attr cannot be had for other sizes.
 
     `decomposition` is what may stand in place of the results, for code that has more to do with them.
     """
@@ -33,7 +33,7 @@ def build_kernel_node(
     numbers = {name: value for name, value in options.items() if type(value) is Traced}
     try:
         _validate_fields(form.attr, {name: as_symint(tracer, n) for name, n in shapes.values.items()} | numbers)
-    except (Exception, UnsupportedError):  # noqa: BLE001  # whatever the validation of a row raises
+    except (Exception, UnsupportedError):  # noqa: BLE001  # whatever the validation of a schema raises
         snapshot.restore()
         return None
     results = [(argument.dtype_in(fields), shapes.result_shape(argument)) for argument, _ in form.results]
@@ -71,7 +71,7 @@ def result_items(call: Node, results: ResultTypes) -> list[Node]:
 
 
 def _validate_fields(attr: Any, values: Mapping[str, Any]) -> None:
-    """Run a row's field validation on traced fields; its decisions become guards."""
+    """Run a schema's field validation on traced fields; its decisions become guards."""
 
     class Base:
         def __post_init__(self) -> None:

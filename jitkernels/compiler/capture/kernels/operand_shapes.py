@@ -1,4 +1,4 @@
-"""The operands of a kernel call in a trace, in the shapes that its row declares.
+"""The operands of a kernel call in a trace, in the shapes that its schema declares.
 
 It does for nodes with symbolic extents what `jitkernels.attrs.schema.argument_binding` does for arrays: axes, batch and
 trailing dimensions. The argument errors of a call are detected there, on placeholders without data.
@@ -20,11 +20,11 @@ from jitkernels.compiler.ir.symbolic_dims import Number, same
 class KernelShapes:
     """The inputs of a call, with the axis last and batch dimensions broadcast to `lead`; `trail`: trailing dimensions.
 
-    `values`: extents by symbol of the row. `at_end`: the caller's axis, counted from the end, -1 if it is the last.
+    `values`: extents by symbol of the schema. `at_end`: the caller's axis, counted from the end, -1 if it is the last.
     """
 
     def __init__(self, form: Form, inputs: Mapping[str, Node], options: Mapping[str, Any]) -> None:
-        self.form, self.row = form, type(form.attr)
+        self.form, self.schema = form, type(form.attr)
         self.at_end = self._axis(inputs, options)
         nodes = {name: self._move_axis_last(argument, inputs[name]) for name, argument in self._present()}
         for argument in form.present:
@@ -35,7 +35,7 @@ class KernelShapes:
             node, own = nodes[argument.name], behind_of(argument, behind)
             if argument.spreads:
                 leads.append(node.shape[: node.ndim - fixed_of(argument, node) - own])
-        self.lead = form.lead if SHAPE in self.row.options else builder.broadcast_shapes(leads)
+        self.lead = form.lead if SHAPE in self.schema.options else builder.broadcast_shapes(leads)
         trailing = next((nodes[a.name] for a in form.present if a.trailing is not None), None)
         self.trail = () if trailing is None or not behind else trailing.shape[trailing.ndim - behind :]
         self.nodes = {a.name: self._broadcast(a, nodes[a.name]) for a in form.present}
@@ -47,8 +47,8 @@ class KernelShapes:
     def _axis(self, inputs: Mapping[str, Node], options: Mapping[str, Any]) -> int:
         if self.form.behind is None:
             return -1
-        first = next(a.name for a in inputs_of(self.row) if a.name in inputs and any(e.spread for e in a.extents))
-        return from_end(self.row.__name__, first, inputs[first].ndim, options[AXIS])
+        first = next(a.name for a in inputs_of(self.schema) if a.name in inputs and any(e.spread for e in a.extents))
+        return from_end(self.schema.__name__, first, inputs[first].ndim, options[AXIS])
 
     def _move_axis_last(self, argument: Argument, node: Node) -> Node:
         """An input with the axis last; a number as an array of one element."""
@@ -70,17 +70,20 @@ class KernelShapes:
 
     def _match_symbols(self) -> dict[str, Number]:
         """The value of each symbol. Raises UnsupportedError for shapes that do not fit."""
-        attr, values = (self.form.attr, {name: getattr(self.form.attr, name) for name in integer_options_of(self.row)})
+        attr, values = (
+            self.form.attr,
+            {name: getattr(self.form.attr, name) for name in integer_options_of(self.schema)},
+        )
         sizes = {name: self._sizes(argument, self.nodes[name]) for name, argument in self._present()}
-        if SHAPE in self.row.options:
-            values |= dict.fromkeys(spread_of(self.row), symbolic_dims.product(self.lead))
+        if SHAPE in self.schema.options:
+            values |= dict.fromkeys(spread_of(self.schema), symbolic_dims.product(self.lead))
         for plain in (True, False):
             for name, argument in self._present():
                 for extent, size in zip(argument.extents, sizes[name], strict=True):
                     if extent.is_plain == plain and len(extent.symbols) == 1 and extent.symbols[0] not in values:
                         values[extent.symbols[0]] = (size - extent.more) // extent.factor
-        if self.row.derived:
-            values |= self.row.derive(attr.fields() | values)
+        if self.schema.derived:
+            values |= self.schema.derive(attr.fields() | values)
         for name, argument in self._present():
             for extent, size in zip(argument.extents, sizes[name], strict=True):
                 wanted = value_of(extent, values)
@@ -89,7 +92,7 @@ class KernelShapes:
         return values
 
     def _sizes(self, argument: Argument, node: Node) -> tuple[Number, ...]:
-        """The extents of an input as its row declares them."""
+        """The extents of an input as its schema declares them."""
         before = len(self.lead) if argument.spreads else 0
         behind = node.ndim - behind_of(argument, len(self.form.trail))
         return (

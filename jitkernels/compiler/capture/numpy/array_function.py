@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.numpy import numpy_callouts
-from jitkernels.compiler.capture.override_registry import COMPOSED, TABLE, serves
+from jitkernels.compiler.capture.override_registry import DECOMPOSITIONS, TABLE, serves
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -24,16 +24,16 @@ UNSUPPORTED_FUNCTIONS = {
 @serves("function")
 def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """A NumPy function with traced arguments."""
-    result = TABLE.get(function)
+    override = TABLE.get(function)
     name = getattr(function, "__name__", str(function))
     if function in UNSUPPORTED_FUNCTIONS:
         raise UnsupportedError(f"numpy.{name}")
-    if tracer.differentiates and function in COMPOSED and keywords.get("out") is None:
+    if tracer.differentiates and function in DECOMPOSITIONS and keywords.get("out") is None:
         with contextlib.suppress(UnsupportedError):  # unsupported options use the undifferentiated path
-            return COMPOSED[function](*arguments, **keywords)
-    if result is not None:
+            return DECOMPOSITIONS[function](*arguments, **keywords)
+    if override is not None:
         try:
-            return result(*arguments, **keywords)
+            return override(*arguments, **keywords)
         except UnsupportedError:
             if keywords.get("out") is not None or function in TABLE_WRITES:
                 raise

@@ -9,7 +9,7 @@ from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, trace
 from jitkernels.compiler.capture.numpy.reductions import axes_of, dtype_name, is_given, tracer_of
 from jitkernels.compiler.capture.numpy.shape_ops import atleast_1d, atleast_2d, atleast_3d, expand_dims, of_array, ravel
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, common, kind_of, operand, settled, stored
-from jitkernels.compiler.capture.override_registry import implements, serves
+from jitkernels.compiler.capture.override_registry import overrides, serves
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -17,7 +17,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 
 
-@implements(np.concatenate)
+@overrides(np.concatenate)
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
@@ -41,7 +41,7 @@ def joined(
     name = dtype_name(dtype) if is_given(dtype) else common_type(tracer, [operand(tracer, array) for array in listed])
     if any(not np.can_cast(array.dtype, name, casting) for array in listed):
         raise TypeError(f"Cannot cast array data to {name!r} according to the rule {casting!r}")
-    along = axes_of(axis, listed[0].ndim)[0]
+    along = axes_of((axis,), listed[0].ndim)[0]
     total: Number = 0
     for array in listed:
         if array.ndim != listed[0].ndim or any(
@@ -64,14 +64,14 @@ def common_type(tracer: Tracer, operands: Any) -> str:
     return dtype_name(builder.promoted(map(kind_of, operands)))
 
 
-@implements(np.stack)
+@overrides(np.stack)
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     listed = [of_array(array) for array in arrays]
     if not listed:
         raise ValueError("need at least one array to stack")
     if any(array.extents != listed[0].extents for array in listed):
         raise ValueError("all input arrays must have the same shape")
-    along = axes_of(axis, listed[0].ndim + 1)[0]
+    along = axes_of((axis,), listed[0].ndim + 1)[0]
     return concatenate([expand_dims(array, along) for array in listed], along, out, dtype=dtype, casting=casting)
 
 
@@ -95,12 +95,12 @@ def _stacking(spread: Any, axis: int) -> Any:
     return join
 
 
-implements(np.hstack)(_stacking(atleast_1d, 1))
-implements(np.vstack)(_stacking(atleast_2d, 0))
-implements(np.dstack)(_stacking(atleast_3d, 2))
+overrides(np.hstack)(_stacking(atleast_1d, 1))
+overrides(np.vstack)(_stacking(atleast_2d, 0))
+overrides(np.dstack)(_stacking(atleast_3d, 2))
 
 
-@implements(np.column_stack)
+@overrides(np.column_stack)
 def column_stack(tup: Any) -> Any:
     return concatenate([expand_dims(array, 1) if array.ndim == 1 else array for array in map(of_array, tup)], 1)
 

@@ -18,7 +18,7 @@ from jitkernels.compiler.capture.numpy.shape_ops import (
 )
 from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_to, kind_of, operand, settled
 from jitkernels.compiler.capture.numpy_namespace_proxy import creates, has_traced
-from jitkernels.compiler.capture.override_registry import SERVICES, implements, serves
+from jitkernels.compiler.capture.override_registry import SERVICES, overrides, serves
 from jitkernels.compiler.capture.symint import SymInt, as_extent
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree, symbolic_dims
@@ -83,11 +83,11 @@ def _like(value: Any) -> Any:
     return make
 
 
-implements(np.zeros_like, np.empty_like)(_like(0))
-implements(np.ones_like)(_like(1))
+overrides(np.zeros_like, np.empty_like)(_like(0))
+overrides(np.ones_like)(_like(1))
 
 
-@implements(np.full_like)
+@overrides(np.full_like)
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None,
@@ -146,16 +146,25 @@ def linspace(
     intervals = count - 1 if endpoint else count
     if intervals <= 0:
         raise UnsupportedError("linspace of less than two numbers")
-    name = dtype_name(dtype) if is_given(dtype) else "float64"
+    ends = [operand(tracer, part) for part in parts]
+    computed = _float_type(ends)
+    name = dtype_name(dtype) if is_given(dtype) else computed
     if np.dtype(name).kind != "f":
         raise UnsupportedError("linspace of ints")
-    first, last = (fresh(tracer, cast_to(tracer, operand(tracer, part), "float64")) for part in parts)
-    steps = fresh(tracer, iota(count, "float64"))
-    step = apply(tracer, "divide", last - first, fresh(tracer, cast_to(tracer, intervals, "float64")))
+    first, last = (fresh(tracer, cast_to(tracer, end, computed)) for end in ends)
+    steps = fresh(tracer, builder.cast(iota(count, "float64"), computed))
+    step = apply(tracer, "divide", last - first, fresh(tracer, cast_to(tracer, intervals, computed)))
     values = steps * fresh(tracer, step) + first
     if endpoint:
         values[-1] = last
     return fresh(tracer, builder.cast(values.node, name))
+
+
+def _float_type(ends: list[Any]) -> str:
+    """The dtype of ``linspace`` between numbers of these kinds: that which NumPy chooses."""
+    kinds = [kind_of(end) for end in ends]
+    first, last = (kind(0) if type(kind) is type else np.zeros((), kind)[()] for kind in kinds)
+    return str(np.linspace(first, last, 2).dtype)
 
 
 def _is_number(value: Any) -> bool:
@@ -203,8 +212,8 @@ def _triangle(compared: str) -> Any:
     return cut
 
 
-implements(np.tril)(_triangle("less_equal"))
-implements(np.triu)(_triangle("greater_equal"))
+overrides(np.tril)(_triangle("less_equal"))
+overrides(np.triu)(_triangle("greater_equal"))
 
 
 def _array_like(default_copy: bool) -> Any:

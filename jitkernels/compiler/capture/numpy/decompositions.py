@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
 from jitkernels.compiler.capture.numpy.shape_ops import of_array
-from jitkernels.compiler.capture.override_registry import METHODS, composes
+from jitkernels.compiler.capture.override_registry import METHODS, decomposes
 from jitkernels.compiler.ir.builder import UnsupportedError
 
 SINC_TERMS = 9
@@ -22,19 +22,19 @@ def floats(value: Any) -> Any:
     return METHODS["astype"](of_array(value), np.float64, copy=False)
 
 
-@composes(np.sort)
+@decomposes(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     array, axis = (np.ravel(a), -1) if axis is None else (a, axis)
     return np.take_along_axis(array, np.argsort(array, axis, kind, order, stable=stable), axis)
 
 
-@composes(np.partition)
+@decomposes(np.partition)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
     array, axis = (np.ravel(a), -1) if axis is None else (a, axis)
     return np.take_along_axis(array, np.argpartition(array, kth, axis, kind, order), axis)
 
 
-@composes(np.quantile)
+@decomposes(np.quantile)
 def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
     method: str = "linear", keepdims: bool = False, *, weights: Any = None,
@@ -66,17 +66,17 @@ def _between(ordered: Any, position: float) -> Any:
     return low + (high - low) * (position - below)
 
 
-@composes(np.percentile)
+@decomposes(np.percentile)
 def percentile(a: Any, q: Any, axis: Any = None, *arguments: Any, **keywords: Any) -> Any:
     return quantile(a, np.asarray(q, np.float64) / 100, axis, *arguments, **keywords)
 
 
-@composes(np.median)
+@decomposes(np.median)
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     return quantile(a, 0.5, axis, out, keepdims=keepdims)
 
 
-@composes(np.interp)
+@decomposes(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     values, table, heights = floats(x), floats(xp), floats(fp)
     if table.ndim != 1 or heights.ndim != 1 or table.extents != heights.extents:
@@ -99,7 +99,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return np.where(values < table[0], lowest, np.where(values > table[-1], highest, inside))
 
 
-@composes(np.sinc)
+@decomposes(np.sinc)
 def sinc(x: Any) -> Any:
     """sin(pi x) / (pi x), by its series near zero: second derivatives of the quotient would be rounding errors only."""
     array = np.multiply(np.pi, of_array(x))
@@ -112,7 +112,7 @@ def sinc(x: Any) -> Any:
     return 1.0 * np.where(is_near, series, np.sin(far) / far)  # keeps a scalar a scalar
 
 
-@composes(np.correlate)
+@decomposes(np.correlate)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     longer: Any = of_array(a)
     shorter = of_array(v)
@@ -128,14 +128,14 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     return np.sum(windows * shorter, axis=-1)
 
 
-@composes(np.convolve)
+@decomposes(np.convolve)
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     left, right = np.atleast_1d(of_array(a), of_array(v))
     longer, shorter = (right, left) if left.shape[0] < right.shape[0] else (left, right)
     return correlate(longer, shorter[::-1], mode)
 
 
-@composes(np.bincount)
+@decomposes(np.bincount)
 def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     """Requires a sufficient `minlength`: numbers from there on bail out, as do negative ones."""
     if weights is None or not is_given(minlength) or type(minlength) is int and minlength <= 0:
@@ -145,7 +145,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     return result
 
 
-@composes(np.kron)
+@decomposes(np.kron)
 def kron(a: Any, b: Any) -> Any:
     left_array, right_array = of_array(a), of_array(b)
     count = max(left_array.ndim, right_array.ndim)
@@ -155,7 +155,7 @@ def kron(a: Any, b: Any) -> Any:
     return np.reshape(left * right, [x * y for x, y in zip(first, second, strict=True)])
 
 
-@composes(np.average)
+@decomposes(np.average)
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
     array = of_array(a)
     if weights is None or returned or keepdims is not False:
@@ -169,12 +169,12 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return np.sum(array * heavy, axis=axis) / total
 
 
-@composes(np.nanmean)
+@decomposes(np.nanmean)
 def nanmean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     return np.nansum(a, axis=axis, keepdims=keepdims) / np.sum(~np.isnan(a), axis=axis, keepdims=keepdims)
 
 
-@composes(np.logaddexp.reduce)
+@decomposes(np.logaddexp.reduce)
 def logaddexp_reduce(a: Any, axis: Any = 0, *, keepdims: bool = False) -> Any:
     array = of_array(a)
     if array.dtype.kind != "f":

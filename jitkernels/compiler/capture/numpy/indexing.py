@@ -38,7 +38,6 @@ class IndexKey(NamedTuple):
 
 @serves("getitem")
 def getitem(array: Traced, key: Any) -> Any:
-    """``array[key]``."""
     parts = element_access.element_index(array, key)
     if parts is not None:
         return element_access.read(array, parts)
@@ -69,7 +68,6 @@ def getitem(array: Traced, key: Any) -> Any:
 
 @serves("setitem")
 def setitem(array: Traced, key: Any, value: Any) -> None:
-    """``array[key] = value``."""
     tracer = array.tracer
     _check_range(array, value)
     int_cast_checks.check_assigned(array, value)
@@ -96,9 +94,9 @@ def setitem(array: Traced, key: Any, value: Any) -> None:
     node = base.node
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
     values = assigned(tracer, value, node.dtype, shape)
-    result = _scatter(node, values, indices, _options(tracer, axis))
-    _keep_bounds_check(tracer, result)
-    base.view.write(result)
+    scattered = _scatter(node, values, indices, _options(tracer, axis))
+    _keep_bounds_check(tracer, scattered)
+    base.view.write(scattered)
 
 
 def _check_range(array: Traced, value: Any) -> None:
@@ -129,9 +127,9 @@ def at_ufunc(tracer: Tracer, ufunc: Any, array: Any, key: Any, value: Any = None
     values = assigned(tracer, value, node.dtype, shape)
     if ufunc is np.subtract:
         values = builder.elementwise("negative", values)
-    result = _scatter(node, values, indices, {**_options(tracer, axis), "adds": True})
-    _keep_bounds_check(tracer, result)
-    base.view.write(result)
+    scattered = _scatter(node, values, indices, {**_options(tracer, axis), "adds": True})
+    _keep_bounds_check(tracer, scattered)
+    base.view.write(scattered)
 
 
 def _options(tracer: Tracer, axis: int) -> dict[str, Any]:
@@ -149,10 +147,10 @@ def _scatter(array: Node, values: Node, numbers: Sequence[Node], options: dict[s
     return Node("scatter", (array, values, *numbers), array.dtype, array.shape, options)
 
 
-def _keep_bounds_check(tracer: Tracer, result: Node) -> None:
+def _keep_bounds_check(tracer: Tracer, node: Node) -> None:
     """Keep the bounds checks of a gather or scatter even if nothing uses its result."""
     if not tracer.depth:
-        tracer.picks.append(result)
+        tracer.picks.append(node)
 
 
 def assigned(tracer: Tracer, value: Any, dtype: str, shape: Sequence[Number]) -> Node:
@@ -247,8 +245,8 @@ def _inside(value: Any, extent: Number, axis: int) -> Number:
     if index < 0:
         index = index + extent
     if index < 0 or index >= extent:
-        result, size = symbolic_dims.value_of(array), symbolic_dims.value_of(extent)
-        raise IndexError(f"index {result} is out of bounds for axis {axis} with size {size}")
+        number, size = symbolic_dims.value_of(array), symbolic_dims.value_of(extent)
+        raise IndexError(f"index {number} is out of bounds for axis {axis} with size {size}")
     return index
 
 

@@ -18,7 +18,7 @@ from jitkernels.compiler.capture.numpy.reductions import (
 )
 from jitkernels.compiler.capture.numpy.shape_ops import moveaxis, of_array, ravel
 from jitkernels.compiler.capture.numpy.ufuncs import apply, operand, stored
-from jitkernels.compiler.capture.override_registry import METHODS, implements
+from jitkernels.compiler.capture.override_registry import METHODS, overrides
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, matrix_ops, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -46,7 +46,7 @@ def product_type(*operands: Traced) -> str:
     return common_type(tracer_of(), [operand(tracer_of(), array) for array in operands])
 
 
-@implements(np.matmul)
+@overrides(np.matmul)
 def matmul(
     x1: Any, x2: Any, /, out: Any = None, *, dtype: Any = None, casting: str = "same_kind", **others: Any
 ) -> Any:
@@ -60,7 +60,7 @@ def matmul(
     return stored(tracer, node, target, casting=casting) if target is not None else fresh(tracer, node, is_scalar=True)
 
 
-@implements(np.vecdot)
+@overrides(np.vecdot)
 def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: Any = -1, **others: Any) -> Any:
     if others or type(axis) is not int:
         raise UnsupportedError("vecdot with options")
@@ -72,7 +72,7 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: Any = -1, **others: An
     return stored(tracer, result.node, out[0] if isinstance(out, tuple) else out) if out is not None else result
 
 
-@implements(np.dot)
+@overrides(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     tracer = tracer_of()
     left, right = traced(tracer, a), traced(tracer, b)
@@ -96,7 +96,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 METHODS["dot"] = dot
 
 
-@implements(np.inner)
+@overrides(np.inner)
 def inner(a: Any, b: Any, /) -> Any:
     left, right = of_array(a), of_array(b)
     if not left.ndim or not right.ndim:
@@ -104,19 +104,19 @@ def inner(a: Any, b: Any, /) -> Any:
     return tensordot(left, right, ((left.ndim - 1,), (right.ndim - 1,)))
 
 
-@implements(np.vdot)
+@overrides(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
     return dot(ravel(a), ravel(b))
 
 
-@implements(np.outer)
+@overrides(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     left, right = ravel(of_array(a)), ravel(of_array(b))
     column = fresh(left.tracer, builder.expand_dims(left.node, (1,)))
     return np.multiply(column, fresh(left.tracer, builder.expand_dims(right.node, (0,))), out=out)
 
 
-@implements(np.tensordot)
+@overrides(np.tensordot)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     tracer = tracer_of()
     left, right = traced(tracer, a), traced(tracer, b)
@@ -144,12 +144,12 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     return fresh(tracer, builder.reshape(node, shape))
 
 
-@implements(np.trace, methods="trace")
+@overrides(np.trace, methods="trace")
 def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
     return np.sum(np.diagonal(of_array(a), offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
-@implements(np.einsum)
+@overrides(np.einsum)
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **others: Any) -> Any:
     if others or not isinstance(operands[0], str):
         raise UnsupportedError("einsum with lists of axes or options")

@@ -15,7 +15,7 @@ from jitkernels.compiler.capture.numpy.reductions import (
     tracer_of,
 )
 from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_mask, cast_to, operand, stored, stored_or_new
-from jitkernels.compiler.capture.override_registry import implements
+from jitkernels.compiler.capture.override_registry import overrides
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -60,7 +60,7 @@ def _working_type(dtype: Any, own: Any) -> str:
     return "float64" if own.kind in "iub" else str(own.name)
 
 
-@implements(np.mean, methods="mean")
+@overrides(np.mean, methods="mean")
 def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
@@ -76,7 +76,7 @@ def mean(
     return stored(tracer, outcome.node, out) if out is not None else outcome
 
 
-@implements(np.var, methods="var")
+@overrides(np.var, methods="var")
 def var(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
     where: Any = True, mean: Any = np._NoValue, correction: Any = np._NoValue,
@@ -103,7 +103,7 @@ def var(
     return stored_or_new(tracer, outcome, out, array)
 
 
-@implements(np.std, methods="std")
+@overrides(np.std, methods="std")
 def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *others: Any, **keywords: Any) -> Any:
     tracer = tracer_of()
     outcome = var(a, axis, dtype, None, *others, **keywords)
@@ -111,13 +111,13 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *others: A
     return stored_or_new(tracer, node, out, outcome)
 
 
-@implements(np.ptp)
+@overrides(np.ptp)
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     largest, smallest = (function(a, axis=axis, keepdims=keepdims) for function in (np.max, np.min))
     return np.subtract(largest, smallest, out=out)
 
 
-@implements(np.count_nonzero)
+@overrides(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     tracer = tracer_of()
     array = traced(tracer, a)

@@ -5,12 +5,12 @@ from typing import Any
 from jitkernels.compiler.capture.array_proxy import Traced, result
 from jitkernels.compiler.capture.numpy.reductions import tracer_of
 from jitkernels.compiler.capture.numpy.ufuncs import apply, operand
-from jitkernels.compiler.capture.override_registry import implements
+from jitkernels.compiler.capture.override_registry import overrides
 from jitkernels.compiler.ir.special_functions import FUNCTIONS
 
 
 def _enter(function: Any, name: str) -> None:
-    @implements(function)
+    @overrides(function)
     def operation(*operands: Any) -> Any:
         tracer = tracer_of()
         arguments = [operand(tracer, value) for value in operands]

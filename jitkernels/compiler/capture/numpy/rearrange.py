@@ -12,7 +12,7 @@ from jitkernels.compiler.capture.numpy.creation import iota
 from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
 from jitkernels.compiler.capture.numpy.shape_ops import broadcast_to, flip, moveaxis, of_array, ravel, transpose
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, operand, stored
-from jitkernels.compiler.capture.override_registry import implements
+from jitkernels.compiler.capture.override_registry import overrides
 from jitkernels.compiler.capture.symint import SymInt, as_extent
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -25,14 +25,14 @@ def along(array: Traced, axis: int, part: Any) -> Any:
     return array[(slice(None),) * axis + (part,)]
 
 
-@implements(np.take, methods="take")
+@overrides(np.take, methods="take")
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     array = of_array(a)
     if mode != "raise":
         raise UnsupportedError("take with mode=")
     if axis is None:
         array, axis = ravel(array), 0
-    position = axes_of(axis, array.ndim)[0]
+    position = axes_of((axis,), array.ndim)[0]
     if type(indices) is int or type(indices) is SymInt:
         result = along(array, position, indices)
         result = fresh(array.tracer, result.node, is_scalar=not result.ndim)
@@ -45,13 +45,13 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     return stored(array.tracer, result.node, out) if out is not None else result
 
 
-@implements(np.take_along_axis)
+@overrides(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     array, key = _key_along(of_array(arr), of_array(indices), axis, "take_along_axis")
     return array[key]
 
 
-@implements(np.put_along_axis)
+@overrides(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     if type(arr) is not Traced:
         raise UnsupportedError("put_along_axis of an object that is no array of the trace")
@@ -67,7 +67,7 @@ def _key_along(array: Traced, chosen: Traced, axis: Any, name: str) -> tuple[Tra
         array, axis = ravel(array), 0
     if array.ndim != chosen.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    position = axes_of(axis, array.ndim)[0]
+    position = axes_of((axis,), array.ndim)[0]
     key = []
     for i in range(array.ndim):
         if i == position:
@@ -80,7 +80,7 @@ def _key_along(array: Traced, chosen: Traced, axis: Any, name: str) -> tuple[Tra
     return array, tuple(key)
 
 
-@implements(np.repeat, methods="repeat")
+@overrides(np.repeat, methods="repeat")
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     array = of_array(a)
     if isinstance(repeats, tuple | list) and len(repeats) == 1:
@@ -90,7 +90,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     times = as_extent(repeats)
     if axis is None:
         array, axis = ravel(array), 0
-    position = axes_of(axis, array.ndim)[0]
+    position = axes_of((axis,), array.ndim)[0]
     node = builder.expand_dims(array.node, (position + 1,))
     shape = [*array.extents[: position + 1], times, *array.extents[position + 1 :]]
     spread = builder.broadcast_to(node, shape)
@@ -98,7 +98,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     return fresh(array.tracer, builder.reshape(spread, joined))
 
 
-@implements(np.tile)
+@overrides(np.tile)
 def tile(A: Any, reps: Any) -> Any:  # noqa: N803
     array = of_array(A)
     times = tuple(as_extent(rep) for rep in reps) if isinstance(reps, tuple | list) else (as_extent(reps),)
@@ -113,7 +113,7 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
     return fresh(array.tracer, builder.reshape(spread, joined))
 
 
-@implements(np.roll)
+@overrides(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     array = of_array(a)
     if axis is None:
@@ -146,7 +146,7 @@ def _rolled(array: Traced, shift: Number, axis: int) -> Traced:
     return concatenate([along(array, axis, slice(whole, None)), along(array, axis, slice(None, whole))], axis)  # type: ignore[no-any-return]
 
 
-@implements(np.rot90)
+@overrides(np.rot90)
 def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     array = of_array(m)
     if len(axes) != 2:
@@ -164,24 +164,24 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     return transpose(flip(array, second_axis), order) if turns == 1 else flip(transpose(array, order), second_axis)
 
 
-@implements(np.diff)
+@overrides(np.diff)
 def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
     array = of_array(a)
     if is_given(prepend) or is_given(append) or type(n) is not int:
         raise UnsupportedError("diff with these options")
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
-    position = axes_of(axis, array.ndim)[0]
+    position = axes_of((axis,), array.ndim)[0]
     apart = np.not_equal if array.dtype == bool else np.subtract
     for _ in range(n):
         array = apart(along(array, position, slice(1, None)), along(array, position, slice(None, -1)))
     return array
 
 
-@implements(np.array_split)
+@overrides(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     array = of_array(ary)
-    position = axes_of(axis, array.ndim)[0]
+    position = axes_of((axis,), array.ndim)[0]
     if isinstance(indices_or_sections, tuple | list):
         cuts = [0, *indices_or_sections, None]
     else:
@@ -195,12 +195,12 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     return [along(array, position, slice(start, stop)) for start, stop in itertools.pairwise(cuts)]
 
 
-@implements(np.split)
+@overrides(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     array = of_array(ary)
     if isinstance(indices_or_sections, tuple | list):
         return array_split(array, indices_or_sections, axis)
-    position = axes_of(axis, array.ndim)[0]
+    position = axes_of((axis,), array.ndim)[0]
     sections = operator.index(indices_or_sections)
     extent = array.extents[position]
     if extent % sections != 0:
@@ -210,7 +210,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     return [along(array, position, slice(i * part, (i + 1) * part)) for i in range(sections)]
 
 
-@implements(np.pad)
+@overrides(np.pad)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> Any:
     operand_array = of_array(array)
     widths = _widths(pad_width, operand_array.ndim)
@@ -293,7 +293,7 @@ def _edge(array: Traced, axis: int, part: slice, count: Number) -> Traced:
     return broadcast_to(along(array, axis, part), tuple(_whole(array, extent) for extent in shape))  # type: ignore[no-any-return]
 
 
-@implements(np.append)
+@overrides(np.append)
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
     tracer = tracer_of()
     left, right = traced(tracer, arr), traced(tracer, values)
@@ -302,7 +302,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return concatenate([left, right], axis)
 
 
-@implements(np.diag)
+@overrides(np.diag)
 def diag(v: Any, k: Any = 0) -> Any:
     array = of_array(v)
     shift = as_extent(k)
@@ -317,7 +317,7 @@ def diag(v: Any, k: Any = 0) -> Any:
     return fresh(array.tracer, Node("update", (zeros, array.node), array.dtype.name, (size, size), options))
 
 
-@implements(np.cross)
+@overrides(np.cross)
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
     left, right = of_array(a), of_array(b)
     if axis is not None:

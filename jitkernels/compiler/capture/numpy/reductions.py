@@ -8,7 +8,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
 from jitkernels.compiler.capture.numpy.ufuncs import apply, cast_mask, cast_to, operand, stored, stored_or_new
-from jitkernels.compiler.capture.override_registry import COMPOSED, METHODS, implements, serves
+from jitkernels.compiler.capture.override_registry import DECOMPOSITIONS, METHODS, overrides, serves
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -51,9 +51,10 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """An axis argument as a tuple of nonnegative axes."""
     if axis is None:
         return tuple(range(ndim))
-    if isinstance(axis, tuple | list):
-        return builder.normalized([operator.index(dimension) for dimension in axis], ndim)
-    return builder.normalized([operator.index(axis)], ndim)
+    given = axis if isinstance(axis, tuple | list) else [axis]
+    if any(isinstance(one, bool) or (type(one) is Traced and one.python is bool) for one in given):
+        raise UnsupportedError("a bool as an axis")  # some functions of NumPy take it
+    return builder.normalized([operator.index(one) for one in given], ndim)
 
 
 def accumulator(kind: str, dtype: str) -> str:
@@ -99,14 +100,13 @@ def guard_nonempty(tracer: Tracer, counts: Sequence[Number]) -> None:
 
 @serves("ufunc.reduce")
 def reduce_ufunc(tracer: Tracer, ufunc: Any, array: Any, axis: Any = 0, *arguments: Any, **keywords: Any) -> Any:
-    """``ufunc.reduce``."""
     options = ReductionOptions(axis, *arguments, **keywords)
     if isinstance(options.out, tuple):
         options = options._replace(out=options.out[0])
     operand_array = traced(tracer, array)
     kind = KINDS.get(ufunc)
     if kind is None:
-        composed = COMPOSED.get(ufunc.reduce) if tracer.differentiates else None
+        composed = DECOMPOSITIONS.get(ufunc.reduce) if tracer.differentiates else None
         is_plain = not is_given(options.initial) and options.where is True and options.dtype is options.out is None
         if composed is not None and is_plain:
             return composed(operand_array, axis, keepdims=bool(options.keepdims))
@@ -211,7 +211,6 @@ class UfuncReduction:
 
 @serves("ufunc.accumulate")
 def accumulate_ufunc(tracer: Tracer, ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
-    """``ufunc.accumulate``."""
     kind = KINDS.get(ufunc)
     operand_array = traced(tracer, array)
     if kind not in ("sum", "prod", "min", "max") or not operand_array.ndim:
@@ -232,7 +231,7 @@ def cumulative_reduction(
     )
     if not np.can_cast(array.dtype, name, "same_kind") or name == "bool":
         raise UnsupportedError(f"a cumulative {kind} of {array.dtype} in {name}")
-    along = axes_of(axis, array.ndim)[0]
+    along = axes_of((axis,), array.ndim)[0]
     options = {"kind": kind, "axis": along}
     node = Node("scan", (builder.cast(array.node, name),), name, array.extents, options)
     return stored_or_new(tracer, node, out, array)
@@ -240,7 +239,6 @@ def cumulative_reduction(
 
 @serves("ufunc.outer")
 def outer_ufunc(tracer: Tracer, ufunc: Any, left: Any, right: Any, **keywords: Any) -> Any:
-    """``ufunc.outer``."""
     left_array, right_array = traced(tracer, left), traced(tracer, right)
     spread = builder.expand_dims(left_array.node, range(left_array.ndim, left_array.ndim + right_array.ndim))
     return ufunc(fresh(tracer, spread), right_array, **keywords)
@@ -248,7 +246,6 @@ def outer_ufunc(tracer: Tracer, ufunc: Any, left: Any, right: Any, **keywords: A
 
 @serves("ufunc.reduceat")
 def reduceat_ufunc(tracer: Tracer, ufunc: Any, *arguments: Any, **keywords: Any) -> Any:
-    """``ufunc.reduceat``."""
     raise UnsupportedError(f"numpy.{ufunc.__name__}.reduceat")
 
 
@@ -279,12 +276,12 @@ def _decision(kind: str) -> Any:
     return reduce_
 
 
-implements(np.sum, methods="sum")(_reduction("sum"))
-implements(np.prod, methods="prod")(_reduction("prod"))
-implements(np.max, np.amax, methods="max")(_extreme("max"))
-implements(np.min, np.amin, methods="min")(_extreme("min"))
-implements(np.any, methods="any")(_decision("any"))
-implements(np.all, methods="all")(_decision("all"))
+overrides(np.sum, methods="sum")(_reduction("sum"))
+overrides(np.prod, methods="prod")(_reduction("prod"))
+overrides(np.max, np.amax, methods="max")(_extreme("max"))
+overrides(np.min, np.amin, methods="min")(_extreme("min"))
+overrides(np.any, methods="any")(_decision("any"))
+overrides(np.all, methods="all")(_decision("all"))
 
 
 def _cumulative(kind: str) -> Any:
@@ -298,8 +295,8 @@ def _cumulative(kind: str) -> Any:
     return scan
 
 
-implements(np.cumsum, methods="cumsum")(_cumulative("sum"))
-implements(np.cumprod, methods="cumprod")(_cumulative("prod"))
+overrides(np.cumsum, methods="cumsum")(_cumulative("sum"))
+overrides(np.cumprod, methods="cumprod")(_cumulative("prod"))
 
 
 def _position(kind: str) -> Any:
@@ -309,7 +306,7 @@ def _position(kind: str) -> Any:
         if array.ndim == 0:
             raise UnsupportedError(f"{kind} of a number")
         flat = builder.reshape(array.node, (-1,)) if axis is None and array.ndim > 1 else array.node
-        along = (0,) if axis is None else axes_of(axis, array.ndim)[:1]
+        along = (0,) if axis is None else axes_of((axis,), array.ndim)
         guard_nonempty(tracer, [flat.shape[i] for i in along])
         node = builder.reduce(kind, flat, along, is_tested=True)
         if is_given(keepdims) and keepdims:
@@ -319,5 +316,5 @@ def _position(kind: str) -> Any:
     return find
 
 
-implements(np.argmax, methods="argmax")(_position("argmax"))
-implements(np.argmin, methods="argmin")(_position("argmin"))
+overrides(np.argmax, methods="argmax")(_position("argmax"))
+overrides(np.argmin, methods="argmin")(_position("argmin"))

@@ -26,7 +26,7 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import DTYPES
-from jitkernels.compiler.ir.graph import Node, sorted_nodes
+from jitkernels.compiler.ir.graph import Node, number_of, sorted_nodes
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 
 
@@ -66,8 +66,7 @@ def _is_positive(array: list[Traced], ufunc: Any) -> bool:
     """Whether the operand of a root or logarithm is an extent that cannot be zero."""
     node = array[0].node
     extent = _extent_of(node) if len(array) == 1 and ufunc in (np.sqrt, np.log, np.log2, np.log10) else None
-    least = None if extent is None else symbolic_dims.least_of(extent)
-    return least is not None and least > 0
+    return extent is not None and symbolic_dims.is_at_least(extent, 1)
 
 
 @serves("truth")
@@ -188,11 +187,8 @@ def _extent_of(node: Node) -> Number | None:
     """The extent, or integer, that a float node converts from."""
     if node.operation == "cast":
         node = node.inputs[0]
-    if node.operation == "extent":
-        return node.options["extent"]
-    if node.operation == "constant" and float(node.options["value"]).is_integer():
-        return int(node.options["value"])
-    return None
+    is_fraction = node.operation == "constant" and not float(node.options["value"]).is_integer()
+    return None if is_fraction else number_of(node)
 
 
 def _float(value: Any = 0.0) -> Any:

@@ -21,7 +21,7 @@ from jitkernels.compiler.capture.numpy.ufuncs import (
     stored,
     stored_or_new,
 )
-from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, implements
+from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, overrides
 from jitkernels.compiler.capture.symint import as_symint
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
@@ -30,7 +30,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.dispatch import operators
 
 
-@implements(np.where)
+@overrides(np.where)
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None or y is None:
         raise UnsupportedError("where with one argument")
@@ -49,7 +49,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     return created
 
 
-@implements(np.select)
+@overrides(np.select)
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError("list of cases must be same length as list of conditions")
@@ -64,7 +64,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return result
 
 
-@implements(np.clip)
+@overrides(np.clip)
 def clip(
     a: Any, a_min: Any = np._NoValue, a_max: Any = np._NoValue, out: Any = None, *, min: Any = np._NoValue,  # noqa: A002
     max: Any = np._NoValue, **keywords: Any,  # noqa: A002
@@ -95,12 +95,12 @@ def clip(
     return stored(tracer, outcome.node, out) if out is not None else outcome
 
 
-@implements(methods="clip")
+@overrides(methods="clip")
 def clip_method(a: Any, min: Any = None, max: Any = None, out: Any = None, **keywords: Any) -> Any:  # noqa: A002
     return clip(a, min, max, out, **keywords)
 
 
-@implements(np.round, np.around, methods="round")
+@overrides(np.round, np.around, methods="round")
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     tracer = tracer_of()
     array = traced(tracer, a)
@@ -122,7 +122,7 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     return stored_or_new(tracer, node, out, array)
 
 
-@implements(np.nan_to_num)
+@overrides(np.nan_to_num)
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     array = of_array(x)
     if array.dtype.kind != "f" or not copy or type(nan) not in (float, int):
@@ -134,7 +134,7 @@ def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neg
     return outcome if array.ndim else result(array.tracer, outcome.node)
 
 
-@implements(np.copyto)
+@overrides(np.copyto)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     tracer = tracer_of()
     if type(dst) is not Traced:
@@ -152,11 +152,11 @@ def _number(tracer: Tracer, value: Any, dtype: str) -> Node:
     return cast_to(tracer, value, dtype)
 
 
-implements(np.shape)(lambda a: of_array(a).shape)
-implements(np.ndim)(lambda a: of_array(a).ndim)
+overrides(np.shape)(lambda a: of_array(a).shape)
+overrides(np.ndim)(lambda a: of_array(a).ndim)
 
 
-@implements(np.size)
+@overrides(np.size)
 def size(a: Any, axis: Any = None) -> Any:
     array = of_array(a)
     if axis is None:
@@ -165,19 +165,19 @@ def size(a: Any, axis: Any = None) -> Any:
     return as_symint(array.tracer, symbolic_dims.product(array.extents[i] for i in over))
 
 
-@implements(np.iscomplexobj)
+@overrides(np.iscomplexobj)
 def iscomplexobj(x: Any) -> bool:
     if type(x) is not Traced:
         raise UnsupportedError("whether a list is complex")
     return False
 
 
-implements(np.isrealobj)(lambda x: not iscomplexobj(x))
-implements(np.real)(lambda val: val if isinstance(val, int | float) else of_array(val))
-implements(np.imag)(lambda val: 0 if isinstance(val, int) else of_array(val).imag)
+overrides(np.isrealobj)(lambda x: not iscomplexobj(x))
+overrides(np.real)(lambda val: val if isinstance(val, int | float) else of_array(val))
+overrides(np.imag)(lambda val: 0 if isinstance(val, int) else of_array(val).imag)
 
 
-@implements(np.result_type)
+@overrides(np.result_type)
 def result_type(*arrays_and_dtypes: Any) -> Any:
     tracer = tracer_of()
     operands: list[Any] = []
@@ -203,8 +203,8 @@ def _sum_without_nan(kind: str, nothing: float) -> Any:
     return sum_
 
 
-implements(np.nansum)(_sum_without_nan("sum", 0))
-implements(np.nanprod)(_sum_without_nan("prod", 1))
+overrides(np.nansum)(_sum_without_nan("sum", 0))
+overrides(np.nanprod)(_sum_without_nan("prod", 1))
 
 
 SORTED = ("float32", "float64")
@@ -218,10 +218,10 @@ def _array_and_axis(a: Any, axis: Any, order: Any, name: str) -> tuple[Traced, i
         raise UnsupportedError(f"{name} with order=")
     if axis is None:
         array, axis = ravel(array), -1
-    return array, axes_of(axis, array.ndim)[0]
+    return array, axes_of((axis,), array.ndim)[0]
 
 
-@implements(np.sort)
+@overrides(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     array, along = _array_and_axis(a, axis, order, "sort")
     if kind in (None, "quicksort", "heapsort") and not stable and array.dtype.name in SORTED:
@@ -236,23 +236,23 @@ def _sorted(rows: Traced) -> Traced:
     """Rows sorted by the SORT kernel."""
     with monitor_suspended():
         kernel = operators.everyday("sort")
-    result: Traced = rows.__jitkernels_call__(kernel.__self__.row, kernel, (rows,), {})
+    result: Traced = rows.__jitkernels_call__(kernel.__self__.schema, kernel, (rows,), {})
     return result
 
 
-@implements(np.argsort, methods="argsort")
+@overrides(np.argsort, methods="argsort")
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     array, along = _array_and_axis(a, axis, order, "argsort")
     call = functools.partial(np.argsort, axis=along, kind=kind, stable=stable)
     return call_with_shape_of(array.tracer, call, "argsort", "int64", array, array)
 
 
-@implements(methods="sort")
+@overrides(methods="sort")
 def sort_method(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
     a.view.write(SERVICES["function"](a.tracer, np.sort, (a, axis, kind, order), {"stable": stable}).node)
 
 
-@implements(np.searchsorted, methods="searchsorted")
+@overrides(np.searchsorted, methods="searchsorted")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     if sorter is not None:
         raise UnsupportedError("searchsorted with sorter=")
@@ -263,7 +263,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     return call_with_shape_of(table.tracer, call, "searchsorted", "int64", values, table, values)
 
 
-@implements(np.interp)
+@overrides(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     if any(type(operand) not in (type(None), int, float) for operand in (left, right, period)):
         raise UnsupportedError("interp with these options")
@@ -274,7 +274,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return call_with_shape_of(values.tracer, call, "interp", "float64", values, values, table, heights)
 
 
-@implements(np.linalg.norm)
+@overrides(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:  # noqa: A002
     tracer = tracer_of()
     array = traced(tracer, x)

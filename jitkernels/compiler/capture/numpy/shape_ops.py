@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
 from jitkernels.compiler.capture.numpy.reductions import axes_of, dtype_name, is_given, tracer_of
-from jitkernels.compiler.capture.override_registry import implements, serves
+from jitkernels.compiler.capture.override_registry import overrides, serves
 from jitkernels.compiler.capture.symint import as_extent
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -48,7 +48,7 @@ def known_order(array: Traced, order: Any) -> str:
     return "F" if in_columns and not is_c else "C"
 
 
-@implements(np.reshape)
+@overrides(np.reshape)
 def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     array = of_array(a)
     requested = shape if shape is not None else newshape
@@ -77,14 +77,14 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
     return result
 
 
-@implements(methods="reshape")
+@overrides(methods="reshape")
 def reshape_method(a: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
     wanted = shape[0] if len(shape) == 1 else shape
     return reshape(a, wanted, order, copy=copy)
 
 
 @serves("raveled")
-@implements(np.ravel, methods="ravel")
+@overrides(np.ravel, methods="ravel")
 def ravel(a: Any, order: str = "C") -> Any:
     array = of_array(a)
     is_c = array.view.is_c()
@@ -102,7 +102,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     return result
 
 
-@implements(methods="flatten")
+@overrides(methods="flatten")
 def flatten(a: Any, order: str = "C") -> Any:
     order = "C" if order == "K" and a.view.is_c() else known_order(a, order)
     if order == "K":
@@ -111,7 +111,7 @@ def flatten(a: Any, order: str = "C") -> Any:
     return fresh(a.tracer, builder.reshape(array.node, (-1,)))
 
 
-@implements(np.transpose, np.permute_dims)
+@overrides(np.transpose, np.permute_dims)
 def transpose(a: Any, axes: Any = None) -> Any:
     array = of_array(a)
     order = tuple(reversed(range(array.ndim))) if axes is None else axes_of(tuple(axes), array.ndim)
@@ -123,26 +123,26 @@ def transpose(a: Any, axes: Any = None) -> Any:
     return array.region(index_map, [array.extents[i] for i in order])
 
 
-@implements(methods="transpose")
+@overrides(methods="transpose")
 def transpose_method(a: Any, *axes: Any) -> Any:
     if not axes or axes == (None,):
         return transpose(a)
     return transpose(a, axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes)
 
 
-implements(np.matrix_transpose)(lambda x: of_array(x).mT)
+overrides(np.matrix_transpose)(lambda x: of_array(x).mT)
 
 
-@implements(np.swapaxes, methods="swapaxes")
+@overrides(np.swapaxes, methods="swapaxes")
 def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
     array = of_array(a)
-    first, second = (axes_of(axis, array.ndim)[0] for axis in (axis1, axis2))
+    first, second = (axes_of((axis,), array.ndim)[0] for axis in (axis1, axis2))
     order = list(range(array.ndim))
     order[first], order[second] = order[second], order[first]
     return transpose(array, order)
 
 
-@implements(np.moveaxis)
+@overrides(np.moveaxis)
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     array = of_array(a)
     sources, targets = axes_of(source, array.ndim), axes_of(destination, array.ndim)
@@ -154,7 +154,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return transpose(array, order)
 
 
-@implements(np.expand_dims)
+@overrides(np.expand_dims)
 def expand_dims(a: Any, axis: Any) -> Any:
     array = of_array(a)
     axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
@@ -171,7 +171,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     return array.region(tuple((0, ((i, 1),)) for i in old), shape)
 
 
-@implements(np.squeeze, methods="squeeze")
+@overrides(np.squeeze, methods="squeeze")
 def squeeze(a: Any, axis: Any = None) -> Any:
     array = of_array(a)
     if array.is_scalar:
@@ -189,7 +189,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     return array.region(index_map, [array.extents[i] for i in remaining])
 
 
-@implements(np.broadcast_to)
+@overrides(np.broadcast_to)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     operand_array = of_array(array)
     wanted = extents_of(shape)
@@ -206,7 +206,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     return operand_array.region(index_map, wanted, is_readonly=True)
 
 
-@implements(np.broadcast_arrays)
+@overrides(np.broadcast_arrays)
 def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
     listed = [of_array(array) for array in arrays]
     shape = builder.broadcast_shapes([array.extents for array in listed])
@@ -215,7 +215,7 @@ def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
     )
 
 
-@implements(np.flip)
+@overrides(np.flip)
 def flip(m: Any, axis: Any = None) -> Any:
     array = of_array(m)
     over = axes_of(axis, array.ndim)
@@ -227,14 +227,14 @@ def flip(m: Any, axis: Any = None) -> Any:
     return array.region(index_map, array.extents)
 
 
-implements(np.fliplr)(lambda m: of_array(m)[:, ::-1])
-implements(np.flipud)(lambda m: of_array(m)[::-1, ...])
+overrides(np.fliplr)(lambda m: of_array(m)[:, ::-1])
+overrides(np.flipud)(lambda m: of_array(m)[::-1, ...])
 
 
-@implements(np.diagonal, methods="diagonal")
+@overrides(np.diagonal, methods="diagonal")
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     array = of_array(a)
-    first, second = (axes_of(axis, array.ndim)[0] for axis in (axis1, axis2))
+    first, second = (axes_of((axis,), array.ndim)[0] for axis in (axis1, axis2))
     shift = as_extent(offset)
     if array.ndim < 2 or first == second:
         raise ValueError("diag requires an array of at least two dimensions")
@@ -251,7 +251,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     return array.region(tuple(index_map), [*(array.extents[i] for i in remaining), count], is_readonly=True)
 
 
-@implements(np.fill_diagonal)
+@overrides(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     array = of_array(a)
     if array.ndim != 2 or wrap or array.extents[0] > array.extents[1]:
@@ -261,7 +261,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     target[...] = val
 
 
-@implements(np.lib.stride_tricks.sliding_window_view)
+@overrides(np.lib.stride_tricks.sliding_window_view)
 def sliding_window_view(
     x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Any:
@@ -286,11 +286,11 @@ def _nonnegative_min(left: Number, right: Number) -> Number:
     return smaller if smaller > 0 else 0
 
 
-implements(methods="copy")(lambda a, order="C": a if a.is_scalar else copied(a, order))
-implements(np.copy)(lambda a, order="K", **_: copied(of_array(a), order))
+overrides(methods="copy")(lambda a, order="C": a if a.is_scalar else copied(a, order))
+overrides(np.copy)(lambda a, order="K", **_: copied(of_array(a), order))
 
 
-@implements(methods="astype")
+@overrides(methods="astype")
 def astype(a: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: Any = True) -> Any:
     name = dtype_name(dtype)
     if not np.can_cast(a.dtype, name, casting):
@@ -304,19 +304,19 @@ def astype(a: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok:
     return result(a.tracer, builder.cast(a.node, name), a) if a.is_scalar else copied(a, order, name)
 
 
-@implements(methods="view")
+@overrides(methods="view")
 def view(a: Any, dtype: Any = None) -> Any:
     if is_given(dtype) and np.dtype(dtype) != a.dtype:
         raise UnsupportedError("a view in another dtype")
     return a.region(tuple(builder.identity_map(a.ndim)), a.extents)
 
 
-@implements(methods="fill")
+@overrides(methods="fill")
 def fill(a: Any, value: Any) -> None:
     a[...] = value
 
 
-implements(methods="conj conjugate")(lambda a: a)  # real arrays are their own conjugates
+overrides(methods="conj conjugate")(lambda a: a)  # real arrays are their own conjugates
 
 
 def _at_least(*new_axes: tuple[int, ...]) -> Any:
@@ -334,6 +334,6 @@ def _at_least(*new_axes: tuple[int, ...]) -> Any:
     return convert
 
 
-atleast_1d = implements(np.atleast_1d)(_at_least((0,)))
-atleast_2d = implements(np.atleast_2d)(_at_least((0, 1), (0,)))
-atleast_3d = implements(np.atleast_3d)(_at_least((0, 1, 2), (0, 2), (2,)))
+atleast_1d = overrides(np.atleast_1d)(_at_least((0,)))
+atleast_2d = overrides(np.atleast_2d)(_at_least((0, 1), (0,)))
+atleast_3d = overrides(np.atleast_3d)(_at_least((0, 1, 2), (0, 2), (2,)))

@@ -254,7 +254,6 @@ def stored_or_new(tracer: Tracer, node: Node, out: Any, *operands: Any) -> Trace
 
 
 def cast_mask(tracer: Tracer, where: Any) -> Node:
-    """A mask as a node."""
     mask = operand(tracer, where)
     if kind_of(mask) not in (bool, "bool"):
         raise TypeError("Cannot cast array data to dtype('bool') according to the rule 'safe'")

@@ -79,6 +79,16 @@ class CallSignature:
         kinds = {parameter.kind for parameter in self.signature.parameters.values()}
         return name in self.signature.parameters or inspect.Parameter.VAR_KEYWORD in kinds
 
+    def accepts_no_arguments(self) -> bool:
+        """Whether a call without arguments is one, as far as the signature says."""
+        if not self._binds or self.signature is None:
+            return False
+        try:
+            self.signature.bind()
+        except TypeError:
+            return False
+        return True
+
     def flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FlatCall:
         """Bind and flatten the arguments of a call, with the free variables and globals of the function.
 
@@ -89,7 +99,10 @@ class CallSignature:
         positional, named = args, kwargs
         is_bound = self._is_plain and not kwargs and len(args) == len(self.names)
         if self._binds and self.signature is not None and not is_bound:
-            bound = self.signature.bind(*args, **kwargs)
+            try:
+                bound = self.signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"the arguments do not fit the parameters: {error}") from None
             if not isinstance(self.function, np.ufunc):  # its parameters are mutually exclusive, even as None
                 bound.apply_defaults()
             positional, named = bound.args, bound.kwargs

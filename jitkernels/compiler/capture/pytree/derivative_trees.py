@@ -1,5 +1,6 @@
 """Pytrees of traced arrays and numbers for derivatives: primals, results, tangents and cotangents."""
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -130,4 +131,8 @@ def describe_value(value: Any) -> str:
     if type(value) is Traced:
         shape = tuple(map(value_of, value.extents))
         return f"{value.dtype} of shape {shape}"
+    if isinstance(value, tuple | list | dict) or dataclasses.is_dataclass(
+        value
+    ):  # their text is that of what is in them
+        return f"an object of type {type(value).__name__}"
     return f"the int {value.value}" if type(value) is SymInt else shown(value)

@@ -17,12 +17,13 @@ import numpy as np
 from jitkernels.compiler.capture import free_variables, impure
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.trace_context import INT64
+from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import DTYPES
 from jitkernels.compiler.ir.static_dim_policy import MAX_STATIC_EXTENT, MAX_VECTOR_STRIDE, MIN_STATIC_ELEMENTS
 
 MOST_LEAVES = 1024
-DEPTH = 12
+MAX_OPEN_CONTAINERS = 12
 CONSTANTS: tuple[type, ...] = (
     type(None), str, bytes, complex, type(Ellipsis), type(NotImplemented), range, slice, np.dtype,
     types.BuiltinFunctionType, np.ufunc, types.MethodDescriptorType, types.WrapperDescriptorType,
@@ -129,7 +130,7 @@ class Flattener:
             return "static", kind, value
         if id(value) in self._open:
             raise UnsupportedError("an argument that contains itself")
-        if len(self._open) > DEPTH:
+        if len(self._open) > MAX_OPEN_CONTAINERS:
             raise UnsupportedError("an argument nested too deeply")
         self._open.append(id(value))
         try:
@@ -177,9 +178,7 @@ class Flattener:
         if any(base.__module__.startswith(STATEFUL) for base in kind.__mro__):
             raise UnsupportedError(f"a random generator ({kind.__name__}), which changes as it is used")
         if dataclasses.is_dataclass(value):
-            names: tuple[str, ...] = tuple(field.name for field in dataclasses.fields(value))
-            if hasattr(value, "__dict__"):
-                names = tuple(vars(value))
+            names = pytree.attribute_names(value)
         elif kind.__module__ in ("builtins", "numpy") or not hasattr(value, "__dict__"):
             raise UnsupportedError(f"an argument of type {kind.__name__}")
         else:

@@ -12,7 +12,7 @@ from jitkernels.compiler.capture.control_flow.dynamic_list import DeferredResult
 from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
 from jitkernels.compiler.capture.control_flow.tagged_union import Alternatives, TaggedUnion
 from jitkernels.compiler.capture.symint import SymInt
-from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir import pytree, symbolic_dims
 from jitkernels.compiler.ir.call_abi import NUMBERS, Recipe
 
 MAX_RECIPE_PARTS = 100
@@ -185,14 +185,14 @@ class _RecipeWriter:
         """A named tuple or a dataclass, if its construction only sets fields."""
         kind = type(value)
         new: Any = kind.__new__
-        if isinstance(value, tuple) and hasattr(kind, "_fields"):
+        if pytree.is_named_tuple(value):
             own = isinstance(new, types.FunctionType) and new.__globals__.get("__name__", "").startswith("namedtuple_")
             if not own or kind.__init__ is not object.__init__:
                 raise _NoRecipeError
             return Recipe("named", self._add_held(kind), tuple(map(self.of, [*value])))
-        if not dataclasses.is_dataclass(value) or isinstance(value, type) or new is not object.__new__:
+        if not pytree.is_dataclass(value) or new is not object.__new__:
             raise _NoRecipeError
-        names = [*vars(value)] if hasattr(value, "__dict__") else [item.name for item in dataclasses.fields(value)]
+        names = pytree.attribute_names(value)
         return Recipe("object", self._add_held(kind, *names), tuple(self.of(getattr(value, name)) for name in names))
 
 

@@ -25,7 +25,7 @@ from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.ops import strided_view
 from jitkernels.compiler.ir.regions import leaked
 from jitkernels.compiler.transforms import bounds_checks
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
 class ResultInputs(NamedTuple):
@@ -48,7 +48,7 @@ IMMUTABLE = (
 )  # fmt: skip
 
 
-@record
+@frozen_dataclass
 class ResultPlan:
     """How the result of a call is built.
 
@@ -336,6 +336,10 @@ def _check_aliases(tracer: Tracer, arguments: Sequence[Storage], results: Sequen
             if tracer.differentiates or not storage.is_whole_alias(other):
                 raise UnsupportedError("a result that may be a view or a copy")
             tracer.checks.append(_are_equal(storage.node, other.node))
+    returned = set(results)
+    for storage in () if tracer.differentiates else arguments:
+        if any(alias in returned and storage not in alias.may_aliases for alias in storage.may_aliases):
+            raise UnsupportedError("a list of arguments, or of views of them, as a result")
 
 
 def _plan(planner: ResultPlanner, make: Make, result: Any) -> ResultPlan:

@@ -20,7 +20,7 @@ from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
 
-MOST_INSIDE = 64
+MAX_INSIDE = 64
 """Most elements of a container that are searched for replaced functions."""
 HEAP_TYPE = 1 << 9
 """The bit of `type.__flags__` that classes written in Python have."""
@@ -159,7 +159,7 @@ def _is_alias(chain: tuple[str, ...], values: Mapping[str, Any]) -> bool:
     value = value_of(chain, values)
     if isinstance(value, dict | list | tuple):
         elements = value.values() if isinstance(value, dict) else value
-        return len(value) < MOST_INSIDE and any(map(_is_replaced, elements))
+        return len(value) < MAX_INSIDE and any(map(_is_replaced, elements))
     owner = value_of(chain[:-1], values) if len(chain) > 1 else None
     is_known = isinstance(owner, types.ModuleType) and owner.__name__.partition(".")[0] in OWNERS
     return owner is not None and not is_known and _is_replaced(value)

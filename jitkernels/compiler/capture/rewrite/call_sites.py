@@ -27,7 +27,6 @@ class IterableRewriter(ast.NodeTransformer):
 
 
 def _is_hook(node: ast.expr) -> TypeGuard[ast.Attribute]:
-    """Whether this is a runtime hook."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == FLOW
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from jitkernels.compiler.capture.rewrite import ast_builder
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 
-ITERABLE, SECOND, ELEMENT = "_jk_iterable", "_jk_second", "_jk_element"
+ITERABLE, SECOND_PARAMETER, ELEMENT = "_jk_iterable", "_jk_second", "_jk_element"
 Comprehension = ast.ListComp | ast.GeneratorExp
 
 
@@ -86,7 +86,7 @@ def outline(node: Comprehension, name: str, fold: Fold) -> ast.FunctionDef:
         iterable = generator.iter if depth else ast_builder.load(ITERABLE)
         inside = [ast.copy_location(ast.For(generator.target, iterable, inside, []), generator.iter)]
     body = [*_parse_at(fold.begin, node), *inside, *_parse_at(fold.end, node)]
-    function = ast_builder.function(name, (ITERABLE, SECOND), body, [ast.Constant(0)])
+    function = ast_builder.function(name, (ITERABLE, SECOND_PARAMETER), body, [ast.Constant(0)])
     return ast.fix_missing_locations(ast.copy_location(function, node))
 
 

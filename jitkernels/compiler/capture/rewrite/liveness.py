@@ -13,7 +13,7 @@ from jitkernels.compiler.capture.rewrite.eliminate_jumps import STOPS
 
 STATE, GEN_KILL = "jk_state", "jk_passing"
 """AST attributes: the state variables of a loop or branch; the cached gen/kill sets of a statement."""
-STORED = "jk_stored"
+STORED_NAMES = "jk_stored"
 """AST attribute: all names that a loop or branch assigns."""
 SCOPES = ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 """Expressions with variables of their own."""
@@ -22,7 +22,6 @@ NONE: Names = frozenset()
 
 
 def read_in(node: ast.AST | Sequence[ast.AST] | None) -> Names:
-    """All names that a node reads."""
     return _names(node, ast.Load)
 
 
@@ -87,7 +86,7 @@ def note_states(body: Sequence[ast.stmt]) -> None:
             captured |= read_in(statement.body) - parameters_of(statement)
     live_before(body, NONE)
     for statement in [inner for node in body for inner in ast.walk(node)]:
-        always_live = getattr(statement, STORED, NONE) & captured
+        always_live = getattr(statement, STORED_NAMES, NONE) & captured
         if always_live:
             setattr(statement, STATE, sorted({*getattr(statement, STATE), *always_live}))
 
@@ -173,4 +172,4 @@ def _note_state(node: ast.stmt, after: Names, always: Names) -> None:
 
 def _set_state(node: ast.stmt, stored: Names, live: Names) -> None:
     setattr(node, STATE, sorted(stored & live))
-    setattr(node, STORED, stored)
+    setattr(node, STORED_NAMES, stored)

@@ -22,7 +22,7 @@ from jitkernels.compiler.capture.rewrite.call_sites import RESOLVE, IterableRewr
 from jitkernels.compiler.capture.rewrite.comprehensions import FOLDS
 from jitkernels.compiler.capture.rewrite.eliminate_jumps import STOPS, VALUE, eliminate_jumps, none_of
 from jitkernels.compiler.capture.rewrite.liveness import STATE, note_states
-from jitkernels.compiler.capture.rewrite.unbound_guards import GUARDED
+from jitkernels.compiler.capture.rewrite.unbound_guards import GUARDED_VARIABLES
 
 ITEM = "_jk_item"
 """The parameter of an outlined loop body."""
@@ -39,7 +39,6 @@ class ExpressionRewriter(ast.NodeTransformer):
         self.is_inside = False
 
     def test(self, node: ast.expr) -> ast.expr:
-        """A condition."""
         match node:
             case ast.BoolOp():
                 return self._short_circuit(node, self.test, "and_test", "or_test")
@@ -89,7 +88,6 @@ class ExpressionRewriter(ast.NodeTransformer):
         return call_hook("compare_chain", hook(join), node.left, *parts)
 
     def visit(self, node: ast.AST) -> Any:
-        """The node rewritten."""
         if isinstance(node, ast.Lambda | ast.SetComp | ast.DictComp | ast.GeneratorExp):
             return self._inside(node)
         return super().visit(node)
@@ -144,7 +142,6 @@ class ExpressionRewriter(ast.NodeTransformer):
         return ast.Call(self.statements.hoist(outlined), arguments, [])
 
     def loop_iterable(self, node: ast.expr) -> ast.expr:
-        """The iterable of a loop."""
         iterable: ast.expr = self.visit(node)
         return IterableRewriter().visit(iterable) if isinstance(iterable, ast.Call) else iterable
 
@@ -169,7 +166,6 @@ class StatementRewriter:
         self.guarded: frozenset[str] = frozenset()
 
     def new_name(self) -> str:
-        """A new name for a function."""
         self.count += 1
         return f"{PART}{self.count}"
 
@@ -195,7 +191,7 @@ class StatementRewriter:
     def function(self, tree: ast.FunctionDef) -> None:
         """Rewrite a function whose states have been computed."""
         outside = self.appended, self.guarded, self.parameters
-        self.appended, self.guarded = _grown_variables(tree), getattr(tree, GUARDED, frozenset())
+        self.appended, self.guarded = _grown_variables(tree), getattr(tree, GUARDED_VARIABLES, frozenset())
         parameters = ast_builder.parameters_of(tree)
         self.parameters |= parameters
         tree.body = self.scope(tree.body, parameters)

@@ -29,9 +29,9 @@ from jitkernels.compiler.capture.rewrite.definite_assignment import (
     stored_in,
 )
 
-HAS, ERROR = "_jk_has_", "_jk_error_"
+IS_BOUND_PREFIX, CAUGHT_PREFIX = "_jk_has_", "_jk_error_"
 """Prefixes of the names of these flags, and of caught exceptions."""
-GUARDED = "jk_guarded"
+GUARDED_VARIABLES = "jk_guarded"
 """AST attribute of a function: its variables whose reads are guarded wherever they may be unbound."""
 LIST_METHODS = ("append", "extend", "pop")
 """Methods of lists that grow: an unbound variable has no methods, and raises by itself."""
@@ -51,7 +51,6 @@ class UnboundGuards(ast.NodeTransformer):
         self.caught: list[str] = []
 
     def function(self, tree: ast.FunctionDef) -> None:
-        """Rewrite a function."""
         for assumes_nonzero_trips in (False, True):
             AssignmentChecker(tree, assumes_nonzero_trips=assumes_nonzero_trips)
         local_names = locals_of(tree)
@@ -61,14 +60,14 @@ class UnboundGuards(ast.NodeTransformer):
                 marks.setdefault(node.id, set()).add(getattr(node, MAYBE_UNBOUND))
         flagged = {name for name in local_names if SOME_PATH in marks.get(name, ())}
         guarded = {name for name in local_names if name in flagged or ZERO_TRIP not in marks.get(name, ())}
-        setattr(tree, GUARDED, frozenset(guarded))
+        setattr(tree, GUARDED_VARIABLES, frozenset(guarded))
         outside = self.has_flag, self.own, self.caught
         self.has_flag = {**self.has_flag, **{name: name in flagged for name in local_names}}
         self.own, self.caught = local_names, []
         parameters = parameters_of(tree)
         body = self._block(tree.body)
         docstring = body[:1] if ast.get_docstring(tree, clean=False) is not None else []
-        flags = located((assign(HAS + name, name in parameters) for name in sorted(flagged)), tree.body[0])
+        flags = located((assign(IS_BOUND_PREFIX + name, name in parameters) for name in sorted(flagged)), tree.body[0])
         tree.body = [*docstring, *flags, *body[len(docstring) :]]
         self.has_flag, self.own, self.caught = outside
 
@@ -82,13 +81,13 @@ class UnboundGuards(ast.NodeTransformer):
 
     def _checked(self, name: str) -> ast.expr:
         """A read of a variable that raises where it is unbound."""
-        flag = [load(HAS + name)] if self.has_flag.get(name) else []
+        flag = [load(IS_BOUND_PREFIX + name)] if self.has_flag.get(name) else []
         reader = "check_bound" if name in self.own else "check_free_bound"
         return call_hook(reader, ast.Constant(name), load(name), *flag)
 
     def _set_flags(self, names: Names, *, has: bool = True) -> list[ast.stmt]:
         """Set the flags of variables that have been assigned, or clear those of deleted ones."""
-        return [assign(HAS + name, has) for name in sorted(names) if self.has_flag.get(name)]
+        return [assign(IS_BOUND_PREFIX + name, has) for name in sorted(names) if self.has_flag.get(name)]
 
     def _unbind(self, name: str) -> list[ast.stmt]:
         return [assign(name, hook("UNSET")), *self._set_flags(frozenset({name}), has=False)]
@@ -176,7 +175,7 @@ class UnboundGuards(ast.NodeTransformer):
             node.body = self._block(node.body)
             return
         name = node.name
-        node.name = ERROR + name
+        node.name = CAUGHT_PREFIX + name
         self.caught.append(name)
         body = self._block(node.body)
         self.caught.pop()

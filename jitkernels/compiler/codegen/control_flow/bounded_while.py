@@ -7,7 +7,7 @@ covered is the number of iterations, so the enclosing loop can subtract them fro
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.graph import Node, has_value
 from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
 from jitkernels.compiler.transforms import early_exits
 
@@ -66,7 +66,7 @@ def _conjuncts(node: Node, around: Around) -> Iterator[tuple[Node, Around]]:
         yield node, around
         return
     branch, index = node.inputs[0], node.options["index"]
-    if early_exits.is_constant(branch.options["no"].outputs[index], value=False):  # ``one and other``
+    if has_value(branch.options["no"].outputs[index], False):  # ``one and other``
         yield from _conjuncts(branch.inputs[0], around)
         yield from _conjuncts(branch.options["yes"].outputs[index], branch_scope(branch, "yes", around))
 

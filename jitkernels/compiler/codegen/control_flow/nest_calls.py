@@ -5,7 +5,7 @@ from jitkernels.compiler.codegen.control_flow.region_evaluator import StridedPoi
 from jitkernels.compiler.codegen.control_flow.scalar_emitter import ScalarEmitter
 from jitkernels.compiler.codegen.core.ir_builder import Register, memory_type
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import is_loop_variant, least_of, product
+from jitkernels.compiler.ir.symbolic_dims import is_at_least, is_loop_variant, product
 from jitkernels.compiler.schedule.region_stages import NestGroup
 
 
@@ -58,7 +58,7 @@ class NestCalls(ScalarEmitter):
                 store_slot(program.words[node], "ptr", address)
                 self._stored(address, value)
         scalars: dict[Node, str] = {}
-        for node in program.made:
+        for node in program.allocated:
             if node.ndim:
                 address = self._memory(group.words[node], group)
             else:
@@ -83,7 +83,7 @@ class NestCalls(ScalarEmitter):
     def _skip_if_empty(self, node: Node, group: NestGroup, frame: str) -> str:
         """Branch around a GEMM whose reduction is empty in this iteration, storing zeros; return the label after it."""
         sizes = product([*node.inputs[0].shape, node.shape[-1]])
-        if not is_loop_variant(sizes) or (least_of(sizes) or 0) > 0:
+        if not is_loop_variant(sizes) or is_at_least(sizes, 1):
             return ""
         some, none, behind = (self.function.label() for _ in range(3))
         more = self._new(f"icmp sgt i64 {self.function.extent(sizes)}, 0")

@@ -144,7 +144,9 @@ class ParallelLoop:
         self.words = words = function.variable(f"[{self.after + 2 + len(self.reductions)} x i64]")
         stored = [(FRAME, "ptr", "%frame"), *((FIRST + i, *argument) for i, argument in enumerate(passed))]
         stored.append((self.after, "i64", self.begin.text))
-        stored += [(i, "i64", self.values[one].text) for i, one in enumerate(self.reductions, self.after + 2)]
+        stored += [
+            (i, "i64", self.values[reduction].text) for i, reduction in enumerate(self.reductions, self.after + 2)
+        ]
         workspace_bytes = function.extent(sum(self.sizes.values(), workspace_allocator.HEADER_BYTES))
         stored.append((self.after + 1, "i64", workspace_bytes))
         for word, kind, text in stored:

@@ -22,7 +22,7 @@ from jitkernels.compiler.codegen.control_flow.scalar_emitter import FlowFunction
 from jitkernels.compiler.codegen.control_flow.signal_polls import FULL, REFUSED
 from jitkernels.compiler.codegen.control_flow.split_loop import SplitLoop
 from jitkernels.compiler.codegen.core.ir_builder import Register, llvm_type
-from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.graph import Node, has_value
 from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.ir.symbolic_dims import Number, product
 from jitkernels.compiler.transforms import early_exits
@@ -84,7 +84,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
         return super()._bounded(node, index)
 
     def _applied(self, node: Node, operands: list[Register]) -> Register:
-        if node.operation == "less" and node.inputs[0].operation == "bounded" and _is_zero(node.inputs[1]):
+        if node.operation == "less" and node.inputs[0].operation == "bounded" and has_value(node.inputs[1], 0):
             return Register("false", "bool")
         return super()._applied(node, operands)
 
@@ -234,7 +234,3 @@ class FlowEmitter(SplitLoop, PollCountdown):
         kind = llvm_type(yes.dtype)
         text = f"select i1 {condition.text}, {kind} {yes.text}, {kind} {no.text}"
         return Register(self._new(text), yes.dtype)
-
-
-def _is_zero(node: Node) -> bool:
-    return node.operation == "constant" and node.options["value"] == 0

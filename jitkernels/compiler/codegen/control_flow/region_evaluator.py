@@ -9,13 +9,13 @@ from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule.region_stages import NestGroup
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 Values = dict[Node, Any]
 """Values by node: a `Register`, a `StridedPointer`, or a list of these."""
 
 
-@record
+@frozen_dataclass
 class StridedPointer:
     """A strided array: the address of its first element, and strides in elements."""
 

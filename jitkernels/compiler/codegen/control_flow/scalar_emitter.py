@@ -125,7 +125,6 @@ class ScalarEmitter(RegionEvaluator):
         return overflow_bit(self.function, self.block, of, left, right)
 
     def _element(self, array: StridedPointer, indices: Sequence[Register]) -> str:
-        """Return the address of an element."""
         total = ""
         for index, stride in zip(indices, array.strides, strict=True):
             text = index.text

@@ -18,7 +18,7 @@ MAX_UNPOLLED_ITERATIONS = 32
 """The most iterations of an outer loop between two polls: LLVM unrolls such a block."""
 BLOCK_SHIFT = (COUNTDOWN // MAX_UNPOLLED_ITERATIONS).bit_length() - 1
 """A block has ``countdown >> this`` iterations: fewer after iterations that took long."""
-COPIES, MOST_COPIED = 4, 16
+POLLING_UNROLL, MAX_POLLING_NODES = 4, 16
 """The unroll factor of a polling loop, and the largest body in nodes that is unrolled."""
 OVERRUN_COUNTDOWN, RESTART_COUNTDOWN = COUNTDOWN << 4, 1 << BLOCK_SHIFT
 """If the countdown was overrun by the first, restart it at the second: one iteration per block."""
@@ -29,7 +29,7 @@ FULL = 6
 # The status of a segment that needs code that is not built yet is `jitkernels.runtime.loading.lazy_link.MISSING`.
 INTERRUPTED = 4
 """The status of a segment for which Python has set an exception."""
-TEXT = """declare i32 @PyGILState_Ensure()
+SIGNAL_POLL_IR = """declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)
 declare i32 @PyErr_CheckSignals()
 declare ptr @PyEval_SaveThread()
@@ -62,7 +62,7 @@ def polls_in_blocks(loop: Node) -> bool:
     """
     inner = [node for node in walk_nodes(loop.options["body"]) if node.operation == "loop"]
     return loop.options["counts"] and not any(
-        any(one.operation == "loop" for one in walk_nodes(node.options["body"]))
+        any(inner.operation == "loop" for inner in walk_nodes(node.options["body"]))
         or not (node.options["counts"] or _goes_down(node))
         for node in inner
     )
@@ -78,4 +78,4 @@ def copies(loop: Node) -> int:
     node_count = sum(
         node.operation not in ("parameter", "constant", "item") for node in walk_nodes(loop.options["body"])
     )
-    return COPIES if node_count <= MOST_COPIED else 1
+    return POLLING_UNROLL if node_count <= MAX_POLLING_NODES else 1

@@ -11,13 +11,13 @@ from itertools import pairwise
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, LaneMask, memory_type
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 PICKED = {"float": "ps", "double": "pd", "i32": "d", "i64": "q"}
 """By LLVM type, the suffix of AVX-512's two-source permute `vpermi2var`."""
 
 
-@record
+@frozen_dataclass
 class Misalignment:
     """The offset of a run from the beginning of its cache line, in elements.
 
@@ -31,7 +31,7 @@ class Misalignment:
     last: str
 
 
-@record
+@frozen_dataclass
 class RotatingVector:
     """A vector of elements that a loop consumes one by one: its alloca, and its lanes."""
 

@@ -15,7 +15,7 @@ def emit_cast(function: FunctionBuilder, block: Block, value: Register, dtype: s
     source, target = NUMBERS[value.dtype], NUMBERS[dtype]
     lanes = value.lanes
 
-    def step(instruction: str, operand: Register, to: str) -> Register:
+    def emit(instruction: str, operand: Register, to: str) -> Register:
         kinds = f"{llvm_type(operand.dtype, lanes)} {operand.text} to {llvm_type(to, lanes)}"
         return Register(function.new(block, f"{instruction} {kinds}"), to, lanes)
 
@@ -29,7 +29,7 @@ def emit_cast(function: FunctionBuilder, block: Block, value: Register, dtype: s
             return _by(float_to_int.half, function, block, value)
         if value.dtype == "float16" and dtype == "float64":
             return emit_cast(function, block, emit_cast(function, block, value, "float32"), dtype)
-        return step("fpext" if source.size < target.size else "fptrunc", value, dtype)
+        return emit("fpext" if source.size < target.size else "fptrunc", value, dtype)
     if source.kind == "float":
         if value.dtype == "float16":
             if dtype == "uint32":  # NumPy casts these with scalar code, and other floats with vector code
@@ -39,7 +39,7 @@ def emit_cast(function: FunctionBuilder, block: Block, value: Register, dtype: s
             return _by(float_to_int.uint32 if dtype == "uint32" else float_to_int.uint64, function, block, value)
         # Casts to narrow integers keep the low bits of a wide one, as C compilers do on these machines.
         wide = "int32" if target.size < 4 else dtype
-        result = step("fptosi", value, wide)
+        result = emit("fptosi", value, wide)
         kind = llvm_type(wide, lanes)
         result = Register(function.new(block, f"freeze {kind} {result.text}"), wide, lanes)
         return emit_cast(function, block, result, dtype)
@@ -47,11 +47,11 @@ def emit_cast(function: FunctionBuilder, block: Block, value: Register, dtype: s
     if target.kind == "float":
         if dtype == "float16":
             return emit_cast(function, block, emit_cast(function, block, value, "float32"), dtype)
-        return step("sitofp" if signed else "uitofp", value, dtype)
+        return emit("sitofp" if signed else "uitofp", value, dtype)
     if source.llvm == target.llvm:
         return Register(value.text, dtype, lanes)
     wider = source.kind == "bool" or source.size < target.size
-    return step("trunc" if not wider else "sext" if signed else "zext", value, dtype)
+    return emit("trunc" if not wider else "sext" if signed else "zext", value, dtype)
 
 
 def _by(code: Callable[..., Any], function: FunctionBuilder, block: Block, value: Register) -> Register:

@@ -6,7 +6,7 @@ Such a frame has one more word: the address of the counters, two for each call, 
 from collections.abc import Callable
 
 from jitkernels.core import cpu_target
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 X86 = "call i64 @llvm.readcyclecounter()"
 ARM = 'call i64 asm sideeffect "mrs $0, cntvct_el0", "=r"()'
@@ -26,7 +26,7 @@ TICKS = "define i64 @entry(ptr %frame) nounwind {\n  %now = NOW\n  ret i64 %now\
 """A segment that returns the counter."""
 
 
-@record
+@frozen_dataclass
 class Clock:
     """The profile counters of one call: the frame word of all counters, and the index of its own pair."""
 

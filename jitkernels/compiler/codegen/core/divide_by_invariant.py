@@ -156,8 +156,8 @@ def _high_half(function: FunctionBuilder, block: Block, number: Register, multip
     new = partial(function.new, block)
     if bits < 32:
         wide = f"<{lanes} x i{2 * bits}>"
-        one, other = (new(f"zext {kind} {text} to {wide}") for text in (number.text, multiplier))
-        product = new(f"mul {wide} {one}, {other}")
+        dividend, reciprocal = (new(f"zext {kind} {text} to {wide}") for text in (number.text, multiplier))
+        product = new(f"mul {wide} {dividend}, {reciprocal}")
         high = new(f"lshr {wide} {product}, {splat(str(bits), f'i{2 * bits}', lanes)}")
         return new(f"trunc {wide} {high} to {kind}")
     if bits == 32:
@@ -167,7 +167,7 @@ def _high_half(function: FunctionBuilder, block: Block, number: Register, multip
         steps, low = splat("32", "i64", lanes // 2), splat(str((1 << 32) - 1), "i64", lanes // 2)
         even = [new(f"and {wide} {half}, {low}") for half in both]
         odd = [new(f"lshr {wide} {half}, {steps}") for half in both]
-        products = [new(f"mul {wide} {one}, {other}") for one, other in (even, odd)]
+        products = [new(f"mul {wide} {left}, {right}") for left, right in (even, odd)]
         below = new(f"lshr {wide} {products[0]}, {steps}")
         above = new(f"and {wide} {products[1]}, {splat(str(-(1 << 32)), 'i64', lanes // 2)}")
         return new(f"bitcast {wide} {new(f'or {wide} {below}, {above}')} to {kind}")

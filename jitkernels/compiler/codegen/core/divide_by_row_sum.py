@@ -41,13 +41,13 @@ def divides_sums(node: Node, materialized: Container[Node]) -> bool:
     """Return whether a node divides a sum of floats or divides by one, looking no further than materialized nodes."""
     stack, seen = [*node.inputs] if node.operation == "divide" and node.dtype in BITS else [], set()
     while stack:
-        one = stack.pop()
-        if one in seen or one in materialized:
+        current = stack.pop()
+        if current in seen or current in materialized:
             continue
-        seen.add(one)
-        if one.operation == "reduce" and one.options["kind"] == "sum" and one.dtype in BITS:
+        seen.add(current)
+        if current.operation == "reduce" and current.options["kind"] == "sum" and current.dtype in BITS:
             return True
-        stack += one.inputs
+        stack += current.inputs
     return False
 
 
@@ -60,7 +60,7 @@ def quotient(function: FunctionBuilder, block: Block, home: Block, numerator: Re
     if reciprocal is None:
         reciprocal = home.known[key] = _reciprocal(function, home, divisor)
     splat_divisor, first, rest = (
-        broadcast(function, home, one, lanes).text for one in (divisor, reciprocal.first, reciprocal.rest)
+        broadcast(function, home, scalar, lanes).text for scalar in (divisor, reciprocal.first, reciprocal.rest)
     )
     new = partial(function.new, block)
     slot = function.variable(kind)

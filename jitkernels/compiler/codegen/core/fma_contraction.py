@@ -17,7 +17,7 @@ from dataclasses import replace
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.microkernels.maths import basic
 
-FUSED = " contract "
+CONTRACT_FLAG = " contract "
 """The fast-math flag that allows contraction of a product and a sum, if both have it."""
 PRODUCT = rf'@"(?:{basic.multiply.__name__}|{basic.square.__name__})\.[0-9a-f]+"'
 SYMBOL = re.compile(PRODUCT)
@@ -33,7 +33,7 @@ def uncontract_products(library: Library, text: str, *, all_products: bool = Fal
     return "\n".join(
         line
         if not all_products and _is_exact(line)
-        else SYMBOL.sub(lambda found: _uncontracted(library, found[0]), line)
+        else SYMBOL.sub(lambda symbol: _uncontracted(library, symbol[0]), line)
         for line in text.split("\n")
     )
 
@@ -55,14 +55,14 @@ def _uncontracted(library: Library, symbol: str) -> str:
     name = f'{symbol[:-1]}.rounded"'
     if name not in library.definitions:
         definition = library.definitions[symbol]
-        body = definition.text.replace(symbol, name, 1).replace(FUSED, " ")
+        body = definition.text.replace(symbol, name, 1).replace(CONTRACT_FLAG, " ")
         library.definitions[name] = replace(definition, symbol=name, text=body)
     return name
 
 
 def _is_exact(line: str) -> bool:
     """Return whether one factor of a product is a power of two constant."""
-    return any(_is_power_of_two(struct.unpack(">d", bytes.fromhex(one))[0]) for one in NUMBER.findall(line))
+    return any(_is_power_of_two(struct.unpack(">d", bytes.fromhex(digits))[0]) for digits in NUMBER.findall(line))
 
 
 def _is_power_of_two(number: float) -> bool:

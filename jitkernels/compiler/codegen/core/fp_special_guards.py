@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from jitkernels.codegen.python.simd_library import Definition, Library
-from jitkernels.compiler.codegen.core.fp_special_values import FLOATS, READ, GuardEmitter
+from jitkernels.compiler.codegen.core.fp_special_values import FLOATS, READ_FLAGS, GuardEmitter
 from jitkernels.core import cpu_target
 from jitkernels.runtime import fp_status
 
-GUARDED = frozenset(
+GUARDED_OPERATIONS = frozenset(
     {
         "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "power", "cbrt", "hypot", "sin", "cos", "tan",
         "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh",
@@ -27,7 +27,7 @@ GUARDED = frozenset(
 
 def is_guarded(operation: str, kinds: tuple[str, ...]) -> bool:
     """Return whether calls of an operation with operands of these dtypes are guarded."""
-    return operation in GUARDED and all(kind in FLOATS for kind in kinds) and len({*kinds}) == 1
+    return operation in GUARDED_OPERATIONS and all(kind in FLOATS for kind in kinds) and len({*kinds}) == 1
 
 
 class GuardedLibrary(Library):
@@ -38,16 +38,16 @@ class GuardedLibrary(Library):
 
         All guarded functions share one out-of-line function for special values, as wide as the widest vector.
         """
-        flags = Definition(1, READ)
+        flags = Definition(1, READ_FLAGS)
         flags.text = fp_status.text().replace("@flags_", "@guarded_flags_")
-        self.definitions[READ] = flags
-        step = cpu_target.target().lanes(kinds[0])
-        writer = GuardEmitter(operation, *self.called(code, kinds, step), kinds, step)
+        self.definitions[READ_FLAGS] = flags
+        outlined_lanes = cpu_target.target().lanes(kinds[0])
+        writer = GuardEmitter(operation, *self.called(code, kinds, outlined_lanes), kinds, outlined_lanes)
         special_symbol = self.add(
             operation, "special", writer.special_lanes(self.add(operation, "outlined", writer.outlined()))
         )
         writer = GuardEmitter(operation, *self.called(code, kinds, lanes), kinds, lanes)
-        return self.add(operation, "guarded", writer.guarded(special_symbol, step))
+        return self.add(operation, "guarded", writer.guarded(special_symbol, outlined_lanes))
 
     def add(self, operation: str, title: str, text: str) -> str:
         """Define a function and return its symbol."""

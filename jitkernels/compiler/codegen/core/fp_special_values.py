@@ -30,7 +30,7 @@ the result does not.
 """
 ZEROS = {"power": "%a", "floor_divide": "%b"}
 """Arguments whose zeros are poles."""
-READ = "@guarded_flags_now"
+READ_FLAGS = "@guarded_flags_now"
 WRITTEN = "@guarded_flags_become"
 
 
@@ -111,19 +111,19 @@ class GuardEmitter:
             before = f"%odd{number}"
         return [*lines, f"  %odd = or {self.mask} {before}, {constant(NUMBERS['bool'], 0, self.lanes)}"]
 
-    def guarded(self, special: str, step: int) -> str:
+    def guarded(self, special: str, outlined_lanes: int) -> str:
         """Return the guarded function: all lanes inline, unless there are special values, for which it calls `special`.
 
-        `step`: the lanes of the out-of-line function.
+        `outlined_lanes`: the lanes of the out-of-line function.
         """
         slots = [f"{name}.at" for name in (*self.names, "%r")]
         kinds = [*(self.dtype for _ in self.names), self.dtype if self.is_float else "uint8"]
-        count = max(self.lanes, step)
+        count = max(self.lanes, outlined_lanes)
         stores = []
         for name in self.names:
-            if self.lanes < step:
-                harmless = constant(NUMBERS[self.dtype], self.harmless, step)
-                stores.append(f"  store {llvm_type(self.dtype, step)} {harmless}, ptr {name}.at")
+            if self.lanes < outlined_lanes:
+                harmless = constant(NUMBERS[self.dtype], self.harmless, outlined_lanes)
+                stores.append(f"  store {llvm_type(self.dtype, outlined_lanes)} {harmless}, ptr {name}.at")
             stores.append(f"  store {self.kind} {name}, ptr {name}.at")
         return "\n".join(
             [
@@ -186,7 +186,7 @@ class GuardEmitter:
                     f"  store {self.kind} {name}.{half}, ptr {name}.new",
                 ]
             argument_slots = ", ".join(f"ptr {name}.new" for name in self.names)
-            steps += [f"  %before = call i32 {READ}()"] if half == "special" else []
+            steps += [f"  %before = call i32 {READ_FLAGS}()"] if half == "special" else []
             steps += [f"  call void {outlined}(ptr %r.new, {argument_slots})", *self.loaded(f"%r.{half}", "%r.new")]
         pointers = [
             f"  {name}.now = getelementptr {NUMBERS[kind].memory}, ptr {name}.at, i64 %i"

@@ -33,12 +33,12 @@ def emit_gather(
     offsets, lane_indices = _split(memory, indices)
     if not lane_indices:
         return memory.load(block, array, access_map, offsets)
-    home, pointer, step = memory.address(block, array, access_map, offsets)
+    home, pointer, lane_stride = memory.address(block, array, access_map, offsets)
     for index in lane_indices:
         if len(index.block.path()) > len(home.path()):
             home = index.block
     lanes = lane_indices[0].register.lanes
-    total = _total(memory, home, lane_indices, step)
+    total = _total(memory, home, lane_indices, lane_stride)
     text = memory.gather_lanes(home, lanes, array.dtype, pointer, total, memory.mask(block))
     return home, memory.from_memory(home, text, array.dtype, lanes)
 
@@ -48,12 +48,12 @@ def emit_scatter(
 ) -> None:
     """Scatter a value to an access map plus indices; of lanes that hit one element, the last one wins."""
     offsets, lane_indices = _split(memory, indices)
-    _, pointer, step = memory.address(block, array, access_map, offsets)
+    _, pointer, lane_stride = memory.address(block, array, access_map, offsets)
     lanes = memory.lanes(block)
-    if lanes == 1 or not (lane_indices or same(step, 0)):
-        memory.store_at(block, array, pointer, step, value)
+    if lanes == 1 or not (lane_indices or same(lane_stride, 0)):
+        memory.store_at(block, array, pointer, lane_stride, value)
         return
-    total = _total(memory, block, lane_indices, step) if lane_indices else "zeroinitializer"
+    total = _total(memory, block, lane_indices, lane_stride) if lane_indices else "zeroinitializer"
     memory.scatter_lanes(block, array.dtype, pointer, total, value, lanes)
 
 
@@ -62,7 +62,7 @@ def emit_scatter_add(
 ) -> None:
     """Scatter-add a value at an access map plus indices, one lane after another where lanes may collide."""
     offsets, lane_indices = _split(memory, indices)
-    _, pointer, step = memory.address(block, array, access_map, offsets)
+    _, pointer, lane_stride = memory.address(block, array, access_map, offsets)
     lanes, function = memory.lanes(block), memory.function
     kind, size = memory_type(array.dtype), NUMBERS[array.dtype].size
 
@@ -75,12 +75,12 @@ def emit_scatter_add(
         add_element(pointer, value)
         return
     values = broadcast(function, block, value, lanes)
-    if not (lane_indices or same(step, 0)):  # lanes do not collide
-        before = memory.load_at(block, block, array, pointer, step)
+    if not (lane_indices or same(lane_stride, 0)):  # lanes do not collide
+        before = memory.load_at(block, block, array, pointer, lane_stride)
         total = emit_elementwise(function, block, "add", [before, values], array.dtype)
-        memory.store_at(block, array, pointer, step, total)
+        memory.store_at(block, array, pointer, lane_stride, total)
         return
-    distances = _total(memory, block, lane_indices, step) if lane_indices else splat("0", "i64", lanes)
+    distances = _total(memory, block, lane_indices, lane_stride) if lane_indices else splat("0", "i64", lanes)
     vector, offset_vector, mask = llvm_type(array.dtype, lanes), f"<{lanes} x i64>", memory.mask(block)
     if mask:  # masked-off lanes add the identity to an element in bounds
         nothing, on = constant(NUMBERS[array.dtype], -0.0), f"<{lanes} x i1> {mask}"
@@ -100,12 +100,12 @@ def _split(memory: Memory, indices: Sequence[Index]) -> tuple[list[tuple[Block, 
     return offsets, [index for index in indices if index.register.lanes > 1]
 
 
-def _total(memory: Memory, block: Block, lane_indices: Sequence[Index], step: Number) -> str:
+def _total(memory: Memory, block: Block, lane_indices: Sequence[Index], lane_stride: Number) -> str:
     """Return each lane's distance from the first element."""
     lanes = lane_indices[0].register.lanes
     distances = [_distance(memory, lane_index) for lane_index in lane_indices]
-    if not same(step, 0):
-        distances.append(memory.lane_distances(step, lanes))
+    if not same(lane_stride, 0):
+        distances.append(memory.lane_distances(lane_stride, lanes))
     total = distances[0]
     for distance in distances[1:]:
         total = memory.function.new(block, f"add nsw {llvm_type('int64', lanes)} {total}, {distance}")

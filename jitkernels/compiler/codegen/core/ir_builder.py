@@ -9,10 +9,10 @@ from jitkernels.codegen.python.simd_library import Library
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
-@record
+@frozen_dataclass
 class Register:
     """An SSA value: LLVM's text for it, its dtype, and its lanes."""
 
@@ -27,7 +27,7 @@ class Block:
 
     `loop`: the loop's number, None for a function; `index`: its induction variable; `mask`: the active lanes, if not
     all. `streamed`: the frame words of the arrays that the block stores in whole cache lines, and the condition under
-    which these stores are non-temporal.
+    which these are streaming stores.
     """
 
     around: "Block | None" = None
@@ -65,7 +65,7 @@ class Block:
         raise AssertionError("functions are no loops")
 
 
-@record
+@frozen_dataclass
 class LaneMask:
     """The mask of a vector's active lanes, and the value of the others."""
 

@@ -24,7 +24,7 @@ from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 
-def is_near(stride: Number) -> bool:
+def is_small_stride(stride: Number) -> bool:
     """Return whether lanes at this constant stride are loaded and stored with whole vectors."""
     return not isinstance(stride, symbolic_dims.Extent) and 1 <= abs(stride) <= MAX_VECTOR_STRIDE
 
@@ -39,10 +39,9 @@ class Memory:
 
     def lane_block(self, block: Block) -> Block | None:
         """The block of the lane loop, if it is this one or an enclosing one."""
-        return next((one for one in block.path() if one.loop is not None and one.loop == self.lane_loop), None)
+        return next((inner for inner in block.path() if inner.loop is not None and inner.loop == self.lane_loop), None)
 
     def lanes(self, block: Block) -> int:
-        """The number of lanes of a block."""
         lane_block = self.lane_block(block)
         return lane_block.lanes if lane_block is not None else 1
 
@@ -53,12 +52,12 @@ class Memory:
     def coefficients(self, strides: tuple[Number, ...], access_map: IndexMap) -> tuple[Number, dict[int, Number]]:
         """Split the offset of an access map in an array into a constant, and a coefficient of each loop."""
         constant: Number = 0
-        steps: dict[int, Number] = {}
-        for stride, (start, steps_of_dim) in zip(strides, access_map, strict=True):
+        coefficients: dict[int, Number] = {}
+        for stride, (start, terms) in zip(strides, access_map, strict=True):
             constant = constant + start * stride
-            for loop, step in steps_of_dim:
-                steps[loop] = steps.get(loop, 0) + step * stride
-        return constant, {loop: step for loop, step in steps.items() if not same(step, 0)}
+            for loop, coefficient in terms:
+                coefficients[loop] = coefficients.get(loop, 0) + coefficient * stride
+        return constant, {loop: coefficient for loop, coefficient in coefficients.items() if not same(coefficient, 0)}
 
     def address(
         self, block: Block, array: StridedArray, access_map: IndexMap, offsets: Sequence[tuple[Block, str]] = ()
@@ -67,7 +66,7 @@ class Memory:
 
         `moves`: further offsets, each with the block that computes it.
         """
-        first, steps = self.coefficients(array.strides, access_map)
+        first, coefficients = self.coefficients(array.strides, access_map)
         first = first + array.first
         function = self.function
         home, kind = function.block, memory_type(array.dtype)
@@ -79,20 +78,20 @@ class Memory:
         if not same(first, 0):
             pointer = self._moved(home, known, kind, pointer, function.extent(first))
         for inner in block.path():
-            step = steps.get(inner.loop) if inner.loop is not None else None
-            if step is not None:
+            coefficient = coefficients.get(inner.loop) if inner.loop is not None else None
+            if coefficient is not None:
                 index = array.instead[1] if array.instead and array.instead[0] == inner.loop else inner.index
-                home, known = inner, (*known, inner.loop, index, symbolic_dims.key_of(step))
+                home, known = inner, (*known, inner.loop, index, symbolic_dims.key_of(coefficient))
                 if known not in home.known:
-                    if not same(step, 1):
-                        index = function.new(home, f"mul nsw i64 {index}, {function.extent(step)}")
+                    if not same(coefficient, 1):
+                        index = function.new(home, f"mul nsw i64 {index}, {function.extent(coefficient)}")
                     self._moved(home, known, kind, pointer, index)
                 pointer = home.known[known]
             for offset_block, distance in offsets:
                 if offset_block is inner:
                     home, known = inner, (*known, distance)
                     pointer = self._moved(home, known, kind, pointer, distance)
-        stride = steps.get(self.lane_loop, 0) if self.lane_loop is not None and self.lanes(block) > 1 else 0
+        stride = coefficients.get(self.lane_loop, 0) if self.lane_loop is not None and self.lanes(block) > 1 else 0
         return home, pointer, stride
 
     def _moved(self, block: Block, key: Any, kind: str, pointer: str, distance: str) -> str:
@@ -129,7 +128,7 @@ class Memory:
             text = self._masked_load(home, lanes, array.dtype, pointer, mask, pointer)
         elif same(stride, -1):
             text = self._reversed_load(home, lanes, array.dtype, pointer, mask)
-        elif is_near(stride) and abs(stride) <= lanes:
+        elif is_small_stride(stride) and abs(stride) <= lanes:
             text = self._strided_load(home, lanes, array.dtype, pointer, int(stride), mask)
             if mask:
                 off = self._off(home, array.dtype, pointer, lanes)
@@ -238,8 +237,8 @@ class Memory:
             return "<" + ", ".join(f"i64 {lane * int(stride)}" for lane in range(lanes)) + ">"
         key = "lanes", lanes, stride.key
         if key not in function.block.known:
-            step = Register(function.extent(stride), "int64")
-            splat_stride = broadcast(function, function.block, step, lanes)
+            stride_value = Register(function.extent(stride), "int64")
+            splat_stride = broadcast(function, function.block, stride_value, lanes)
             numbers = "<" + ", ".join(f"i64 {lane}" for lane in range(lanes)) + ">"
             function.block.known[key] = function.new(
                 function.block, f"mul <{lanes} x i64> {splat_stride.text}, {numbers}"
@@ -292,7 +291,7 @@ class Memory:
                 self._masked_store(block, lanes, array.dtype, flipped, first, active)
             else:
                 block.lines.append(f"  store {kind} {flipped}, ptr {first}, align {size}")
-        elif is_near(stride) and 1 < stride <= lanes:
+        elif is_small_stride(stride) and 1 < stride <= lanes:
             self._strided_store(block, lanes, array.dtype, text, pointer, int(stride))
         else:
             self.scatter_lanes(block, array.dtype, pointer, self.lane_distances(stride, lanes), value, lanes)

@@ -21,7 +21,7 @@ from jitkernels.compiler.codegen.core import cycle_counter, outline_identical_ne
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.codegen.core.parallel_region import SegmentCall
 from jitkernels.compiler.ir.symbolic_dims import Number
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.runtime.threads import team_size
 
 MAX_INLINE_CHARS, MAX_INLINE_CALLS = 1500, 6
@@ -34,7 +34,7 @@ where each loop is a small part of the time. `LARGE_MODULE_CHARS`: the character
 _HEAD = re.compile(r"^define (i64 @\S+\(ptr [^)]*\))", re.MULTILINE)
 
 
-@record
+@frozen_dataclass
 class Fused:
     """The source of a segment: LLVM IR whose ``@entry`` becomes the symbol of the source.
 
@@ -71,9 +71,9 @@ class Fused:
                 symbol,
                 (text,),
                 tuple(external.symbol for external in self.externals),
-                "optimise" if self.is_whole else "fuse",
+                "optimize" if self.is_whole else "fuse",
                 apart=(nests,) if nests else (),
-                optimised=tuple(by_numba),
+                optimized=tuple(by_numba),
                 vector_bytes=self.vector_bytes,
                 level=self.level,
                 unrolls=self.unrolls,
@@ -103,7 +103,7 @@ RequiredCode = tuple[External, Sequence[Number]]
 """A function that checks whether the code for a call with some sizes is built, and these sizes."""
 
 
-@record
+@frozen_dataclass
 class SegmentParts:
     """The emitted parts of a segment: the library, the functions of its loop nests, of its loops and branches, calls.
 
@@ -130,11 +130,11 @@ def segment_text(
     for check, sizes in parts.required:
         _require_built(function, check, sizes)
     failed, regions = "0", list[str]()
-    for run in parallel_region.runs_of(calls, overlap) if parallel else calls:
-        if isinstance(run, SegmentCall):
-            failed = _emit_call(function, run, failed, parallel=parallel)
+    for region in parallel_region.regions_of(calls, overlap) if parallel else calls:
+        if isinstance(region, SegmentCall):
+            failed = _emit_call(function, region, failed, parallel=parallel)
         else:
-            texts, status = parallel_region.run_text(function, run, f"run{len(regions)}")
+            texts, status = parallel_region.region_text(function, region, f"region{len(regions)}")
             regions += texts
             failed = function.new(function.block, f"or i64 {failed}, {status}")
     bailout_block = f"\nrefused:\n  ret i64 {REFUSED}" if any(call.checks for call in calls) else ""

@@ -16,19 +16,19 @@ from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.runtime.threads.parallel_for import MIN_THREAD_WORK, PHASE
 from jitkernels.runtime.threads.team_size import SHARE_RUN
 
 MAX_PHASES = 32
 """The most phases of a region."""
-Steps = dict[int, Number | None]
+Strides = dict[int, Number | None]
 """By frame word: an array's elements per iteration; None where iterations share elements."""
 Overlap = Callable[[int, int], bool]
 """Whether the arrays of two frame words may alias."""
 
 
-@record
+@frozen_dataclass
 class Accesses:
     """The arrays that a call reads and writes."""
 
@@ -36,7 +36,7 @@ class Accesses:
     writes: Mapping[int, Number | None]
 
 
-@record
+@frozen_dataclass
 class SegmentCall:
     """One loop nest of a segment: its function, its parallel extent (None if it must run whole), and its work.
 
@@ -70,8 +70,8 @@ class Phase:
 
 def accesses_of(emitter: NestEmitter) -> Accesses:
     """Collect the arrays that a loop nest reads and writes."""
-    reads: Steps = {}
-    writes: Steps = {}
+    reads: Strides = {}
+    writes: Strides = {}
     for target in emitter.targets:
         if target.array is not None:
             _note(emitter, writes, target.array, target.where or target.index_map)
@@ -83,21 +83,21 @@ def accesses_of(emitter: NestEmitter) -> Accesses:
     return Accesses(reads, writes)
 
 
-def _note(emitter: NestEmitter, accesses: Steps, array: StridedArray, access_map: IndexMap) -> None:
-    step = _disjoint_stride(emitter, array, access_map)
+def _note(emitter: NestEmitter, accesses: Strides, array: StridedArray, access_map: IndexMap) -> None:
+    stride = _disjoint_stride(emitter, array, access_map)
     if array.word in accesses:
         before = accesses[array.word]
-        step = step if step is not None and before is not None and same(before, step) else None
-    accesses[array.word] = step
+        stride = stride if stride is not None and before is not None and same(before, stride) else None
+    accesses[array.word] = stride
 
 
 def _disjoint_stride(emitter: NestEmitter, array: StridedArray, access_map: IndexMap) -> Number | None:
     """The elements per iteration of the parallel loop, if iterations access adjacent disjoint ranges; else None."""
-    first, steps = emitter.values.coefficients(array.strides, access_map)
-    stride = steps.pop(emitter.range_loop, None) if emitter.range_loop is not None else None
-    if stride is None or not same(first + array.first, 0) or any(step not in emitter.extents for step in steps):
+    first, strides = emitter.values.coefficients(array.strides, access_map)
+    stride = strides.pop(emitter.range_loop, None) if emitter.range_loop is not None else None
+    if stride is None or not same(first + array.first, 0) or any(loop not in emitter.extents for loop in strides):
         return None
-    last_offset = sum((step * (emitter.extents[loop] - 1) for loop, step in steps.items()), 0)
+    last_offset = sum((other * (emitter.extents[loop] - 1) for loop, other in strides.items()), 0)
     return stride if same(stride, last_offset + 1) else None
 
 
@@ -125,8 +125,8 @@ def phases_of(calls: Sequence[SegmentCall], overlap: Overlap) -> list[Phase]:
 def _depends(earlier: SegmentCall, later: SegmentCall, overlap: Overlap) -> bool:
     """Return whether one call writes what the other reads or writes."""
     a, b = earlier.accesses, later.accesses
-    assert a is not None, "part of a run"
-    assert b is not None, "part of a run"
+    assert a is not None, "in a region"
+    assert b is not None, "in a region"
     return any(
         overlap(word, other_word)
         for words, others in ((a.writes, {**b.reads, **b.writes}), (a.reads, b.writes))
@@ -138,36 +138,36 @@ def _depends(earlier: SegmentCall, later: SegmentCall, overlap: Overlap) -> bool
 def _is_iteration_local(earlier: SegmentCall, later: SegmentCall, overlap: Overlap) -> bool:
     """Return whether different iterations of two loops of the same trip count are independent."""
     a, b = earlier.accesses, later.accesses
-    assert a is not None, "part of a run"
-    assert b is not None, "part of a run"
-    for earlier_steps, later_steps in ((a.writes, b.reads), (a.writes, b.writes), (a.reads, b.writes)):
-        for word, step in earlier_steps.items():
-            for other_word, other_step in later_steps.items():
+    assert a is not None, "in a region"
+    assert b is not None, "in a region"
+    for earlier_strides, later_strides in ((a.writes, b.reads), (a.writes, b.writes), (a.reads, b.writes)):
+        for word, stride in earlier_strides.items():
+            for other_word, other_stride in later_strides.items():
                 if not overlap(word, other_word):
                     continue
-                if word != other_word or step is None or other_step is None or not same(step, other_step):
+                if word != other_word or stride is None or other_stride is None or not same(stride, other_stride):
                     return False
     return True
 
 
-def runs_of(calls: Sequence[SegmentCall], overlap: Overlap) -> Iterator[SegmentCall | list[Phase]]:
+def regions_of(calls: Sequence[SegmentCall], overlap: Overlap) -> Iterator[SegmentCall | list[Phase]]:
     """Yield calls by themselves, and the phases of those that form one parallel region."""
-    for is_part, several in itertools.groupby(calls, lambda one: one.accesses is not None):
-        run = [*several]
-        phases = phases_of(run, overlap) if is_part and _is_worth_it(run) else []
+    for is_part, several in itertools.groupby(calls, lambda call: call.accesses is not None):
+        region = [*several]
+        phases = phases_of(region, overlap) if is_part and _is_worth_it(region) else []
         if not phases:
-            yield from run
+            yield from region
         for first in range(0, len(phases), MAX_PHASES):
             yield phases[first : first + MAX_PHASES]
 
 
 def _is_worth_it(calls: Sequence[SegmentCall]) -> bool:
-    """Return whether a run may have work for several threads."""
+    """Return whether a region may have work for several threads."""
     total = sum((call.work for call in calls), 0)
     return len(calls) > 1 and (isinstance(total, Extent) or total >= 2 * MIN_THREAD_WORK)
 
 
-def run_text(function: FunctionBuilder, phases: Sequence[Phase], name: str) -> tuple[list[str], str]:
+def region_text(function: FunctionBuilder, phases: Sequence[Phase], name: str) -> tuple[list[str], str]:
     """Return the functions of phases with several calls, and the status of the region in the current function."""
     texts, names = [], []
     for number, phase in enumerate(phases):

@@ -1,6 +1,6 @@
 """A function that swaps the contents of arrays whose buffers a loop has swapped, once behind the loop."""
 
-TEXT = """define internal void @jk_swapped(ptr %one, ptr %other, i64 %size) noinline nounwind {
+SWAP_IR = """define internal void @jk_swapped(ptr %one, ptr %other, i64 %size) noinline nounwind {
   %same = icmp eq ptr %one, %other
   br i1 %same, label %done, label %more
 more:

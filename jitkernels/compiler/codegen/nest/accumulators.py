@@ -215,12 +215,14 @@ class Accumulator:
             width //= 2
             low, high = (self._half(block, value.text, self.inner, width, rows, i) for i in range(2))
             if self.is_index:
-                one, two = (self._half(block, index, counts, width, rows, i) for i in range(2))
+                low_index, high_index = (self._half(block, index, counts, width, rows, i) for i in range(2))
                 half = Accumulator(self.values, self.kind, self.dtype, width, index_dtype=counts)
-                better = half._precedes_by_index(block, high, two, low, one)
+                better = half._precedes_by_index(block, high, high_index, low, low_index)
                 bit, kind = llvm_type("bool", width), llvm_type(self.inner, width)
                 index_type = llvm_type(counts, width)
-                index = function.new(block, f"select {bit} {better}, {index_type} {two}, {index_type} {one}")
+                index = function.new(
+                    block, f"select {bit} {better}, {index_type} {high_index}, {index_type} {low_index}"
+                )
                 text = function.new(block, f"select {bit} {better}, {kind} {high}, {kind} {low}")
                 value = Register(text, self.inner, width)
             else:
@@ -249,7 +251,7 @@ class Accumulator:
     def _combine_index(self, block: Block, other: "Accumulator", value: Register, index: str) -> None:
         """Combine an index relative to this part; all elements of `other` come before it."""
         function, lanes = self.values.function, other.lanes
-        kind, number, bit = (llvm_type(one, lanes) for one in (self.inner, "int64", "bool"))
+        kind, number, bit = (llvm_type(dtype, lanes) for dtype in (self.inner, "int64", "bool"))
         if self.index_dtype != other.index_dtype:
             none = function.new(block, f"icmp eq {llvm_type(self.index_dtype, lanes)} {index}, {self._last(lanes)}")
             number_ = emit_cast(function, block, Register(index, self.index_dtype, lanes), "int64")
@@ -331,7 +333,6 @@ class Accumulator:
         return results
 
     def result(self, block: Block) -> Register:
-        """Return the result of the reduction."""
         function = self.values.function
         if self.is_index:
             kind, bit = llvm_type("int64", self.lanes), llvm_type("bool", self.lanes)
@@ -361,6 +362,6 @@ def all_decided(block: Block, accumulators: Sequence[Accumulator]) -> str:
     """Return whether the result of every accumulator is decided."""
     function = accumulators[0].values.function
     whole, *rest = [accumulator.decided(block) for accumulator in accumulators]
-    for one in rest:
-        whole = function.new(block, f"and i1 {whole}, {one}")
+    for decided in rest:
+        whole = function.new(block, f"and i1 {whole}, {decided}")
     return whole

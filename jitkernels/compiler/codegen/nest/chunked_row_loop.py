@@ -30,7 +30,7 @@ class VectorLoop:
         """Emit the loop from `begin` to `end`."""
         writer.emit_loop(block, LoopSpec(self.loop, begin, end, self.lanes, self.lanes, enters=True), self.body)
 
-    def end_of_part(self, function: FunctionBuilder, block: Block, begin: str) -> str:
+    def end_of_chunk(self, function: FunctionBuilder, block: Block, begin: str) -> str:
         """The end of the chunk that begins at `begin`."""
         end = self.limits[1]
         ahead = function.new(block, f"add nsw i64 {begin}, {self.length}")
@@ -43,9 +43,9 @@ def emit_full_vectors(
 ) -> None:
     """Emit the full vectors of a row; stop behind a chunk after which all `deciding` accumulators are decided."""
     begin, end = steps.limits
-    for one, _ in pairs:
-        one.begin(block)
-    chunked = [(one, other) for one, other in pairs if other.has_parts]
+    for of_chunk, _ in pairs:
+        of_chunk.begin(block)
+    chunked = [(of_chunk, of_row) for of_chunk, of_row in pairs if of_row.has_parts]
     if not chunked and not deciding:
         steps.write(writer, block, begin, end)
         _combine_pairs(block, pairs)
@@ -53,38 +53,38 @@ def emit_full_vectors(
     function = writer.function
     start, chunk_end = function.variable("i64"), function.variable("i64")
     chunk_label, next_label, after = (function.label() for _ in range(3))
-    part, next_part = Block(block, -1), Block(block, -1)
-    first, last = (function.new(part, f"load i64, ptr {slot}") for slot in (start, chunk_end))
-    for one, _ in chunked:
-        one.first = first
-    steps.write(writer, part, first, last)
-    more = function.new(part, f"icmp slt i64 {last}, {end}")
+    chunk, next_chunk = Block(block, -1), Block(block, -1)
+    first, last = (function.new(chunk, f"load i64, ptr {slot}") for slot in (start, chunk_end))
+    for of_chunk, _ in chunked:
+        of_chunk.first = first
+    steps.write(writer, chunk, first, last)
+    more = function.new(chunk, f"icmp slt i64 {last}, {end}")
     if deciding:
-        _combine_pairs(part, chunked)
-        more = function.new(part, f"select i1 {all_decided(part, deciding)}, i1 false, i1 {more}")
+        _combine_pairs(chunk, chunked)
+        more = function.new(chunk, f"select i1 {all_decided(chunk, deciding)}, i1 false, i1 {more}")
     else:
-        _combine_pairs(next_part, chunked)
-    combine_parts(writer, next_part, [other for _, other in chunked], (begin, last), steps.length)
-    for one, _ in chunked:
-        one.begin(next_part)
+        _combine_pairs(next_chunk, chunked)
+    combine_parts(writer, next_chunk, [other for _, other in chunked], (begin, last), steps.length)
+    for of_chunk, _ in chunked:
+        of_chunk.begin(next_chunk)
     first_end, next_end = (
-        steps.end_of_part(function, inside, at) for inside, at in ((block, begin), (next_part, last))
+        steps.end_of_chunk(function, inside, at) for inside, at in ((block, begin), (next_chunk, last))
     )
     block.lines += [
         f"  store i64 {begin}, ptr {start}",
         f"  store i64 {first_end}, ptr {chunk_end}",
         f"  br label %{chunk_label}",
         f"{chunk_label}:",
-        *part.lines,
+        *chunk.lines,
         f"  br i1 {more}, label %{next_label}, label %{after}, !prof !8",
         f"{next_label}:",
-        *next_part.lines,
+        *next_chunk.lines,
         f"  store i64 {last}, ptr {start}",
         f"  store i64 {next_end}, ptr {chunk_end}",
         f"  br label %{chunk_label}",
         f"{after}:",
     ]
-    _combine_pairs(block, [(one, other) for one, other in pairs if not (deciding and other.has_parts)])
+    _combine_pairs(block, [(of_chunk, of_row) for of_chunk, of_row in pairs if not (deciding and of_row.has_parts)])
 
 
 def combine_parts(

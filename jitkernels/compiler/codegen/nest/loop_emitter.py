@@ -1,4 +1,4 @@
-"""Emission of loops: unrolled vectors, full vectors, and a masked remainder; non-temporal stores."""
+"""Emission of loops: unrolled vectors, full vectors, and a masked remainder; streaming stores."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,13 +12,13 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MAX_ACCUMULATOR_VECTORS = 8
 """The most accumulator vectors: 32 registers have room for them and for their compensations."""
 
 
-@record
+@frozen_dataclass
 class LoopSpec:
     """A loop over a range, and the lanes of an iteration. `loop`: its number, None for none of the nest's loops.
 
@@ -193,7 +193,7 @@ class LoopEmitter(SerpentineOrder):
 
     @unlocked_cached_property
     def are_many(self) -> str:
-        """Whether the range is so large that full cache lines of `streamed` are stored past the caches.
+        """Whether the range is so large that full cache lines of `streamed` are stored by streaming stores.
 
         All the arrays must reach a cache line boundary at once, and none may be one that is read.
         """
@@ -216,7 +216,7 @@ class LoopEmitter(SerpentineOrder):
         return is_large
 
     def _from_line(self, block: Block, limits: tuple[str, str]) -> str:
-        """Return where full vectors begin: non-temporal stores begin at a cache line boundary.
+        """Return where full vectors begin: streaming stores begin at a cache line boundary.
 
         The function calls itself for the elements before, so that all code exists once: compile time is LLVM's.
         """
@@ -243,7 +243,7 @@ class LoopEmitter(SerpentineOrder):
         return line
 
     def end_of_streams(self, block: Block) -> None:
-        """Fence: make non-temporal stores visible to other threads."""
+        """Fence: make streaming stores visible to other threads."""
         if "are_many" in self.__dict__:
             self._emit_if(block, self.are_many, ["  fence seq_cst"], unlikely=True)
 

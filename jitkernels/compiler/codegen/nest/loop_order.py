@@ -1,8 +1,8 @@
 """The loops of a nest: collapse them, choose the lane loop (vectorization), and order the others."""
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.load_store import is_near
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget, Targets
+from jitkernels.compiler.codegen.core.load_store import is_small_stride
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget, Targets
 from jitkernels.compiler.codegen.nest.scan import loop_of
 from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
@@ -15,8 +15,8 @@ from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 MIN_STREAMED_ROW_BYTES = 16 * CACHE_LINE_BYTES
-"""The least bytes of a row that is stored past the caches: full cache lines are most of it."""
-MOST_SCATTERED = 16
+"""The least bytes of a row that is stored by streaming stores: full cache lines are most of it."""
+MAX_SCATTERED = 16
 """The most lanes of small elements that are stored one by one: each takes some instructions."""
 CHEAP = 2.0
 """The cost of an element, in additions, up to which memory is the bottleneck."""
@@ -54,10 +54,10 @@ class Loops(Targets):
         if not any(node.operation == "scan" for region in self.nest.regions for node in region.nodes):
             return set()
         loops = {
-            loop_of(access_map, node.options["axis"])
+            loop_of(index_map, node.options["axis"])
             for target in self.targets
-            for node, access_map in self.values.needed(target.node, target.index_map)
-            if node.operation == "scan" and not self.values.is_leaf(node, access_map)
+            for node, index_map in self.values.needed(target.node, target.index_map)
+            if node.operation == "scan" and not self.values.is_leaf(node, index_map)
         }
         return {loop for loop in loops if loop is not None}
 
@@ -109,11 +109,10 @@ class Loops(Targets):
                     )
         return reversed_any
 
-    def _reversed(self, access_map: IndexMap, loop: int) -> IndexMap:
-        """Return an access map with a loop reversed."""
+    def _reversed(self, index_map: IndexMap, loop: int) -> IndexMap:
         last = self.extents[loop] - 1
         results = []
-        for start, steps in access_map:
+        for start, steps in index_map:
             whole = sum((step for number, step in steps if number == loop), 0)
             reversed_steps = tuple((number, -step if number == loop else step) for number, step in steps)
             results.append((start + whole * last, reversed_steps))
@@ -169,7 +168,7 @@ class Loops(Targets):
             score = 0.0
             for access in accesses:
                 step = access.get(loop, 0)
-                score += 1 if same(step, 1) else 0.2 if same(step, 0) else 0.5 if is_near(step) else -1
+                score += 1 if same(step, 1) else 0.2 if same(step, 0) else 0.5 if is_small_stride(step) else -1
             # A heuristic from the traced call's sizes: only speed depends on it.
             length = symbolic_dims.value_of(self.extents[loop])
             score -= 2 if length < 4 else 1 if length < 12 else 0
@@ -189,7 +188,7 @@ class Loops(Targets):
         if not reduces and self.nest.cost <= CHEAP and self._picks_bytes():
             return 1  # assembling vectors of bytes takes longer than copying the bytes
         if not reduces and self._scatters_bytes():
-            return 1 if self.nest.cost <= CHEAP else MOST_SCATTERED
+            return 1 if self.nest.cost <= CHEAP else MAX_SCATTERED
         count = self.extents[self.lane_loop]
         if symbolic_dims.is_loop_variant(count):
             return 0
@@ -216,7 +215,7 @@ class Loops(Targets):
                 continue
             where = target.where or target.index_map
             step = self.values.coefficients(target.array.strides, where)[1].get(self.lane_loop, 0)
-            if not same(step, 0) and not is_near(step):
+            if not same(step, 0) and not is_small_stride(step):
                 return True
         return False
 
@@ -230,13 +229,13 @@ class Loops(Targets):
             if array is None or NUMBERS[array.dtype].size > 2 or self.lane_loop is None:
                 continue
             step = self.values.coefficients(array.strides, index_map)[1].get(self.lane_loop, 0)
-            if not same(step, 0) and not is_near(step):
+            if not same(step, 0) and not is_small_stride(step):
                 return True
         return False
 
     @property
     def streamed(self) -> list[StridedArray]:
-        """The outputs that are stored past the caches: all outputs of a nest, in full cache lines, or none.
+        """The outputs that are stored by streaming stores: all outputs of a nest, in full cache lines, or none.
 
         The nest has one loop, or rows along which a single output lies. Lines that are also read are in the caches
         anyway.
@@ -305,8 +304,8 @@ class Loops(Targets):
         if self.lane_loop in self.rows or not inner:
             nodes = [node for region in self.nest.regions for node in (*region.nodes, *region.leaves)]
         else:  # values computed once per row do not count
-            nodes = [node for one in inner for node, _ in self.values.needed(one.node, one.index_map)]
-            nodes += [one.reduction[0] for one in inner if one.reduction]
+            nodes = [node for target in inner for node, _ in self.values.needed(target.node, target.index_map)]
+            nodes += [target.reduction[0] for target in inner if target.reduction]
         # Scalars fill no vector, nor do indices.
         fills = [node for node in nodes if node.shape and node.operation != "iota" and not self._is_one_index(node)]
         return max([NUMBERS[node.dtype].size for node in fills], default=1)

@@ -13,16 +13,16 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, memory_type
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator
-from jitkernels.compiler.codegen.nest.adjacent_loads import Runs
 from jitkernels.compiler.codegen.nest.chunked_row_loop import PartCounter, combine_parts
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
 from jitkernels.compiler.codegen.nest.loop_order import most_steps
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
 from jitkernels.compiler.codegen.nest.row_reduction import ReducedRows
 from jitkernels.compiler.codegen.nest.store_prefetch import StorePrefetch
 from jitkernels.compiler.codegen.nest.unroll_and_jam import UnrollJam
+from jitkernels.compiler.codegen.nest.vector_runs import VectorRuns
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import StridedArray
@@ -36,7 +36,7 @@ STREAM_PREFETCH_DISTANCE = 1 << 12
 """The same for arrays that are read once, over all arrays: into L2, as much as is in flight at a time."""
 
 
-class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
+class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, VectorRuns):
     """Emits one loop nest."""
 
     def __post_init__(self) -> None:
@@ -46,7 +46,6 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
         self.scratch_values = choose_scratch_values(self.nest, self.targets, self.values)
 
     def text(self) -> str:
-        """Return the function."""
         block = self.function.block
         if not self.short_rows(block):
             self._rows(block, self.order, self._row)
@@ -95,9 +94,9 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
     def _prefetch_reads(self, block: Block, phase: int) -> None:
         """Prefetch into L2 what will be loaded.
 
-        Where a row is traversed twice, that is the next row, while the second phase finds this row in the caches; for
-        rows that are only reduced every second line, as processors fetch pairs, and phases are short. Else it is what
-        comes soon: one core's hardware prefetcher does not use the memory bandwidth.
+        Where a row is traversed twice, that is the next row, while the second phase finds this row in the caches. If no
+        output is streamed, every second line is enough: processors fetch lines in pairs, and each phase is short. Rows
+        that are traversed once prefetch what comes soon: one core's hardware prefetcher does not use the bandwidth.
         """
         if self.lane_loop is None or self.values.mask(block):
             return
@@ -165,13 +164,13 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
 
     def accumulate(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
         """Emit the loops of a phase: its accumulators take all elements, and its outputs are stored."""
-        self.values.runs += 1
+        self.values.column_loop_count += 1
         self.part_counter = None
         _, wide = self.lanes()
         reductions = [target for target in targets if target.reduction is not None]
         self.accumulates = bool(reductions)
-        choose_scratch_values = self._scratch_of(loops, targets)
-        if not reductions and not choose_scratch_values and self.shares_loads(loops, targets):
+        scratch_values = self._scratch_of(loops, targets)
+        if not reductions and not scratch_values and self.shares_loads(loops, targets):
             self.jam_rows(block, loops, targets)
             return
 
@@ -183,7 +182,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
             # Load everything before any store: an output may alias what another output reads here.
             stored = [
                 (target, self.values.value(inside, target.node, target.index_map))
-                for target in (*targets, *choose_scratch_values)
+                for target in (*targets, *scratch_values)
                 if target.reduction is None
             ]
             for target, accumulator in zip(reductions, self.accumulators, strict=True):
@@ -202,7 +201,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
             self.accumulators = self._new_accumulators(block, reductions, self.values.lanes(block), is_long=is_long)
             if len(loops) > 1 and is_long:
                 self.part_counter = PartCounter(self, block, self.accumulators)
-            read = [*targets, *choose_scratch_values]
+            read = [*targets, *scratch_values]
             self.in_runs(block, loops, read, lambda inside: self._inner(inside, loops, step, read))
         elif len(loops) > 1:
             self.accumulators = self._new_accumulators(block, reductions, wide, is_long=True)
@@ -210,7 +209,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
             self._inner(block, loops, step, targets)
             self.accumulators = self._combine_lanes(block, reductions, 1)
         else:
-            is_alone = len(reductions) == len(targets) and not choose_scratch_values
+            is_alone = len(reductions) == len(targets) and not scratch_values
             self._reduce_row(block, loops[0], reductions, step, is_alone=is_alone)
 
     def _is_long(self, loops: list[int], reductions: list[NestTarget]) -> bool:
@@ -281,7 +280,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, Runs):
     def _index(self, block: Block, target: NestTarget, accumulator: Accumulator) -> str:
         """The index of an element along the axis that is searched, in all lanes."""
         (loop,) = target.loops
-        loop_block = next(one for one in block.path() if one.loop == loop)
+        loop_block = next(inner for inner in block.path() if inner.loop == loop)
         if isinstance(accumulator, NarrowArgmax):
             return accumulator.step(block, loop_block.index)
         lanes, dtype = self.values.lanes(block), accumulator.index_dtype

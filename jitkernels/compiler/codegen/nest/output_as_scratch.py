@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.value_emitter import ValueEmitter
 from jitkernels.compiler.ir import access_map, ops
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 
 STASHED = 10.0
 """The cost, in additions, from which on a value is not recomputed for the same element of a row."""
 
 
-def choose_scratch_values(nest: Nest, targets: list[NestTarget], values: ValueEmitter) -> list[NestTarget]:
+def choose_scratch_values(nest: LoopNest, targets: list[NestTarget], values: ValueEmitter) -> list[NestTarget]:
     """Choose the values to materialize in the buffers of outputs."""
     results: list[NestTarget] = []
     read = {values.arrays[leaf].word for leaf in nest.leaves if leaf in values.arrays}

@@ -11,11 +11,11 @@ from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, 
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
 from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import Extent
 
-MIN_BLOCK_ELEMENTS, MOST_BLOCKS = 16384, 64
+MIN_BLOCK_ELEMENTS, MAX_BLOCKS = 16384, 64
 """The least 4-byte elements of a block, and the most blocks."""
 BLOCK_MULTIPLE = 1024
 """Blocks of the lane loop have a multiple of so many iterations."""
@@ -56,7 +56,7 @@ class BlockwiseEmitter(NestEmitter):
         self.parts.append(part.part_text(loops, [self.targets.index(target) for target in targets], len(slots)))
 
         context = function.variable(f"[{EARLIER + len(self.values.reduced)} x i64]")
-        partials = function.variable(f"[{MOST_BLOCKS * len(slots)} x i64]")
+        partials = function.variable(f"[{MAX_BLOCKS * len(slots)} x i64]")
         count_at = function.variable("i64")
         for number, value in ((FRAME, "%frame"), (PARTIALS, partials)):
             block.lines.append(f"  store ptr {value}, ptr {function.slot(block, number, context)}")
@@ -83,14 +83,14 @@ class BlockwiseEmitter(NestEmitter):
             first = new(inside, f"mul nsw i64 {inside.index}, {len(slots)}")
             slot_address = function.slot(inside, first, partials)
             number = 0
-            for one in accumulators:
-                one.next_part(inside)
-                one.next_group(inside)
+            for accumulator in accumulators:
+                accumulator.next_part(inside)
+                accumulator.next_group(inside)
                 results = []
-                for dtype in _slots(one):
+                for dtype in _slots(accumulator):
                     results.append(self._load(inside, dtype, function.slot(inside, number, slot_address)))
                     number += 1
-                one.accumulate_element(inside, results[0], "", results[1].text if len(results) > 1 else "")
+                accumulator.accumulate_element(inside, results[0], "", results[1].text if len(results) > 1 else "")
 
         self.emit_loop(block, LoopSpec(None, "0", new(block, f"load i64, ptr {count_at}")), combine)
         for target, accumulator in zip(targets, accumulators, strict=True):
@@ -101,7 +101,7 @@ class BlockwiseEmitter(NestEmitter):
         new = self.function.new
         self.function.library.declare("llvm.smin.i64", "i64", ["i64", "i64"])
         block_count = new(block, f"sdiv i64 {size}, {least_block(self)}")
-        block_count = new(block, f"call i64 @llvm.smin.i64(i64 {block_count}, i64 {MOST_BLOCKS})")
+        block_count = new(block, f"call i64 @llvm.smin.i64(i64 {block_count}, i64 {MAX_BLOCKS})")
         unit = BLOCK_MULTIPLE if loop == self.lane_loop else 1
         units = new(block, f"mul i64 {block_count}, {unit}")
         rounded_up = new(block, f"add i64 {whole}, {new(block, f'sub i64 {units}, 1')}")
@@ -124,8 +124,8 @@ class PhaseEmitter(BlockwiseEmitter):
         block = function.block
         block.lines.append("  %frame = load ptr, ptr %context")
         for number, (key, (_, register)) in enumerate(whole.values.reduced.items()):
-            place = function.slot(block, EARLIER + number, "%context")
-            self.values.reduced[key] = block, self._load(block, register.dtype, place)
+            address = function.slot(block, EARLIER + number, "%context")
+            self.values.reduced[key] = block, self._load(block, register.dtype, address)
 
     def part_text(self, loops: list[int], numbers: list[int], words: int) -> str:
         """Return the function: the partial results of the phase's reductions for each block."""

@@ -12,16 +12,16 @@ from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
 from jitkernels.compiler.codegen.nest.chunked_row_loop import VectorLoop, emit_full_vectors
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.short_row_reduction import ShortRows
 from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 
 SEARCHED = 4096
 """The elements of a row between two early exits of a search."""
-COUNTED = 1 << 30
+MAX_INDEX32_ELEMENTS = 1 << 30
 """The most elements that 32-bit indices address."""
-MOST_HALVED = 8
+MAX_HALVED = 8
 """The most lanes of vectors whose remainder is halved: each half is code of its own."""
 
 
@@ -39,7 +39,7 @@ class ReducedRows(ShortRows):
         """
         first, end = self._limits(loop)
         new, (narrow, wide) = self.function.new, self.lanes()
-        reads_recent_store = self._reads_recent_store(reductions) and narrow == wide <= MOST_HALVED
+        reads_recent_store = self._reads_recent_store(reductions) and narrow == wide <= MAX_HALVED
         if reads_recent_store:
             is_nonempty = new(block, f"icmp sgt i64 {end}, {first}")
             skipped = new(block, f"zext i1 {is_nonempty} to i64")
@@ -55,10 +55,10 @@ class ReducedRows(ShortRows):
         pairs = [*zip(self.accumulators, rest, strict=True)]
         for _, other in pairs:
             other.has_elements = other.is_index
-        deciding = [other if other.has_parts else one for one, other in pairs if other.decides]
+        deciding = [of_row if of_row.has_parts else of_chunk for of_chunk, of_row in pairs if of_row.decides]
         if not is_alone or len(deciding) < len(pairs):
             deciding = []
-        length = self._part_length(rest, ADDS * wide, max(SEARCHED, wide) if deciding else COUNTED)
+        length = self._part_length(rest, ADDS * wide, max(SEARCHED, wide) if deciding else MAX_INDEX32_ELEMENTS)
         emit_full_vectors(self, inside, VectorLoop(loop, (first, main_end), wide, length, step), pairs, deciding)
         if self.is_filled(loop, wide):
             block.lines += inside.lines
@@ -70,8 +70,8 @@ class ReducedRows(ShortRows):
         if not reads_recent_store:
             self.single_vectors(block, loop, (first, main_end, end), step)
         settled = Block(block, -1)
-        for one in rest:
-            one.fold_parts(settled)
+        for accumulator in rest:
+            accumulator.fold_parts(settled)
         if settled.lines:
             self._emit_if(block, new(block, f"icmp sgt i64 {main_count}, {ADDS * wide}"), settled.lines)
         if reads_recent_store:
@@ -85,7 +85,7 @@ class ReducedRows(ShortRows):
     def _part_length(self, rest: list[Accumulator], summed: int, most: int) -> int:
         """The elements of a chunk, a power of two: `summed` for float sums, else as many as indices can count."""
         counted = [accumulator.longest() for accumulator in self.accumulators if isinstance(accumulator, NarrowArgmax)]
-        least = min([summed if any(one.in_parts for one in rest) else most, *counted])
+        least = min([summed if any(accumulator.in_parts for accumulator in rest) else most, *counted])
         return 1 << (least.bit_length() - 1)
 
     def _reads_recent_store(self, reductions: list[NestTarget]) -> bool:

@@ -61,13 +61,13 @@ class RowGroup(ValueEmitter):
         loops = {*self.coefficients(array.strides, index_map)[1]}
         if not loops & {self.row_loop, self.lane_loop}:
             return super().load(block, array, index_map, moves)
-        return self._of_rows(loops, lambda one: self.alone.load(one, array, index_map)[1])
+        return self._of_rows(loops, lambda inside: self.alone.load(inside, array, index_map)[1])
 
     def _iota(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:
         loops = {loop for loop, _ in index_map[node.options["axis"]][1]}
         if not loops & {self.row_loop, self.lane_loop}:
             return super()._iota(block, node, index_map)
-        return self._of_rows(loops, lambda one: self.alone._iota(one, node, index_map)[1])
+        return self._of_rows(loops, lambda inside: self.alone._iota(inside, node, index_map)[1])
 
     def _of_rows(
         self, loops: "set[int] | set[int | None]", load_row: Callable[[Block], Register]

@@ -63,8 +63,8 @@ class SerpentineOrder(Loops):
         last = self.last_step(block, begin, end, step)
         before, after_last = (new(block, f"sub nsw i64 {begin}, {step}"), new(block, f"add nsw i64 {last}, {step}"))
         first, limit, move = (
-            new(block, f"select i1 {is_reversed}, i64 {one}, i64 {other}")
-            for one, other in ((last, begin), (before, after_last), (-step, step))
+            new(block, f"select i1 {is_reversed}, i64 {backward}, i64 {forward}")
+            for backward, forward in ((last, begin), (before, after_last), (-step, step))
         )
         return first, limit, move
 

@@ -12,7 +12,7 @@ from typing import Any
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, memory_type
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.value_emitter import Pair
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
@@ -32,7 +32,7 @@ MIN_UNCOLLAPSED_VECTORS = 2
 
 
 @dataclass
-class AdjacentLoads:
+class LoadGroup:
     """Loads of one array that are a few elements apart, by their distance from the first one."""
 
     array: StridedArray
@@ -78,14 +78,14 @@ class SharedLoads(LoopEmitter):
         loads = {self.values.key(*pair): pair for pair in pairs}.values()
         return [(node, access_map) for node, access_map in loads if access_map and node in self.values.arrays]
 
-    def load_run(self, block: Block, run: AdjacentLoads) -> None:
+    def load_group(self, block: Block, group: LoadGroup) -> None:
         """Load a vector, and shift it for the loads that begin at some of its lanes."""
-        lanes, new, dtype = self.values.lanes(block), self.function.new, run.array.dtype
-        begin, size = min(run.reads), NUMBERS[dtype].size
-        span = max(run.reads) - begin
+        lanes, new, dtype = self.values.lanes(block), self.function.new, group.array.dtype
+        begin, size = min(group.reads), NUMBERS[dtype].size
+        span = max(group.reads) - begin
         kind, tail_type = memory_type(dtype, lanes), memory_type(dtype, span)
-        home, pointer, _ = self.values.address(block, run.array, run.reads[begin][0][1])
-        first = self.values.load_at(home, block, run.array, pointer, 1).text
+        home, pointer, _ = self.values.address(block, group.array, group.reads[begin][0][1])
+        first = self.values.load_at(home, block, group.array, pointer, 1).text
         tail_address = new(home, f"getelementptr {memory_type(dtype)}, ptr {pointer}, i64 {lanes}")
         tail = new(home, f"load {tail_type}, ptr {tail_address}, align {size}")
         if span == 1:
@@ -93,7 +93,7 @@ class SharedLoads(LoopEmitter):
         else:
             padded = (lane if lane < span else "poison" for lane in range(lanes))
             tail = self.function.shuffle(home, memory_type(dtype), span, tail, "poison", padded)
-        for distance, pairs in run.reads.items():
+        for distance, pairs in group.reads.items():
             text = first
             if distance > begin:
                 numbers = (lane + distance - begin for lane in range(lanes))
@@ -107,7 +107,7 @@ class SharedLoads(LoopEmitter):
 
     def rows_share(self, loop: int, targets: Sequence[NestTarget]) -> bool:
         """Return whether two iterations of a loop load less than twice as much as one."""
-        return len(self.runs_of(self.two_rows(loop, targets))) < 2 * len(self.runs_of(targets))
+        return len(self.load_groups_of(self.two_rows(loop, targets))) < 2 * len(self.load_groups_of(targets))
 
     def two_rows(self, loop: int, targets: Sequence[NestTarget]) -> list[NestTarget]:
         return [
@@ -118,9 +118,9 @@ class SharedLoads(LoopEmitter):
             ),
         ]  # fmt: skip
 
-    def runs_of(self, targets: Sequence[NestTarget]) -> list[AdjacentLoads]:
-        """The loads of an iteration of all loops; loads less than half a vector apart are one run."""
-        lanes, result, inner = self.whole_vector(), list[AdjacentLoads](), self.vector_loop
+    def load_groups_of(self, targets: Sequence[NestTarget]) -> list[LoadGroup]:
+        """The loads of an iteration of all loops; loads less than half a vector apart are one group."""
+        lanes, result, inner = self.whole_vector(), list[LoadGroup](), self.vector_loop
         for node, access_map in self.reads(targets):
             array = self.values.arrays[node]
             first, steps = self.values.coefficients(array.strides, access_map)
@@ -130,15 +130,15 @@ class SharedLoads(LoopEmitter):
             coefficients = word_of(array, steps)
             is_shiftable = same(steps.get(inner, 0), 1) and lanes * size == CACHE_LINE_BYTES and size in MOVED
             most = lanes // 2 if is_shiftable else 0
-            for run in result:
-                distance = first + array.first - run.first
-                if run.moves == coefficients and not isinstance(distance, Extent):
-                    distances = [*run.reads, int(distance)]
+            for group in result:
+                distance = first + array.first - group.first
+                if group.moves == coefficients and not isinstance(distance, Extent):
+                    distances = [*group.reads, int(distance)]
                     if max(distances) - min(distances) <= most:
-                        run.reads.setdefault(int(distance), []).append((node, access_map))
+                        group.reads.setdefault(int(distance), []).append((node, access_map))
                         break
             else:
-                result.append(AdjacentLoads(array, first + array.first, coefficients, {0: [(node, access_map)]}))
+                result.append(LoadGroup(array, first + array.first, coefficients, {0: [(node, access_map)]}))
         return result
 
 

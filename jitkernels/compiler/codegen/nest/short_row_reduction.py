@@ -19,11 +19,11 @@ from jitkernels.compiler.codegen.nest.bool_argmax import BoolArgmax
 from jitkernels.compiler.codegen.nest.chunked_row_loop import VectorLoop, emit_full_vectors
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter, LoopSpec
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.row_vectors import RowGroup
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import Extent, is_loop_variant
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 
 MAX_ROW_VECTORS = 64
@@ -32,11 +32,11 @@ SIMPLE = 48
 """The most nodes of a nest that gets specialized code for short rows."""
 SUMS = frozenset({"sum", "prod", "min", "max", "any", "all"})
 """Reductions of rows taken in several iterations: those without indices."""
-APART = frozenset({"gather", "scan", "placed"})
+UNPACKED_OPERATIONS = frozenset({"gather", "scan", "placed"})
 """Operations that are not packed."""
 
 
-@record
+@frozen_dataclass
 class RowPacking:
     """How many rows are packed, the lanes for each, and the longest row if rows take several iterations."""
 
@@ -69,7 +69,7 @@ class ShortRows(LoopEmitter):
         loops = {target.loops for target in self.targets if target.loops}
         reduces = any(target.reduction for target in self.targets)
         nodes = [node for region in self.nest.regions for node in region.nodes]
-        simple = len(nodes) <= SIMPLE and not any(node.operation in APART for node in nodes)
+        simple = len(nodes) <= SIMPLE and not any(node.operation in UNPACKED_OPERATIONS for node in nodes)
         if not (self.order and reduces and simple and loops == {(self.lane_loop,)} and narrow >= 4):
             return [], False
         several = 1 if narrow > 8 else 2  # a 64-bit division takes as long as two others: rows overlap
@@ -79,7 +79,7 @@ class ShortRows(LoopEmitter):
             [RowPacking(4, 2 * narrow), RowPacking(several, 4 * narrow)],
         ]
         inner = [target.reduction for target in self.targets if target.loops]
-        if all(one and one[0].options["kind"] in SUMS for one in inner):
+        if all(reductions and reductions[0].options["kind"] in SUMS for reductions in inner):
             classes[2:] = [[RowPacking(4, 2 * narrow)], [RowPacking(4, narrow, MAX_ROW_VECTORS * narrow)]]
         count = self.extents[self.vector_loop]
         if isinstance(count, Extent) and (self.variant.any_size or is_loop_variant(count)):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
@@ -26,7 +26,7 @@ class StorePrefetch(LoopEmitter):
     def prefetch_stores(self, block: Block, targets: Sequence[NestTarget]) -> None:
         """Prefetch the next lines of several outputs with unit stride along lanes.
 
-        Lines that are loaded are there anyway. Outputs that may be stored past the caches are prefetched where they
+        Lines that are loaded are there anyway. Outputs that may be stored by streaming stores are prefetched where they
         are not.
         """
         if (

@@ -18,7 +18,7 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
 from jitkernels.compiler.codegen.nest.loop_order import least_steps
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.shared_loads import SharedLoads
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
@@ -27,7 +27,7 @@ from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core import cpu_target
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MAX_UNROLLED_VECTORS = 6
 """The most vectors of a row that is fully unrolled, if registers hold their results."""
@@ -39,7 +39,7 @@ FIRST_CACHE = 48 << 10
 """The L1 bytes of processors whose stores wait for lines."""
 
 
-@record
+@frozen_dataclass
 class PendingLines:
     """Cache lines to prefetch for stores: an access map of an array, and a distance in elements."""
 
@@ -58,7 +58,9 @@ class UnrollJam(SharedLoads):
         count, lanes = self.extents[loops[-1]], self.whole_vector()
         if symbolic_dims.is_loop_variant(count) or lanes < 2 or symbolic_dims.value_of(count) < lanes:
             return False
-        return self.rows_share(loops[-2], targets) or any(len(run.reads) > 1 for run in self.runs_of(targets))
+        return self.rows_share(loops[-2], targets) or any(
+            len(group.reads) > 1 for group in self.load_groups_of(targets)
+        )
 
     def jam_rows(self, block: Block, loops: Sequence[int], targets: Sequence[NestTarget]) -> None:
         """Emit nested row loops: two rows at once, then a single one."""
@@ -156,7 +158,7 @@ class UnrollJam(SharedLoads):
 
     def _together(self, blocks: Sequence[Block], targets: Sequence[NestTarget], ahead: Sequence[PendingLines]) -> None:
         """Compute several vectors, and then store all of them."""
-        self._written(blocks, targets, [self._computed(block, targets) for block in blocks], ahead)
+        self._emit_stores(blocks, targets, [self._emit_values(block, targets) for block in blocks], ahead)
 
     def _emit_pipelined(
         self,
@@ -174,9 +176,9 @@ class UnrollJam(SharedLoads):
         inside, after = self.function.label(), self.function.label()
 
         def compute(inside_block: Block) -> None:
-            computed = [inside_block.index, *self._computed(inside_block, targets)]
+            computed = [inside_block.index, *self._emit_values(inside_block, targets)]
             inside_block.lines += [
-                f"  store {kind} {one}, ptr {slot}" for (kind, slot), one in zip(slots, computed, strict=True)
+                f"  store {kind} {value}, ptr {slot}" for (kind, slot), value in zip(slots, computed, strict=True)
             ]
 
         def reload(inside_block: Block) -> list[str]:
@@ -189,7 +191,7 @@ class UnrollJam(SharedLoads):
         is_whole = new(next_block, f"icmp slt i64 {next_index}, {last}")
         next_block.index = new(next_block, f"select i1 {is_whole}, i64 {next_index}, i64 {last}")
         compute(next_block)
-        self._written([Block(block, loop, index, lanes, lines=next_block.lines)], targets, [values], ahead)
+        self._emit_stores([Block(block, loop, index, lanes, lines=next_block.lines)], targets, [values], ahead)
         block.lines += [
             f"  br label %{inside}",
             f"{inside}:",
@@ -198,7 +200,7 @@ class UnrollJam(SharedLoads):
             f"{after}:",
         ]
         index, *values = reload(block)
-        self._written([Block(block, loop, index, lanes, lines=block.lines)], targets, [values], ahead)
+        self._emit_stores([Block(block, loop, index, lanes, lines=block.lines)], targets, [values], ahead)
 
     @unlocked_cached_property
     def _few_vectors(self) -> int:
@@ -217,14 +219,14 @@ class UnrollJam(SharedLoads):
                 count.guard(lanes * result - count, ">=", is_choice=True)
         return result
 
-    def _computed(self, block: Block, targets: Sequence[NestTarget]) -> list[str]:
+    def _emit_values(self, block: Block, targets: Sequence[NestTarget]) -> list[str]:
         """Load everything before any store: an output may alias what another output reads here."""
-        for run in self.runs_of(targets):
-            if len(run.reads) > 1:
-                self.load_run(block, run)
+        for group in self.load_groups_of(targets):
+            if len(group.reads) > 1:
+                self.load_group(block, group)
         return [self.values.in_lanes(block, target.node, target.index_map).text for target in targets]
 
-    def _written(
+    def _emit_stores(
         self,
         blocks: Sequence[Block],
         targets: Sequence[NestTarget],

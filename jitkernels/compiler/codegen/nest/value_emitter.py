@@ -27,7 +27,7 @@ class ValueEmitter(Memory):
     """Computes nodes at access maps. `arrays`: the materialized nodes, by id.
 
     `inside`: the access map of a node's operand in the existing loops. `reduced`: finished reductions;
-    `scratch_of_value`: values that a buffer holds as scratch. `runs`: the number of column loops begun, each of which
+    `scratch_of_value`: values that a buffer holds as scratch. `column_loop_count`: column loops begun, each of which
     restarts its scans. `keeps_fp_flags_exact`: inactive lanes must set no floating-point flag.
     """
 
@@ -36,7 +36,7 @@ class ValueEmitter(Memory):
     reduced: dict[Any, tuple[Block, Register]] = field(default_factory=dict)
     scratch_of_value: dict[Any, StridedArray] = field(default_factory=dict)
     keys: dict[int, tuple[IndexMap, Any]] = field(default_factory=dict)
-    runs: int = 0
+    column_loop_count: int = 0
     multiplies: bool = field(default_factory=has_fma)
     keeps_fp_flags_exact: bool = False
 
@@ -130,7 +130,7 @@ class ValueEmitter(Memory):
         if loop is None:
             return result
         return emit_scan(
-            self, block, loop, node.options["kind"], ("scan", self.runs, self.key(node, index_map)), result
+            self, block, loop, node.options["kind"], ("scan", self.column_loop_count, self.key(node, index_map)), result
         )
 
     def _gather(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:

@@ -18,11 +18,11 @@ from jitkernels.compiler.codegen.numba.number_printer import NumberPrinter
 from jitkernels.compiler.codegen.numba.python_call import INDENT, append_nested, calling_text, python_function
 from jitkernels.compiler.codegen.numba.python_expressions import parenthesize, symbol
 from jitkernels.compiler.codegen.numba.python_values import ValuePrinter
-from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.graph import Node, has_value
 from jitkernels.compiler.ir.region_memory import Flow, targets_of
 from jitkernels.compiler.ir.regions import regions_of, walk_nodes
 from jitkernels.compiler.schedule import gemm_epilogue
-from jitkernels.compiler.schedule.loop_nest import Nest
+from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.region_stages import NestGroup
 
 SYMBOL = re.compile(r" *(\w+) = [ci]\d+")
@@ -36,12 +36,12 @@ def unprintable(flow: Flow) -> str:
         if node.operation == "loop":
             first = 3 if node.options["counts"] else 0
             shift = 1 if node.options["counts"] else 0
-            if any(place != i + shift for i, place in targets_of(node).items()):
+            if any(position != i + shift for i, position in targets_of(node).items()):
                 return f"arrays change places in a loop of {node.options['carried']} values from input {first} on"
     for body in flow.bodies.values():
         for group in body.groups:
             for step in group.steps:
-                if not isinstance(step, Nest):
+                if not isinstance(step, LoopNest):
                     return f"{gemm_epilogue.kind_of(step)} in a loop or branch"
     return ""
 
@@ -79,12 +79,13 @@ class FlowPrinter(NumberPrinter):
         first = 3 if counts else 0
         carried, captured = operands[first : first + options["carried"]], operands[first + options["carried"] :]
         carried = [
-            Register(self.variable(one.text, "c"), one.dtype) if isinstance(one, Register) else one for one in carried
+            Register(self.variable(value.text, "c"), value.dtype) if isinstance(value, Register) else value
+            for value in carried
         ]
         counter = Register(self.new_name("i"), "int64")
         inputs = [*([counter] if counts else []), *carried, *captured]
         condition = options["condition"].outputs[0]
-        is_plain = counts and condition.operation == "constant" and condition.options["value"] is True
+        is_plain = counts and has_value(condition, True)
         limits = self._range_limits(operands[:3]) if is_plain else ""
         before, inside = self.block, Block()
         self.block = inside
@@ -98,9 +99,9 @@ class FlowPrinter(NumberPrinter):
             if continues.text != "True":
                 self._break(f"not {parenthesize(continues.text)}")
         body = options["body"]
-        for one, value in zip(body.inputs, inputs, strict=True):
-            if "symbol" in one.options:
-                self.block.lines.append(f"{symbol(one.options['symbol'])} = {value.text}")
+        for parameter, value in zip(body.inputs, inputs, strict=True):
+            if "symbol" in parameter.options:
+                self.block.lines.append(f"{symbol(parameter.options['symbol'])} = {value.text}")
         self._assign(carried, self._region(body, inputs))
         if counts and not limits:
             self.block.lines.append(f"{counter.text} = {counter.text} + {parenthesize(operands[2].text)}")
@@ -110,7 +111,7 @@ class FlowPrinter(NumberPrinter):
 
     def _range_limits(self, limits: Sequence[Register]) -> str:
         """The arguments of numba's range, which counts in 64 bits; "" where the distance may need more."""
-        begin, end, step = (one.text for one in limits)
+        begin, end, step = (limit.text for limit in limits)
         if begin not in self.near or (end not in self.near and (step != "1" or not begin.isdigit())):
             return ""
         if end not in self.near and begin != "0":
@@ -125,12 +126,14 @@ class FlowPrinter(NumberPrinter):
     def _assign(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
         """Assign loop-carried numbers, all at once."""
         pairs = [
-            (one.text, value.text)
-            for one, value in zip(variables, values, strict=True)
-            if isinstance(one, Register) and one.text != value.text
+            (variable.text, value.text)
+            for variable, value in zip(variables, values, strict=True)
+            if isinstance(variable, Register) and variable.text != value.text
         ]
         if pairs:
-            self.block.lines.append(f"{', '.join(one for one, _ in pairs)} = {', '.join(two for _, two in pairs)}")
+            self.block.lines.append(
+                f"{', '.join(target for target, _ in pairs)} = {', '.join(value for _, value in pairs)}"
+            )
 
     def _branch(self, node: Node, operands: list[Any], values: Values) -> list[Any]:  # noqa: ARG002
         condition, *captured = operands
@@ -140,8 +143,8 @@ class FlowPrinter(NumberPrinter):
             results.append(self._region(node.options[name], captured))
             sides.append(self.block)
         joined = [
-            Register(self.new_name("b"), one.dtype) if isinstance(one, Register) else other
-            for one, other in zip(*results, strict=True)
+            Register(self.new_name("b"), of_body.dtype) if isinstance(of_body, Register) else of_else
+            for of_body, of_else in zip(*results, strict=True)
         ]
         for side, outputs in zip(sides, results, strict=True):
             self.block = side
@@ -163,22 +166,22 @@ class FlowPrinter(NumberPrinter):
                 arrays[word] = value.pointer
             else:
                 numbers[word] = value.text
-        made: dict[Node, Register] = {}
-        for node in program.made:
+        registers: dict[Node, Register] = {}
+        for node in program.allocated:
             word = program.words[node]
             if node.ndim:
                 outer = group.words[node]
                 arrays[word] = self._pointer(outer, node.dtype)
                 self.shared |= {arrays[word]} if outer in group.sharing else set()
             else:
-                made[node] = Register(self.new_name("r"), node.dtype)
-                numbers[word] = made[node].text
+                registers[node] = Register(self.new_name("r"), node.dtype)
+                numbers[word] = registers[node].text
         for step in group.steps:
             if not step.is_empty:
                 self._nest(step, group, arrays, numbers)
-        self._set_results(group, values, made.__getitem__)
+        self._set_results(group, values, registers.__getitem__)
 
-    def _nest(self, nest: Nest, group: NestGroup, arrays: dict[int, str], numbers: dict[int, str]) -> None:
+    def _nest(self, nest: LoopNest, group: NestGroup, arrays: dict[int, str], numbers: dict[int, str]) -> None:
         self.count += 1
         function = FunctionBuilder(self.library, group.program.symbols)
         name = f"{self.name}.{self.count}"

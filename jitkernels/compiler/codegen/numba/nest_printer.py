@@ -13,7 +13,7 @@ from jitkernels.codegen.numba_functions import PythonFunction
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.loop_order import Loops, most_steps
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
 from jitkernels.compiler.codegen.numba.python_accumulators import MAX_ADDITIONS_OF_PART, PrintedReduction
 from jitkernels.compiler.codegen.numba.python_call import REDUCED_ROWS, append_nested, calling_text, python_function
@@ -50,7 +50,6 @@ class NestPrinter(Loops):
 
     @unlocked_cached_property
     def python(self) -> PythonFunction:
-        """The printed function."""
         block, printed = Block(), self.printed
         self._all_rows(block)
         self._symbols = {symbol(name): name for name in sorted(printed.symbols)}
@@ -69,7 +68,7 @@ class NestPrinter(Loops):
     @property
     def title(self) -> str:
         silent = ("cast", "view", "constant", "extent")
-        named = [one.options.get("kind", one.operation) for one in self.nest.nodes if one.operation not in silent]
+        named = [node.options.get("kind", node.operation) for node in self.nest.nodes if node.operation not in silent]
         return " ".join(dict.fromkeys(map(str, named))) or "copy"
 
     def _dtypes(self) -> dict[int, str]:
@@ -144,7 +143,7 @@ class NestPrinter(Loops):
             for loops, targets in inner:
                 # LLVM makes no vectors of a loop that looks for an index: what else a phase does has its own.
                 for searches in (False, True):
-                    some = [one for one in targets if _finds_index(one) == searches]
+                    some = [target for target in targets if _finds_index(target) == searches]
                     if some:
                         self._phase(block, self._inner_order(loops), some)
             if outputs:
@@ -189,20 +188,20 @@ class NestPrinter(Loops):
 
     def _phase(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
         """One nest of inner loops: reductions take their elements, roots are stored."""
-        self.values.runs += 1
+        self.values.column_loop_count += 1
         reductions = [(target, self._reduction(target, loops)) for target in targets if target.reduction is not None]
         scratch = [
-            one
-            for one in self.scratch_values
-            if one.phase == targets[0].phase
-            and set(one.loops) == set(loops)
-            and self.values.key(one.node, one.index_map) not in self.values.scratch_of_value
+            scratch
+            for scratch in self.scratch_values
+            if scratch.phase == targets[0].phase
+            and set(scratch.loops) == set(loops)
+            and self.values.key(scratch.node, scratch.index_map) not in self.values.scratch_of_value
         ]
         stored = [target for target in (*targets, *scratch) if target.reduction is None]
         self.printed.to_begin = []
         body = Block(block, -2)
-        self._begin(block, [one for _, one in reductions])
-        is_long = any(one.in_parts for _, one in reductions)
+        self._begin(block, [reduction for _, reduction in reductions])
+        is_long = any(reduction.in_parts for _, reduction in reductions)
         if is_long:
             self._in_parts(body, loops[0], reductions, stored)
         else:
@@ -212,23 +211,23 @@ class NestPrinter(Loops):
             assert self.printed.lane is not None, "rows together"
             self._in_each_row(block, partial(_append, line=f"{name}[{self.printed.lane[1]}] = {first}"))
         block.lines += body.lines
-        for target, one in reductions:
-            block.lines += one.result()
+        for target, reduction in reductions:
+            block.lines += reduction.result()
             key = self.values.key(*target.reduced)
-            self._reduced(block, key, target, one)
+            self._reduced(block, key, target, reduction)
         for target in scratch:
             self.values.scratch_of_value[self.values.key(target.node, target.index_map)] = target.output
 
-    def _reduced(self, block: Block, key: Any, target: NestTarget, one: PrintedReduction) -> None:
+    def _reduced(self, block: Block, key: Any, target: NestTarget, reduction: PrintedReduction) -> None:
         """Note where the result of a reduction is, in the dtype of its node."""
-        text, dtype = one.value()
+        text, dtype = reduction.value()
         text = self.printed.spelling.cast(text, dtype, target.reduced[0].dtype)
         home = None if self.in_blocks else block
         self.printed.reduced[key] = text, target.reduced[0].dtype, home
         self.values.reduced[key] = None  # type: ignore[assignment]  # which tells that it is a leaf
 
     def _begin(self, block: Block, reductions: list[PrintedReduction]) -> None:
-        lines = [line for one in reductions for line in one.begin()]
+        lines = [line for reduction in reductions for line in reduction.begin()]
         if lines:
             self._in_each_row(block, lambda inside: inside.lines.extend(lines))
 
@@ -241,10 +240,10 @@ class NestPrinter(Loops):
         name, index = f"{self.prefix}{kind}{self.number}", f"{self.prefix}index{self.number}"
         if self.in_blocks:
             assert self.printed.lane is not None, "rows together"
-            place = self.printed.lane[1]
-            name = f"{self.printed.new_scratch('float32' if dtype == 'float16' else dtype)}[{place}]"
+            lane_index = self.printed.lane[1]
+            name = f"{self.printed.new_scratch('float32' if dtype == 'float16' else dtype)}[{lane_index}]"
             if kind in ("argmin", "argmax"):
-                index = f"{self.printed.new_scratch('int64')}[{place}]"
+                index = f"{self.printed.new_scratch('int64')}[{lane_index}]"
         inner = "float32" if dtype == "float16" else dtype
         extent = value_of(self.extents[loops[-1]])
         is_long = kind == "sum" and inner in FLOATS and not self.in_blocks and len(loops) == 1
@@ -267,12 +266,12 @@ class NestPrinter(Loops):
         """A loop in parts, each of which has its own sum."""
         name, (begin, end) = self.loop_name(loop), self._limits(loop)
         inside = Block(block, -1)
-        for _, one in reductions:
-            inside.lines += one.begin_part()
+        for _, reduction in reductions:
+            inside.lines += reduction.begin_part()
         last = f"min({name}_part + {MAX_ADDITIONS_OF_PART}, {end})"
         self.loop(inside, loop, f"{name}_part", last, lambda block: self._step(block, [loop], reductions, stored))
-        for _, one in reductions:
-            inside.lines += one.end_part()
+        for _, reduction in reductions:
+            inside.lines += reduction.end_part()
         append_nested(block.lines, f"for {name}_part in range({begin}, {end}, {MAX_ADDITIONS_OF_PART}):", inside.lines)
 
     def _step(self, block: Block, loops: list[int], reductions: list[Any], stored: list[NestTarget]) -> None:
@@ -285,12 +284,12 @@ class NestPrinter(Loops):
             self._store_all(block, stored)
             return
         values = [printed.named(block, target.node, target.index_map) for target in stored]
-        for target, one in reductions:
+        for target, reduction in reductions:
             element = printed.value(block, target.node, target.index_map)
-            text = printed.spelling.cast(element.text, element.dtype, one.inner)
-            if one.is_index:
+            text = printed.spelling.cast(element.text, element.dtype, reduction.inner)
+            if reduction.is_index:
                 text = text if text.isidentifier() else printed._variable(block, text)
-            block.lines += one.accumulate_element(printed.spelling, text, self.loop_name(loops[-1]))
+            block.lines += reduction.accumulate_element(printed.spelling, text, self.loop_name(loops[-1]))
         for target, value in zip(stored, values, strict=True):
             self._store(block, target, value)
 

@@ -89,7 +89,7 @@ class NumberPrinter(RegionEvaluator):
         return self._named(self.spelling.cast(value.text, value.dtype, dtype), dtype)
 
     def _applied(self, node: Node, operands: list[Register]) -> Register:
-        texts, kinds = [one.text for one in operands], [one.dtype for one in operands]
+        texts, kinds = [operand.text for operand in operands], [operand.dtype for operand in operands]
         return self._named(self.spelling.elementwise(node.operation, texts, kinds, node.dtype), node.dtype)
 
     def _natural_division(self, node: Node, left: Register, right: Register) -> Register:

@@ -93,14 +93,14 @@ class PrintedReduction:
             return self.index, "int64"
         return f"{self.name} != 0" if self._is_byte else self.name, self.inner
 
-    def combined(self, spelling: Spelling, one: str, other: str) -> str:
+    def combined(self, spelling: Spelling, left: str, right: str) -> str:
         """Two values as one; sums and products of floats in any order, so that LLVM may take several at once.
 
         Rows that are reduced together need no other order: their elements are added up as NumPy adds them.
         """
         if self.inner in FLOATS and self.kind in FREE and "[" not in self.name:
             return self._instruction(
-                spelling, f"{FREE[self.kind]} reassoc nsz", f"{self.kind}_in_any_order", one, other
+                spelling, f"{FREE[self.kind]} reassoc nsz", f"{self.kind}_in_any_order", left, right
             )
         if self.inner in FLOATS and self.kind in ("min", "max"):
             # Which of two zeros is the result is not said, as it is not by NumPy.
@@ -113,18 +113,18 @@ class PrintedReduction:
                 return Register(function.new(function.block, f"call nsz {kind} @{name}({passed})"), self.inner)
 
             return spelling.call(
-                f"{self.kind}imum_{self.inner}_reduced", [one, other], [self.inner] * 2, self.inner, code
+                f"{self.kind}imum_{self.inner}_reduced", [left, right], [self.inner] * 2, self.inner, code
             )
-        return spelling.elementwise(COMBINING[self.kind], [one, other], [self.inner] * 2, self.inner)
+        return spelling.elementwise(COMBINING[self.kind], [left, right], [self.inner] * 2, self.inner)
 
-    def _instruction(self, spelling: Spelling, instruction: str, name: str, one: str, other: str) -> str:
+    def _instruction(self, spelling: Spelling, instruction: str, name: str, left: str, right: str) -> str:
         kind = llvm_type(self.inner)
 
         def code(function: FunctionBuilder, operands: list[Register]) -> Register:
             text = f"{instruction} {kind} {operands[0].text}, {operands[1].text}"
             return Register(function.new(function.block, text), self.inner)
 
-        return spelling.call(f"{name}_{self.inner}", [one, other], [self.inner] * 2, self.inner, code)
+        return spelling.call(f"{name}_{self.inner}", [left, right], [self.inner] * 2, self.inner, code)
 
     def _precedes(self, value: str) -> str:
         """Whether an element comes before the one found so far; NaN comes before all numbers."""

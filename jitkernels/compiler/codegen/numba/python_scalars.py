@@ -21,12 +21,12 @@ def __getattr__(name: str) -> Callable[..., Any]:
     """Raises AttributeError for what is no operation."""
     if name.endswith("_overflows") and name.removesuffix("_overflows") in OVERFLOWS:
         of = OVERFLOWS[name.removesuffix("_overflows")]
-        return lambda one, other: not -(1 << 63) <= of(int(one), int(other)) < 1 << 63
+        return lambda left, right: not -(1 << 63) <= of(int(left), int(right)) < 1 << 63
     operation, kinds, result = _parts(name)
     if operation == "cast":
         return lambda number: _as(result, number)
     if operation in REDUCED:
-        return lambda one, other: _as(kinds[0], REDUCED[operation](one, other))
+        return lambda left, right: _as(kinds[0], REDUCED[operation](left, right))
     if operation not in SCALARS or not kinds:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _Function(operation, kinds, result)
@@ -40,7 +40,7 @@ class _Function:
 
     def __call__(self, *numbers: Any) -> Any:
         kinds = self.kinds if len(self.kinds) > 1 else self.kinds * len(numbers)
-        operands = [_as(kind, one) for kind, one in zip(kinds, numbers, strict=True)]
+        operands = [_as(kind, number) for kind, number in zip(kinds, numbers, strict=True)]
         result = SCALARS[self.operation].numpy(*operands)
         return _as(self.result, result) if self.result else result[()]
 

@@ -19,13 +19,13 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, symbols_of
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MAX_INLINED_CHARS = 72
 """Characters of an expression that is written where it is read."""
 
 
-@record
+@frozen_dataclass
 class PrintedValue:
     """A value: a Python expression and its dtype. `home` is the block that computes it."""
 
@@ -100,19 +100,19 @@ class ValuePrinter:
         own = self.loops.values
         for node, index_map in pairs:
             self.uses[own.key(node, index_map)] += 1
-            for one, where in own.needed(node, index_map):
-                key = own.key(one, where)
-                if key in seen or own.is_leaf(one, where):
+            for needed, where in own.needed(node, index_map):
+                key = own.key(needed, where)
+                if key in seen or own.is_leaf(needed, where):
                     continue
                 seen.add(key)
-                for number, inner in enumerate(one.inputs):
-                    if not access_map.is_indexed(one, number):
-                        self.uses[own.key(inner, self.loops.inside(one, number, where))] += 1
+                for number, inner in enumerate(needed.inputs):
+                    if not access_map.is_indexed(needed, number):
+                        self.uses[own.key(inner, self.loops.inside(needed, number, where))] += 1
 
     def value(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
         """A node's value."""
-        for one, where in self.loops.values.needed(node, index_map):
-            self._compute(block, one, where)
+        for needed, where in self.loops.values.needed(node, index_map):
+            self._compute(block, needed, where)
         return self._known(block, node, index_map)
 
     def named(self, block: Block, node: Node, index_map: IndexMap) -> str:
@@ -130,7 +130,7 @@ class ValuePrinter:
 
     def _lane_block(self, block: Block) -> Block:
         assert self.lane is not None, "rows together"
-        return next(one for one in block.path() if one.loop == self.lane[0])
+        return next(inner for inner in block.path() if inner.loop == self.lane[0])
 
     def _compute(self, block: Block, node: Node, index_map: IndexMap) -> None:
         key = self.loops.values.key(node, index_map)
@@ -167,15 +167,15 @@ class ValuePrinter:
 
     def deepest(self, block: Block, operands: list[PrintedValue]) -> Block:
         home = block.of(set())
-        for one in operands:
-            if len(one.home.path()) > len(home.path()):
-                home = one.home
+        for operand in operands:
+            if len(operand.home.path()) > len(home.path()):
+                home = operand.home
         return home
 
     def _inputs(self, block: Block, node: Node, index_map: IndexMap) -> list[PrintedValue]:
         return [
-            self._known(block, one, self.loops.inside(node, number, index_map))
-            for number, one in enumerate(node.inputs)
+            self._known(block, operand, self.loops.inside(node, number, index_map))
+            for number, operand in enumerate(node.inputs)
         ]
 
     def _computed(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
@@ -183,7 +183,7 @@ class ValuePrinter:
         home = self.deepest(block, operands)
         if node.operation in ("view", "reduce", "placed"):  # a reduction of nothing
             return PrintedValue(operands[0].text, operands[0].dtype, home)
-        texts, kinds = [one.text for one in operands], [one.dtype for one in operands]
+        texts, kinds = [operand.text for operand in operands], [operand.dtype for operand in operands]
         if node.operation == "cast":
             return PrintedValue(self.spelling.cast(texts[0], kinds[0], node.dtype), node.dtype, home)
         return PrintedValue(self.spelling.elementwise(node.operation, texts, kinds, node.dtype), node.dtype, home)
@@ -204,8 +204,8 @@ class ValuePrinter:
         """What numbers that pick elements add to an index, and the block that knows them all."""
         terms, home = [], block.of(set())
         strides = array.strides[node.options["axis"] :]
-        for i, one in enumerate(node.inputs[1:]):
-            value = self._known(block, one, self.loops.inside(node, i + 1, index_map))
+        for i, index_node in enumerate(node.inputs[1:]):
+            value = self._known(block, index_node, self.loops.inside(node, i + 1, index_map))
             text = value.text if value.text.isidentifier() else self._variable(value.home, value.text)
             wrapped = f"({text} if {text} >= 0 else {text} + {parenthesize(self.extent(extents[i]))})"
             stride = self.extent(strides[i])
@@ -232,12 +232,12 @@ class ValuePrinter:
         loop = loop_of(index_map, node.options["axis"])
         if loop is None:
             return operand
-        home = next(one for one in block.path() if one.loop == loop)
+        home = next(inner for inner in block.path() if inner.loop == loop)
         if self.lane is not None:
             home = block.of({loop, self.lane[0]})
         kind, dtype = node.options["kind"], operand.dtype
         wide = "float32" if dtype == "float16" else dtype
-        key = "scan", self.loops.values.runs, self.loops.values.key(node, index_map)
+        key = "scan", self.loops.values.column_loop_count, self.loops.values.key(node, index_map)
         name = home.find(key)
         if name is None:
             name = self._begin_scan(block, loop, wide, constant_text(identity(kind, dtype, -0.0), wide))
@@ -261,7 +261,7 @@ class ValuePrinter:
             return f"{scratch}[{self.lane[1]}]"
         name = f"{self.prefix}scan{self.count}"
         path = block.path()
-        depth = next(i for i, one in enumerate(path) if one.loop == loop)
+        depth = next(i for i, inner in enumerate(path) if inner.loop == loop)
         path[depth - 1].lines.append(f"{name} = {first}")
         return name
 

@@ -105,6 +105,6 @@ class Spelling:
         text, kind = result.text, llvm_type(memory_dtype(dtype))
         if dtype == "float16":
             text = function.new(function.block, f"bitcast half {text} to i16")
-        taken = ", ".join(f"{NUMBERS[memory_dtype(one)].llvm} %a{i}" for i, one in enumerate(kinds))
+        taken = ", ".join(f"{NUMBERS[memory_dtype(dtype)].llvm} %a{i}" for i, dtype in enumerate(kinds))
         lines = "\n".join([*function.memory, *function.block.lines])
         return f'define {kind} @"{name}"({taken}) alwaysinline nounwind {{\n{lines}\n  ret {kind} {text}\n}}'

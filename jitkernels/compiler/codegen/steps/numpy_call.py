@@ -40,13 +40,13 @@ def text_of(call: NumpyCall, function: FunctionBuilder, arrays: Mapping[Node, St
         ]
         for item in call.items
     ]
-    records = [_records(function, record_list) for record_list in (operands, results)]
+    descriptors = [_descriptors(function, descriptor_list) for descriptor_list in (operands, results)]
     library, callee = function.library, numpy_call_spec.name_of(called_spec)
-    library.declare(python_callback.NAME, "i64", ["ptr", "i64", "ptr", "i64", "ptr", "i64"])
-    for record_list in call.externals[1:]:
-        library.declared[record_list.symbol] = f"@{record_list.symbol} = external global i8"
-    arguments = f"ptr @{callee}, i64 {len(operands)}, ptr {records[0]}, i64 {len(results)}, ptr {records[1]}"
-    text = f"call i64 @{python_callback.NAME}({arguments}, i64 {int(call.reports_warnings)})"
+    library.declare(python_callback.CALLBACK_NAME, "i64", ["ptr", "i64", "ptr", "i64", "ptr", "i64"])
+    for descriptor_list in call.externals[1:]:
+        library.declared[descriptor_list.symbol] = f"@{descriptor_list.symbol} = external global i8"
+    arguments = f"ptr @{callee}, i64 {len(operands)}, ptr {descriptors[0]}, i64 {len(results)}, ptr {descriptors[1]}"
+    text = f"call i64 @{python_callback.CALLBACK_NAME}({arguments}, i64 {int(call.reports_warnings)})"
     status = function.new(function.block, text)
     head = f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind"
     return "\n".join([f"{head} {{", *function.memory, *function.block.lines, f"  ret i64 {status}", "}"])
@@ -66,8 +66,8 @@ def _number_list(function: FunctionBuilder, numbers: Sequence[Number]) -> str:
     return function.new(function.block, f"ptrtoint ptr {_words(function, [*map(function.extent, numbers)])} to i64")
 
 
-def _records(function: FunctionBuilder, records: Sequence[Sequence[object]]) -> str:
-    return _words(function, [word for record in records for word in record]) if records else "null"
+def _descriptors(function: FunctionBuilder, descriptors: Sequence[Sequence[object]]) -> str:
+    return _words(function, [word for descriptor in descriptors for word in descriptor]) if descriptors else "null"
 
 
 def _words(function: FunctionBuilder, words: Sequence[object]) -> str:

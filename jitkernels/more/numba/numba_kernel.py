@@ -1,7 +1,7 @@
-"""A loop nest written as a plain Python function over flat arrays, which numba compiles.
+"""A range kernel written as a plain Python function over flat arrays, which numba compiles.
 
 A function may use integers and floats, ``range``, ``min``, ``max``, ``abs``, and the names of this module: `real` is
-the row's floating-point type, and scalar functions such as `exp` are those of the table of operations for it.
+the schema's floating-point type, and scalar functions such as `exp` are those of the table of operations for it.
 """
 
 import ast
@@ -13,12 +13,13 @@ import numpy as np
 
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.codegen.numba_functions import PythonFunction, numba_version
-from jitkernels.codegen.range_kernel import LoopNest
+from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import DeferredIR, references
 from jitkernels.core import dtypes
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import BuildError
 from jitkernels.microkernels.chunking import grain
+from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 if TYPE_CHECKING:
     from jitkernels.compiler.codegen.numba.spelling import Spelling
@@ -28,9 +29,9 @@ MIN_THREAD_WORK_OR_BYTES = 65536
 """Operations, or bytes, that a thread gets at least."""
 
 
-@record
+@frozen_dataclass
 class ScalarFunction:
-    """An operation of numbers of the row's floating-point type. `reduces`: it is a sum, or a maximum, in any order."""
+    """An operation on the schema's floating-point type. `reduces`: it is a sum, or a maximum, in any order."""
 
     name: str
     count: int = 1
@@ -38,7 +39,7 @@ class ScalarFunction:
 
     def __call__(self, *numbers: Any) -> Any:
         """For type checkers: printed loops call it, Python cannot."""
-        raise BuildError(f"{self.name}{numbers} exists in compiled loop nests only")
+        raise BuildError(f"{self.name}{numbers} exists in compiled range kernels only")
 
     def spelled(self, spelling: "Spelling", dtype: str) -> str:
         """The function's name for a dtype."""
@@ -57,16 +58,16 @@ add = ScalarFunction("sum", 2, reduces=True)
 larger = ScalarFunction("max", 2, reduces=True)
 maximum, minimum = ScalarFunction("maximum", 2), ScalarFunction("minimum", 2)
 real: Any = np.float64
-"""The row's floating-point type."""
+"""The schema's floating-point type."""
 
 
 def usable(attr: KernelAttr) -> bool | str:
-    """Whether numba is there, and knows the row's type."""
+    """Whether numba is there, and knows the schema's type."""
     dtype = attr.fields()["dtype"]
     return (numba_version() != "none" or "numba is not installed") if dtype in FLOATS else f"numba has no {dtype}"
 
 
-def python_nest(
+def numba_kernel(
     attr: KernelAttr,
     body: Callable[..., None],
     along: str,
@@ -74,31 +75,29 @@ def python_nest(
     check: Callable[..., int] | None = None,
     parallel: bool = False,
     in_place: bool = False,
-) -> LoopNest:
-    """The loop nest of a Python function over `begin` to `end`, a part of the extent `along`.
+) -> RangeKernel:
+    """The range kernel of a Python function over `begin` to `end`, a part of the extent `along`.
 
-    The function takes arguments of the row by name; those of a parameter marked `RowArguments` are its attributes.
-    `check` is as of `LoopNest`, by name. `in_place`: results may lie over what is read.
+    The function takes arguments of the schema by name; those of a parameter marked `RowArguments` are its attributes.
+    `check` is as of `RangeKernel`, by name. `in_place`: results may lie over what is read.
     """
     from jitkernels.compiler.api.traced_kernel import compiler
 
-    signature = attr.signature()
     function = _function(attr, body, in_place=in_place)
     key = f"{function.text}\n; by numba {numba_version()} and the compiler {compiler()}"
-    return LoopNest(
+    return range_kernel_of(
+        attr,
         f"{attr.name}_{attr.fields()['dtype']}_numba",
-        signature.c_arguments,
         DeferredIR(key, lambda _: _glue(function)),
-        extent=signature.index(along),
+        extent=along,
         block=_block(attr, along) if parallel else 1,
         parallel=parallel,
         check=check,
-        names=signature.names,
     )
 
 
 def threads_along(along: str) -> Callable[[Any], list[dict[str, Any]]]:
-    """Make the `variants` of a nest: one thread, and several where two of them get two blocks of the extent each."""
+    """Make the `variants` of a kernel: one thread, and several where two of them get two blocks of the extent each."""
 
     def variants(attr: KernelAttr) -> list[dict[str, Any]]:
         return [{}, {"parallel": True}] if attr.fields()[along] // _block(attr, along) >= 4 else [{}]
@@ -111,10 +110,10 @@ def _block(attr: KernelAttr, along: str) -> int:
 
 
 class RowArguments:
-    """Marks a parameter whose attributes are arguments of the row: sizes, and what a kernel reads once."""
+    """Marks a parameter whose attributes are arguments of the schema: sizes, and what a kernel reads once."""
 
     def __getattr__(self, name: str) -> Any:
-        raise BuildError(f"{name} exists in compiled loop nests only")
+        raise BuildError(f"{name} exists in compiled range kernels only")
 
 
 class _Inlined(ast.NodeTransformer):

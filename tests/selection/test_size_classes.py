@@ -1,4 +1,4 @@
-"""Tuning classes over all rows: they are few, keep every flag, and empty arrays are never measured."""
+"""Size classes over all rows: they are few, keep every flag, and empty arrays are never measured."""
 
 import contextlib
 import dataclasses
@@ -14,7 +14,7 @@ from cases import Row, every_form, every_row
 
 import jitkernels as jk
 from jitkernels.attrs.schema.fields import Field
-from jitkernels.attrs.schema.registry import all_rows
+from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import AttrError, DataIndexError
 from jitkernels.selection import records
@@ -62,31 +62,31 @@ def flags(attr: jk.KernelAttr) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("row", every_form())
 def test_classes_are_few(row: Row) -> None:
-    """A thousand random attrs that differ in four extents at most are some hundreds of classes."""
+    """A thousand random attrs that differ in four extents at most have some hundreds of classes."""
     varied = [name for name, field in row.known_fields().items() if field.is_integer][:4]
     attrs = random_attrs(row, 1_000, kept=row.known_fields().keys() - {*varied})
     assert len({*attrs}) > min(500, 900 ** len(varied))
-    assert len({attr.tuning_class() for attr in attrs}) <= min(500, 11 ** len(varied))
+    assert len({attr.size_class() for attr in attrs}) <= min(500, 11 ** len(varied))
 
 
 @pytest.mark.parametrize("row", every_row())
 def test_classes_keep_flags(row: Row) -> None:
     for attr in random_attrs(row, 200):
-        of_class = attr.tuning_class()
+        of_class = attr.size_class()
         assert flags(of_class) == flags(attr)
-        assert of_class.tuning_class() == of_class
+        assert of_class.size_class() == of_class
         assert type(of_class) is type(attr)
 
 
 @pytest.mark.parametrize("row", every_row())
-def test_measured_member_is_one_of_the_class(row: Row) -> None:
-    """It is computed by all that compute the class, and it is not the power of two itself."""
+def test_measured_members_belong_to_their_class(row: Row) -> None:
+    """All candidates of the class compute it, and its extents are no powers of two."""
     moved = 0
     for attr in random_attrs(row, 200):
         member = measured_member(attr)
-        assert member.tuning_class() == attr.tuning_class()
+        assert member.size_class() == attr.size_class()
         assert measured_member(member) == member
-        moved += member != attr.tuning_class()
+        moved += member != attr.size_class()
     assert moved > 100
 
 
@@ -107,7 +107,7 @@ def empty_attrs(row: Row) -> Iterator[jk.KernelAttr]:
 
 
 def test_rows_allow_empty_arrays() -> None:
-    assert sum(1 for row in all_rows() for _ in empty_attrs(row)) >= len(all_rows())
+    assert sum(1 for row in all_schemas() for _ in empty_attrs(row)) >= len(all_schemas())
 
 
 @pytest.mark.parametrize("mode", ["auto", "replay", "off"])
@@ -161,8 +161,8 @@ def test_everyday_functions_take_empty_arrays(
 
 
 def test_every_candidate_is_listed_once() -> None:
-    """A label is the name of a candidate in a record, so two of one label would be taken for one."""
-    for row in all_rows():
+    """Labels identify candidates in records, and have to be unique."""
+    for row in all_schemas():
         for case in row.sweep():
             labels = [candidate.label for candidate in candidates(case.attr)]
             assert len(set(labels)) == len(labels)

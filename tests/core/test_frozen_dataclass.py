@@ -1,4 +1,4 @@
-"""A record is what ``dataclass(frozen=True)`` makes, but created in less time."""
+"""`frozen_dataclass` makes what ``dataclass(frozen=True)`` makes, in less time."""
 
 import copy
 import dataclasses
@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
-@record
+@frozen_dataclass
 class Record:
     first: int
     second: str = "two"
@@ -29,12 +29,12 @@ class Class:
     shared: ClassVar[int] = 3
 
 
-@record
+@frozen_dataclass
 class Alone:
     value: float
 
 
-@record
+@frozen_dataclass
 class Checked:
     value: float
 
@@ -70,7 +70,7 @@ def test_equality_and_hashes_are_the_same() -> None:
     assert hash(Alone(1.0)) == hash(Alone(1.0))
 
 
-def test_nothing_changes() -> None:
+def test_records_are_frozen() -> None:
     one = Record(1)
     with pytest.raises(FrozenInstanceError, match="a Record is frozen: cannot assign or delete first"):
         one.first = 2  # type: ignore[misc]
@@ -85,7 +85,7 @@ def test_nothing_changes() -> None:
             raise AssertionError("nothing matched")
 
 
-def test_own_methods_stay() -> None:
+def test_methods_of_a_record_class_are_kept() -> None:
     assert hash(Checked(1.0)) == 7
     with pytest.raises(ValueError, match="negative"):
         Checked(-1.0)

@@ -4,17 +4,17 @@
 from typing import Any
 
 import numpy as np
-from planted import left, refused
+from planted import falls_back, refused
 
 
-@left("numpy.unique")
+@falls_back("numpy.unique")
 def unknown_function(x: Any, n: Any) -> Any:
     y = x * n
     z = np.unique(y)  # here
     return z + 1
 
 
-@left("'names'", "list")
+@falls_back("'names'", "list")
 def growing_list(x: Any, n: Any) -> Any:
     names = []
     i = 0
@@ -24,7 +24,7 @@ def growing_list(x: Any, n: Any) -> Any:
     return len(names)
 
 
-@left("'names'", "list")
+@falls_back("'names'", "list")
 def growing_now_and_then(x: Any, n: Any) -> Any:
     names = []
     for one in x:
@@ -33,7 +33,7 @@ def growing_now_and_then(x: Any, n: Any) -> Any:
     return len(names)
 
 
-@left("'i'")
+@falls_back("'i'")
 def growing_dict(x: Any, n: Any) -> Any:
     seen = {}
     i = 0
@@ -43,13 +43,13 @@ def growing_dict(x: Any, n: Any) -> Any:
     return len(seen)
 
 
-@left("yield")
+@falls_back("yield")
 def yielding(x: Any, n: Any) -> Any:
     for i in range(n):
         yield x[i % 9]  # here
 
 
-@left("async")
+@falls_back("async")
 async def awaited(x: Any, n: Any) -> Any:  # here
     return x * n
 
@@ -57,7 +57,7 @@ async def awaited(x: Any, n: Any) -> Any:  # here
 COUNTER = 0
 
 
-@left("COUNTER", "global")
+@falls_back("COUNTER", "global")
 def writes_a_global(x: Any, n: Any) -> Any:
     global COUNTER
     for i in range(n):
@@ -66,7 +66,7 @@ def writes_a_global(x: Any, n: Any) -> Any:
     return x
 
 
-@left("print")
+@falls_back("print")
 def printing(x: Any, n: Any) -> Any:
     s = 0.0
     for i in range(n):
@@ -85,7 +85,7 @@ def other_types(x: Any, n: Any) -> Any:
     return value
 
 
-@left("value of an expression", "shape (8)")
+@falls_back("value of an expression", "shape (8)")
 def other_shapes(x: Any, n: Any) -> Any:
     y = x
     for i in range(n):
@@ -94,7 +94,7 @@ def other_shapes(x: Any, n: Any) -> Any:
     return y
 
 
-@left("'y'")
+@falls_back("'y'")
 def other_dtypes(x: Any, n: Any) -> Any:
     y = np.zeros(9, np.float32)
     for i in range(n):
@@ -112,7 +112,7 @@ def returned_shapes(x: Any, n: Any) -> Any:
     return x  # here
 
 
-@left("a power")
+@falls_back("a power")
 def large_power(x: Any, n: Any) -> Any:
     s = 0
     for i in range(n):
@@ -120,13 +120,13 @@ def large_power(x: Any, n: Any) -> Any:
     return s
 
 
-@left("complex")
+@falls_back("complex")
 def complex_numbers(x: Any, n: Any) -> Any:
     z = x * 1j  # here
     return z.real * n
 
 
-@left("`del`")
+@falls_back("`del`")
 def deleted(x: Any, n: Any) -> Any:
     y, parts = x * 2, [1.0, 2.0]
     for i in range(n):
@@ -136,7 +136,7 @@ def deleted(x: Any, n: Any) -> Any:
     return y * parts[0]
 
 
-@left("'store'", "list")
+@falls_back("'store'", "list")
 def default_that_changes(x: Any, n: Any, store: Any = []) -> Any:
     s = 0.0
     for i in range(n):
@@ -145,14 +145,14 @@ def default_that_changes(x: Any, n: Any, store: Any = []) -> Any:
     return s + len(store) * 0
 
 
-@left("'recursive'", "recurs")
+@falls_back("'recursive'", "recurs")
 def recursive(x: Any, n: Any) -> Any:
     if x[0] > 1e9:
         return recursive(x * 0.5, n)  # here
     return x
 
 
-@left("numpy.random")
+@falls_back("numpy.random")
 def drawing(x: Any, n: Any) -> Any:
     np.random.seed(0)  # here
     return x + np.random.random() * 0 + n
@@ -172,7 +172,7 @@ def an_int_of_the_running_code(x: Any, n: Any) -> Any:
     return np.zeros(int(total * 0 + 3))  # here
 
 
-@left("`try`", "another function")
+@falls_back("`try`", "another function")
 def left_by_finally(x: Any, n: Any) -> Any:
     s = 0.0
     for i in range(n):

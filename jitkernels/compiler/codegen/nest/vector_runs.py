@@ -1,4 +1,4 @@
-"""Runs: arrays of which a loop loads several adjacent vectors per iteration, as rows of a matrix in a product."""
+"""Vector runs: arrays of which a loop loads several adjacent vectors per iteration, as of a matrix in a product."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from jitkernels.compiler.codegen.core import aligned_loads
 from jitkernels.compiler.codegen.core.aligned_loads import RotatingVector
 from jitkernels.compiler.codegen.core.ir_builder import Block, memory_type
 from jitkernels.compiler.codegen.nest.loop_emitter import MAX_ACCUMULATOR_VECTORS, LoopEmitter, LoopSpec
-from jitkernels.compiler.codegen.nest.nest_schedule import NestTarget
+from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.value_emitter import Pair
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
@@ -15,7 +15,7 @@ from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
-from jitkernels.core.frozen_dataclass import record
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 RUNS_AHEAD = 4
 """The prefetch distance of runs, in iterations."""
@@ -27,8 +27,8 @@ MIN_RUN_VECTORS = 4
 """The least vectors of a run for which an additional line pays."""
 
 
-@record
-class LongRun:
+@frozen_dataclass
+class VectorRun:
     """An array that is loaded in runs: an access map, the stride between runs, and whether all are aligned."""
 
     array: StridedArray
@@ -37,10 +37,10 @@ class LongRun:
     begins_line: bool
 
 
-class Runs(LoopEmitter):
+class VectorRuns(LoopEmitter):
     """Emits runs: aligned loads, rotating vectors, and prefetches."""
 
-    def _long_runs(self, loop: int, targets: list[NestTarget]) -> list[LongRun]:
+    def _vector_runs(self, loop: int, targets: list[NestTarget]) -> list[VectorRun]:
         """The arrays that are loaded in runs. Constants of the code are aligned to cache lines."""
         results = []
         for node, index_map in self._read(targets):
@@ -48,7 +48,7 @@ class Runs(LoopEmitter):
             first, steps = self.values.coefficients(array.strides, index_map)
             if self.lane_loop is not None and same(steps.get(self.lane_loop, 0), 1) and loop in steps:
                 begins = node.operation == "input" and "cache_aligned" in node.options and same(first, 0)
-                results.append(LongRun(array, index_map, steps[loop], begins))
+                results.append(VectorRun(array, index_map, steps[loop], begins))
         return results
 
     def _read(self, targets: list[NestTarget]) -> list[Pair]:
@@ -59,7 +59,7 @@ class Runs(LoopEmitter):
             for pair in self.values.needed(target.node, target.index_map)
         }
         arrays = self.values.arrays
-        other_ways = {one.word for one in self.values.scratch_of_value.values()}
+        other_ways = {array.word for array in self.values.scratch_of_value.values()}
         other_ways |= {self.values.indexed(node).word for node, _ in pairs.values() if node.operation == "gather"}
         return [pair for pair in pairs.values() if pair[0] in arrays and arrays[pair[0]].word not in other_ways]
 
@@ -102,7 +102,7 @@ class Runs(LoopEmitter):
             *(f"{no}:", *unaligned.lines, f"  br label %{after}", f"{after}:"),
         ]
 
-    def _unaligned(self, block: Block, loops: list[int], targets: list[NestTarget]) -> list[LongRun]:
+    def _unaligned(self, block: Block, loops: list[int], targets: list[NestTarget]) -> list[VectorRun]:
         """The runs to load by aligned lines; none where that does not pay or is not possible."""
         runs = self._far_runs(block, loops[0], targets) if len(loops) == 1 else []
         words = [run.array.word for run in runs]
@@ -114,7 +114,7 @@ class Runs(LoopEmitter):
 
     def _far_runs(
         self, block: Block, loop: int, targets: list[NestTarget], least: int = MIN_RUN_VECTORS
-    ) -> list[LongRun]:
+    ) -> list[VectorRun]:
         """Runs of at least `least` vectors, from L2 or further away, whose stride is a multiple of a cache line.
 
         A heuristic from the traced call's sizes: only speed depends on it.
@@ -125,7 +125,7 @@ class Runs(LoopEmitter):
             return []
         if self.values.mask(block):
             return []
-        runs, lanes = self._long_runs(loop, targets), self.values.lanes(block)
+        runs, lanes = self._vector_runs(loop, targets), self.values.lanes(block)
         narrow, wide = self.lanes()
         left = symbolic_dims.value_of(self.extents[self.lane_loop]) % (2 * wide)
         if lanes == wide and left < wide and self._are_long_runs(self.lane_loop, 2 * wide, narrow):
@@ -193,7 +193,7 @@ class Runs(LoopEmitter):
         heuristic from the traced call's sizes.
         """
         new = self.function.new
-        for run in self._long_runs(loop, targets):
+        for run in self._vector_runs(loop, targets):
             if self._bytes_now(loop, run.array) < MIN_BEYOND_L2_BYTES:
                 continue
             size = NUMBERS[run.array.dtype].size
