@@ -118,7 +118,7 @@ class CompiledStage:
         """What is traced: the nodes, one after another."""
         tracer = current()
         if tracer is not None:
-            tracer.is_quiet = True
+            tracer.is_quiet = tracer.accepts_arrays = True
         values = {**self._constants, **dict(zip(self.inputs, arrays, strict=True)), **known}
         if not narrow:
             for name, array in zip(self.inputs, arrays, strict=True):

@@ -332,15 +332,15 @@ def has_quotients(extent: Number) -> bool:
 
 def _quotient(total: Number, rest: Number, source: Sequence[Number], wanted: Sequence[Number]) -> Number:
     """``total // rest``, after extents that both shapes have are left out of both products."""
-    remaining = list(source)
+    remaining, others = list(source), []
     for extent in wanted:
         index = next((i for i, other in enumerate(remaining) if same(extent, other)), None)
         if index is not None:
             remaining.pop(index)
-            total = symbolic_dims.product(remaining)
-            rest = symbolic_dims.product(
-                extent for extent in wanted if not any(same(extent, own) for own in source) and not same(extent, -1)
-            )
+        elif not same(extent, -1):
+            others.append(extent)
+    if len(remaining) < len(source):
+        total, rest = symbolic_dims.product(remaining), symbolic_dims.product(others)
     return total // rest
 
 
