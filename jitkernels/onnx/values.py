@@ -51,7 +51,10 @@ def constant(value: Any, dtype: Any = None) -> Any:
 
 def in_trace(value: Any, *others: Any) -> Any:
     """A constant as an array of the trace where any other value is one: for functions that look at one operand only."""
-    return traced(current(), value) if not is_traced(value) and any(map(is_traced, others)) else value
+    tracer = current()
+    return (
+        traced(tracer, value) if tracer is not None and not is_traced(value) and any(map(is_traced, others)) else value
+    )
 
 
 def like(value: Any, other: Any) -> Any:
