@@ -22,7 +22,7 @@ from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.attrs.windows import A_PAIR, BORDERS, Pair, borders, listed, pair, window_extents, windows_of
 from jitkernels.errors import AttrError
 
-SHAPE = "batch height width channels kernel_height kernel_width filters"
+SWEEP_FIELDS = "batch height width channels kernel_height kernel_width filters"
 """The names of the extents, in their order."""
 
 
@@ -122,15 +122,15 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
             (1, 28, 28, 128, 3, 3, 128, 1, 1), (1, 28, 28, 512, 1, 1, 1024, 2, 0), (1, 14, 14, 256, 3, 3, 256, 1, 1),
             (1, 7, 7, 512, 3, 3, 512, 1, 1), (1, 7, 7, 2048, 1, 1, 512, 1, 0), (1, 224, 224, 64, 3, 3, 64, 1, 1),
         ]  # fmt: skip
-        full = grid(cls, f"{SHAPE} stride padding", layers, dtype=FLOATS, activation=("relu",))
+        full = grid(cls, f"{SWEEP_FIELDS} stride padding", layers, dtype=FLOATS, activation=("relu",))
         depthwise = [(1, 56, 56, 58, 3, 3, 58, 2, 1, 58), (1, 28, 28, 116, 3, 3, 116, 1, 1, 116)]
-        full += grid(cls, f"{SHAPE} stride padding groups", depthwise, dtype=FLOATS)
+        full += grid(cls, f"{SWEEP_FIELDS} stride padding groups", depthwise, dtype=FLOATS)
         ci = [(1, 1, 1, 1, 1, 1, 1, 1, 0), (2, 5, 7, 3, 3, 3, 5, 1, 1), (1, 6, 31, 4, 2, 3, 40, 2, 2)]
         grouped = [(2, 5, 6, 6, 3, 2, 6, 1, 1, 6), (1, 4, 5, 6, 1, 3, 9, 2, 1, 3)]
         return cases(
             full,
             ci=[
-                *grid(cls, f"{SHAPE} stride padding", ci, dtype=FLOATS, activation=("relu",)),
-                *grid(cls, f"{SHAPE} stride padding groups", grouped, dtype=FLOATS, biased=(False,)),
+                *grid(cls, f"{SWEEP_FIELDS} stride padding", ci, dtype=FLOATS, activation=("relu",)),
+                *grid(cls, f"{SWEEP_FIELDS} stride padding groups", grouped, dtype=FLOATS, biased=(False,)),
             ],
         )

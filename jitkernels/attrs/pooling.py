@@ -20,7 +20,7 @@ from jitkernels.attrs.windows import (
 )
 from jitkernels.errors import AttrError
 
-SHAPE = "batch height width channels window stride padding"
+POOL_SWEEP_FIELDS = "batch height width channels window stride padding"
 """The names of the fields in sweeps, in their order."""
 CI = (
     (1, 1, 1, 1, 1, None, 0),
@@ -103,8 +103,10 @@ class PoolAttr(KernelAttr):
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:
-        ci = grid(cls, SHAPE, CI, dtype=FLOATS) + grid(cls, SHAPE, CI[1:3], dtype=FLOATS, ceil_mode=(True,))
-        return cases(grid(cls, SHAPE, FULL, dtype=FLOATS), ci=ci)
+        ci = grid(cls, POOL_SWEEP_FIELDS, CI, dtype=FLOATS) + grid(
+            cls, POOL_SWEEP_FIELDS, CI[1:3], dtype=FLOATS, ceil_mode=(True,)
+        )
+        return cases(grid(cls, POOL_SWEEP_FIELDS, FULL, dtype=FLOATS), ci=ci)
 
 
 class MaxPool2DAttr(PoolAttr, kernel_type="MAX_POOL2D"):

@@ -124,6 +124,14 @@ class Executor:
                 plan = Plan(self._stages(levels), levels)
                 self._plans[tuple(_pattern(values.get(name)) for name in self.inputs)] = plan
 
+    def direct_function(self, names: Sequence[str]) -> Any:
+        """The compiled function of a tuple of inputs, where it is the whole graph for all arguments; else None."""
+        plans = [*self._plans.values()]
+        if len(plans) != 1 or len(plans[0].stages) != 1:
+            return None
+        (stage,) = plans[0].stages
+        return stage.direct_function(names, self.graph.output_names) if isinstance(stage, CompiledStage) else None
+
     def _run(self, plan: Plan, values: MutableMapping[str, Any]) -> list[Any]:
         for stage in plan.stages:
             stage.run(values)
@@ -205,6 +213,7 @@ class _Planner:
         stage = CompiledStage(nodes, inputs, statics, [name for name in made if name in wanted], known)
         fixed = {one.name for one in self._executor.graph.inputs if one.is_fixed}
         stage.is_exact = fixed.issuperset(inputs)
+        stage.declared = {one.name: one for one in self._executor.graph.inputs}
         return stage
 
 

@@ -72,13 +72,22 @@ class Model:
 
     def __call__(self, *inputs: Any) -> Any:
         """The outputs for these inputs, in the order of `get_inputs`."""
-        if self._direct is not None:
-            results = self._direct(inputs)
+        direct = self._direct
+        if direct is not None:
+            try:
+                results = direct(inputs)
+            except Exception:  # noqa: BLE001  # the checks of the other path say what is wrong
+                return self._checked_call(inputs)
             return results[0] if len(results) == 1 else results
+        return self._checked_call(inputs)
+
+    def _checked_call(self, inputs: tuple[Any, ...]) -> Any:
+        """The same, arguments converted and checked."""
         names = self.graph.input_names
         if len(inputs) != len(names):
             raise ArgumentError(f"expected {len(names)} inputs ({', '.join(names)}), got {len(inputs)}")
         results = self._run(dict(zip(names, inputs, strict=True)))
+        self._direct = self._executor.direct_function(names)
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, output_names: Sequence[str] | None, feeds: Mapping[str, Any]) -> list[Any]:

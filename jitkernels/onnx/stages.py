@@ -13,8 +13,8 @@ from jitkernels.compiler.capture.array_proxy import Traced, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir.elementwise_ops import is_known
-from jitkernels.errors import ArgumentError, ArgumentTypeError, ModelError, TracingError, WorkspaceError
-from jitkernels.onnx.model_graph import OnnxNode
+from jitkernels.errors import ArgumentError, ArgumentTypeError, ModelError, TracingError, WorkspaceError, shown
+from jitkernels.onnx.model_graph import OnnxNode, ValueType
 from jitkernels.onnx.narrow_types import NarrowArray, bits_type, has_narrow
 from jitkernels.onnx.reference_node import ReferenceNode
 from jitkernels.onnx.run_node import run_node
@@ -54,6 +54,8 @@ class CompiledStage:
     ) -> None:
         self.nodes, self.inputs, self.statics, self.outputs = tuple(nodes), tuple(inputs), tuple(statics), outputs
         self.is_exact = False
+        self.declared: Mapping[str, ValueType] = {}
+        self._has_numbers = False
         self._constants = constants
         self._functions: dict[Any, Any] = {}
         self._at: OnnxNode | None = None
@@ -79,6 +81,12 @@ class CompiledStage:
             )
         return function
 
+    def direct_function(self, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
+        """The function itself, if it takes just these inputs and returns just these outputs as arrays; else None."""
+        is_whole = self.inputs == tuple(inputs) and tuple(self.outputs) == tuple(outputs) and not self.statics
+        is_plain = not self._narrow and not self._has_numbers and all(len(key) == 0 for key in self._functions)
+        return next(iter(self._functions.values()), None) if is_whole and is_plain else None
+
     def run(self, values: MutableMapping[str, Any]) -> None:
         """Run the nodes on arrays. Raises ReplanError where one cannot be compiled."""
         arrays = tuple([_bits(values[name]) for name in self.inputs])
@@ -101,15 +109,20 @@ class CompiledStage:
                 raise
             raise ReplanError({self._at: (NUMPY_LEVEL, f"{type(error).__name__}: {error}")}) from None
         for name, result in zip(self.outputs, results, strict=True):
-            array = np.asarray(result) if isinstance(result, np.generic) else result
+            is_number = isinstance(result, np.generic)
+            self._has_numbers |= is_number
+            array = np.asarray(result) if is_number else result
             values[name] = array.view(self._narrow[name]) if name in self._narrow else array
 
     def _run(self, arrays: Sequence[Any], known: Mapping[str, Any], narrow: Mapping[str, Any]) -> tuple[Any, ...]:
         """What is traced: the nodes, one after another."""
         tracer = current()
         if tracer is not None:
-            tracer.is_quiet = True
+            tracer.is_quiet = tracer.accepts_arrays = True
         values = {**self._constants, **dict(zip(self.inputs, arrays, strict=True)), **known}
+        if not narrow:
+            for name, array in zip(self.inputs, arrays, strict=True):
+                check_declared(self.declared.get(name), array)
         values.update((name, NarrowArray(values[name], dtype)) for name, dtype in narrow.items())
         self._at = None
         with monitor_suspended(), np.errstate(all="ignore"):
@@ -172,6 +185,20 @@ def _content(value: Any) -> Any:
     if array.nbytes > MOST_STATIC_BYTES:
         raise ModelError(f"an array of shape {array.shape} decides a shape, an axis or the like")
     return array.dtype.str, array.shape, array.tolist().__repr__() if array.dtype.hasobject else array.tobytes()
+
+
+def check_declared(declared: ValueType | None, array: Any) -> None:
+    """Raise ArgumentTypeError or ArgumentError for an array that is not what a model declares."""
+    if declared is None or not declared.dtype or declared.dtype == "object":
+        return
+    if not hasattr(array, "dtype") or array.dtype.name != declared.dtype:
+        raise ArgumentTypeError(f"{declared.name}: expected an array of {declared.dtype}, got {shown(array)}")
+    shape = declared.shape
+    if shape is not None and (
+        len(shape) != array.ndim
+        or any(type(one) is int and one != size for one, size in zip(shape, array.shape, strict=True))
+    ):
+        raise ArgumentError(f"{declared.name}: expected the shape {list(shape)}, got an array of another")
 
 
 class SingleStage:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.array_proxy import Traced, traced
 from jitkernels.compiler.capture.numpy_namespace_proxy import FunctionProxy
 from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.static_arrays import Frozen
@@ -47,6 +47,14 @@ def is_constant(value: Any) -> bool:
 def constant(value: Any, dtype: Any = None) -> Any:
     """A concrete array as a constant of the trace."""
     return np.asarray(value, dtype).view(Frozen)
+
+
+def in_trace(value: Any, *others: Any) -> Any:
+    """A constant as an array of the trace where any other value is one: for functions that look at one operand only."""
+    tracer = current()
+    return (
+        traced(tracer, value) if tracer is not None and not is_traced(value) and any(map(is_traced, others)) else value
+    )
 
 
 def like(value: Any, other: Any) -> Any:

@@ -161,3 +161,12 @@ def test_out_shapes_are_checked_as_in_numpy(name: str) -> None:
                 except (TypeError, ValueError) as error:
                     found.append(TypeError if isinstance(error, TypeError) else ValueError)
             assert found[0] == found[1], (shape, dtype)
+
+
+def test_an_unknown_extent_beside_equal_ones() -> None:
+    """One of two equal extents is that of the array, and both divide the number of elements."""
+    for exact in (False, True):
+        compiled: Any = jk.jit(lambda x: np.reshape(x, (2, -1, 2)) + 1, exact_sizes=exact, strict=True)
+        assert compiled(np.ones((2, 3, 4))).shape == (2, 6, 2)
+        square: Any = jk.jit(lambda x: np.reshape(x, (len(x), -1, len(x))) + 1, exact_sizes=exact, strict=True)
+        assert square(np.ones((20, 3, 40))).shape == (20, 6, 20)

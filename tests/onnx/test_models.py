@@ -80,6 +80,37 @@ def test_arguments_that_do_not_fit() -> None:
         model.run(["z"], {"x": np.ones((2, 3), np.float32)})
 
 
+def test_later_calls_go_straight_to_compiled_code() -> None:
+    """They accept no more than the first: other types and shapes are refused, lists are converted."""
+    model = jitkernels.onnx.load(perceptron())
+    x = np.ones((2, 3), np.float32)
+    first = model(x)
+    assert model._direct is not None
+    assert np.array_equal(model(x), first)
+    assert model(np.ones((5, 3), np.float32)).shape == (5, 5)
+    with pytest.raises(ArgumentTypeError, match="x: expected an array of float32, got one of float64"):
+        model(np.ones((2, 3)))
+    with pytest.raises(ArgumentError, match="x: expected the shape"):
+        model(np.ones((2, 4), np.float32))
+    with pytest.raises(ArgumentError, match="expected 1 inputs"):
+        model(x, x)
+    assert np.array_equal(model(x), first)
+
+
+def test_calls_from_threads() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    model = jitkernels.onnx.load(perceptron())
+    inputs = [np.random.default_rng(i).normal(size=(1 + i % 5, 3)).astype(np.float32) for i in range(200)]
+    expected = [model(x) for x in inputs]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(model, inputs))
+        fresh = list(pool.map(jitkernels.onnx.load(perceptron()), inputs))
+    assert all(map(np.array_equal, found, expected))
+    for one, other in zip(fresh, expected, strict=True):  # code for another size that came first may round otherwise
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
 def test_sizes_stay_symbolic() -> None:
     """A reshape to what the shape of an input says compiles once."""
     from onnx import helper

@@ -5,8 +5,7 @@ import inspect
 import itertools
 import math
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
-from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
-from dataclasses import Field as DataclassField
+from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
 
 from jitkernels.attrs.schema import argument_binding, families, schema_check, schema_queries
@@ -17,11 +16,14 @@ from jitkernels.attrs.schema.fields import (
     MAX_ARRAY_BYTES,
     NARROW,
     Field,
+    FieldSignature,
+    by_default,
     choice,
     custom,
     fields_of,
     in_dtype,
     in_words,
+    power_of_two,
     real,
     stored,
     whole,
@@ -143,8 +145,8 @@ class KernelAttr:
     def __init_subclass__(cls, kernel_type: str | None = None) -> None:
         # `dataclass` would compile these methods from text, which is slow for so many classes: they are below.
         dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
-        cls.__signature__ = _Fields()
-        cls._required, cls._defaults = _by_default(fields(cls))  # type: ignore[arg-type]  # it is a dataclass now
+        cls.__signature__ = FieldSignature()
+        cls._required, cls._defaults = by_default(fields(cls))  # type: ignore[arg-type]  # it is a dataclass now
         if kernel_type is None:
             return
         if kernel_type != kernel_type.upper() or not kernel_type.isidentifier():
@@ -337,29 +339,6 @@ class KernelAttr:
             raise AttrError(f"{cls.__name__}: cannot be read from {content!r}: {error}") from error
 
 
-def _by_default(known: "Sequence[DataclassField[Any]]") -> tuple[frozenset[str], dict[str, Any]]:
-    """The names of fields without a default, and the defaults of the others."""
-    defaults = {field.name: _default(field) for field in known}
-    needed = frozenset(name for name, value in defaults.items() if value is inspect.Parameter.empty)
-    return needed, {name: value for name, value in defaults.items() if name not in needed}
-
-
-class _Fields:
-    """``__signature__`` of a class: its fields as parameters, computed on access."""
-
-    def __get__(self, instance: Any, owner: type[Any]) -> inspect.Signature:
-        kind = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Signature(
-            [inspect.Parameter(f.name, kind, default=_default(f), annotation=f.type) for f in fields(owner)]
-        )
-
-
-def _default(field: "DataclassField[Any]") -> Any:
-    if field.default is not MISSING:
-        return field.default
-    return inspect.Parameter.empty if field.default_factory is MISSING else field.default_factory()
-
-
 def _rebuild(attr_class: type[KernelAttr], fields: dict[str, Any]) -> KernelAttr:
     return attr_class(**fields)
 
@@ -377,11 +356,6 @@ def _non_size_names(attr_class: type[KernelAttr]) -> tuple[str, ...]:
 @functools.cache
 def _parameters(attr_class: type[KernelAttr]) -> inspect.Signature:
     return schema_queries.parameters(attr_class)
-
-
-def power_of_two(extent: int) -> int:
-    """The next power of two, 1 for 0."""
-    return 1 << max(extent - 1, 0).bit_length()
 
 
 Attr = TypeVar("Attr", bound=KernelAttr)

@@ -7,9 +7,10 @@ dtype its name, and a float the nearest number of the attr's dtype, as a kernel 
 import ctypes
 import dataclasses
 import enum
+import inspect
 import math
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -294,3 +295,31 @@ def _item(label: str, value: Any) -> Any:
 
 def _list(value: Any) -> Any:
     return [_list(item) for item in value] if isinstance(value, tuple) else value
+
+
+def power_of_two(extent: int) -> int:
+    """The next power of two, 1 for 0."""
+    return 1 << max(extent - 1, 0).bit_length()
+
+
+def by_default(known: "Sequence[dataclasses.Field[Any]]") -> tuple[frozenset[str], dict[str, Any]]:
+    """The names of fields without a default, and the defaults of the others."""
+    defaults = {field.name: _default(field) for field in known}
+    needed = frozenset(name for name, value in defaults.items() if value is inspect.Parameter.empty)
+    return needed, {name: value for name, value in defaults.items() if name not in needed}
+
+
+class FieldSignature:
+    """``__signature__`` of a class: its fields as parameters, computed on access."""
+
+    def __get__(self, instance: Any, owner: type[Any]) -> inspect.Signature:
+        kind = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Signature(
+            [inspect.Parameter(f.name, kind, default=_default(f), annotation=f.type) for f in dataclasses.fields(owner)]
+        )
+
+
+def _default(field: "dataclasses.Field[Any]") -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    return inspect.Parameter.empty if field.default_factory is dataclasses.MISSING else field.default_factory()

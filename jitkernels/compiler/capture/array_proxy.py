@@ -359,7 +359,7 @@ def known_array(tracer: Tracer, array: Any) -> Node:
     """The node of a concrete array. Raises UnsupportedError for one that the trace did not see the function create."""
     if not is_known(array.dtype) or type(array) not in (np.ndarray, Frozen):
         raise UnsupportedError(f"an array of dtype {array.dtype}")
-    if type(array) is not Frozen:
+    if type(array) is not Frozen and not tracer.accepts_arrays:
         raise UnsupportedError("an array that is no argument, global or closure variable of the function")
     return tracer.frozen_array(array)
 

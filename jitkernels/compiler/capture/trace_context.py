@@ -88,7 +88,8 @@ class Tracer:
     regions; `region_start`: serial number at which the innermost region starts; `loops`: the enclosing loops. `ranges`,
     `recurrences` and `implied_conditions` hold the integer analysis; `bailout_results`: results of regions that may
     bail out. `enclosing_loops`, `loop_signatures` and `traced_iterations`: enclosing loops, cached loop signatures, and
-    the number of traced iterations. `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves.
+    the number of traced iterations. `accepts_arrays`: arrays that the traced code makes are constants of the code.
+    `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves.
     `tape_capacity`: the tape capacity, and an array of that length.
     """
 
@@ -104,7 +105,7 @@ class Tracer:
         self.picks: list[Node] = []
         self.checks: list[Node] = []
         self.partial: set[str] = set()
-        self.is_open, self.is_quiet = True, False
+        self.is_open, self.is_quiet, self.accepts_arrays = True, False, False
         self.depth, self.region_start, self.has_flows = 0, 0, False
         self.loops: list[Any] = []
         self.loop_operands: list[Any] = []

@@ -331,15 +331,15 @@ def has_quotients(size: Number) -> bool:
 
 def _quotient(total: Number, rest: Number, source: Sequence[Number], wanted: Sequence[Number]) -> Number:
     """``total // rest``, after extents that both shapes have are left out of both products."""
-    remaining = list(source)
+    remaining, others = list(source), []
     for size in wanted:
         index = next((i for i, other in enumerate(remaining) if same(size, other)), None)
         if index is not None:
             remaining.pop(index)
-            total = symbolic_dims.product(remaining)
-            rest = symbolic_dims.product(
-                size for size in wanted if not any(same(size, own) for own in source) and not same(size, -1)
-            )
+        elif not same(size, -1):
+            others.append(size)
+    if len(remaining) < len(source):
+        total, rest = symbolic_dims.product(remaining), symbolic_dims.product(others)
     return total // rest
 
 

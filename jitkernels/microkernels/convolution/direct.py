@@ -21,7 +21,7 @@ from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack
 
-VECTORS = 2
+TILE_VECTORS = 2
 """Vectors of filters in a tile."""
 DEPTHWISE_PIXELS = 8
 """Pixels of a depthwise tile: two vectors for each leave registers for the weights."""
@@ -38,7 +38,7 @@ class Images(NamedTuple):
     y: Any
 
 
-class Extents(NamedTuple):
+class ConvolutionExtents(NamedTuple):
     """The integers of the row."""
 
     height: int
@@ -87,12 +87,12 @@ class Convolution:
     @property
     def width(self) -> int:
         """Filters of a panel."""
-        return VECTORS * self.lanes
+        return TILE_VECTORS * self.lanes
 
 
 def convolution_of(dtype: str, target: Target, *, biased: bool, activation: str) -> Convolution:
     """Choose the tile by the registers: sums, the vectors of weights, and one broadcast."""
-    pixels = (target.registers - VECTORS - 1) // VECTORS
+    pixels = (target.registers - TILE_VECTORS - 1) // TILE_VECTORS
     band = cpu_target.l2_cache_bytes() // BAND_SHARE // element_size(dtype)
     return Convolution(dtype, target.lanes(dtype), pixels, biased, activation, band)
 
@@ -104,19 +104,19 @@ def covered(extent: int, dilation: int) -> int:
 
 
 @inlined()
-def needed_width(e: Extents) -> int:
+def needed_width(e: ConvolutionExtents) -> int:
     """Return the pixels of an image's row, padding included, that a row of the result needs."""
     return (e.out_width - 1) * e.stride_width + covered(e.kernel_width, e.dilation_width)
 
 
 @inlined()
-def needed_height(e: Extents, rows: int) -> int:
+def needed_height(e: ConvolutionExtents, rows: int) -> int:
     """Return the rows of an image, padding included, that some rows of the result need."""
     return (rows - 1) * e.stride_height + covered(e.kernel_height, e.dilation_height)
 
 
 @inlined()
-def is_padded(e: Extents) -> bool:
+def is_padded(e: ConvolutionExtents) -> bool:
     """Return whether some window reaches beyond the image."""
     return (
         e.pad_top > 0 or e.pad_left > 0 or needed_height(e, e.out_height) > e.height or needed_width(e) > e.width
@@ -124,13 +124,13 @@ def is_padded(e: Extents) -> bool:
 
 
 @inlined()
-def is_depthwise(e: Extents) -> bool:
+def is_depthwise(e: ConvolutionExtents) -> bool:
     """Return whether each channel has one filter, so that lanes are channels."""
     return e.group_channels == 1 and e.filters == e.channels
 
 
 @inlined()
-def is_pointwise(e: Extents) -> bool:
+def is_pointwise(e: ConvolutionExtents) -> bool:
     """Return whether each pixel of the result depends on the pixel at its place alone, in images without padding."""
     is_one = e.kernel_height == 1 and e.kernel_width == 1 and e.stride_height == 1 and e.stride_width == 1
     return is_one and e.out_height == e.height and e.out_width == e.width and e.pad_top == 0 and e.pad_left == 0
@@ -162,17 +162,17 @@ def _layout(kind: Convolution) -> tuple[Any, Any, Any]:
     width, slack, band_elements = kind.width, packing_slack(kind.lanes, kind.width), kind.band_elements
 
     @inlined()
-    def band_rows(e: Extents) -> int:
+    def band_rows(e: ConvolutionExtents) -> int:
         row = e.stride_height * needed_width(e) * e.channels
         rows = max((band_elements - needed_height(e, 1) * needed_width(e) * e.channels) // max(row, 1), 1)
         return min(rows, e.out_height)
 
     @inlined()
-    def panel_elements(e: Extents) -> int:
+    def panel_elements(e: ConvolutionExtents) -> int:
         return e.kernel_height * e.kernel_width * e.group_channels * width
 
     @inlined()
-    def packed_elements(e: Extents) -> int:
+    def packed_elements(e: ConvolutionExtents) -> int:
         panels = e.groups * ((e.filters // e.groups + width - 1) // width)
         return 0 if is_depthwise(e) else (panels * panel_elements(e) + slack + 63) // 64 * 64
 
@@ -183,7 +183,7 @@ def _workspace(kind: Convolution) -> Callable[..., Any]:
     band_rows, _, packed_elements = _layout(kind)
     size = element_size(kind.dtype)
 
-    def needed(e: Extents) -> Any:
+    def needed(e: ConvolutionExtents) -> Any:
         scratch = needed_height(e, band_rows(e)) * needed_width(e) * e.channels if is_padded(e) else 0
         return (packed_elements(e) + scratch) * size
 
@@ -197,7 +197,7 @@ def _pack(kind: Convolution) -> Any:
     pack_panel = ir_function("convolution_pack", kind.dtype, PACK_ARGUMENTS, text)
 
     @inlined()
-    def pack(w: Any, e: Extents, workspace: Any) -> None:
+    def pack(w: Any, e: ConvolutionExtents, workspace: Any) -> None:
         own = e.filters // e.groups
         depth, target = e.kernel_height * e.kernel_width * e.group_channels, 0
         for group in range(e.groups):
@@ -209,7 +209,7 @@ def _pack(kind: Convolution) -> Any:
 
 
 @inlined()
-def pad_rows(x: Any, e: Extents, row: int, rows: int, scratch: Any) -> None:
+def pad_rows(x: Any, e: ConvolutionExtents, row: int, rows: int, scratch: Any) -> None:
     """Copy rows of an image, from one that may lie above it, between zeros."""
     wide, c = needed_width(e), e.channels
     left = min(e.pad_left, wide)
@@ -251,13 +251,13 @@ def _finish(kind: Convolution) -> Any:
 
 def _dense(kind: Convolution) -> Any:
     """Make the function that computes a band with packed panels of filters."""
-    wide = _tile(kind, "convolution_wide", kind.pixels, VECTORS)
+    wide = _tile(kind, "convolution_wide", kind.pixels, TILE_VECTORS)
     narrow = _tile(kind, "convolution_narrow", kind.pixels, 1, panel=kind.width)
     width, lanes, most, (_, panel_elements, _) = kind.width, kind.lanes, kind.pixels, _layout(kind)
     finish_pixels = _finish(kind)
 
     @inlined()
-    def dense(arrays: Images, e: Extents, band: Band, image: Any, packed: Any) -> None:
+    def dense(arrays: Images, e: ConvolutionExtents, band: Band, image: Any, packed: Any) -> None:
         bias, y = arrays.y if arrays.bias is None else arrays.bias, arrays.y
         own, c, is_one_run = e.filters // e.groups, e.channels, e.groups == 1 and e.dilation_width == 1
         runs = 1 if is_one_run else e.kernel_width
@@ -289,12 +289,12 @@ def _dense(kind: Convolution) -> Any:
 def _depthwise(kind: Convolution) -> Any:
     """Make the function that computes a band where each channel has one filter."""
     most, width, lanes = DEPTHWISE_PIXELS, kind.width, kind.lanes
-    whole = _tile(kind, "depthwise_wide", most, VECTORS, depthwise=True)
+    whole = _tile(kind, "depthwise_wide", most, TILE_VECTORS, depthwise=True)
     part_of = _tile(kind, "depthwise_part", most, 1, depthwise=True, masked=True)
     finish_pixels = _finish(kind)
 
     @inlined()
-    def depthwise(arrays: Images, e: Extents, band: Band, image: Any) -> None:
+    def depthwise(arrays: Images, e: ConvolutionExtents, band: Band, image: Any) -> None:
         bias, w, y = arrays.y if arrays.bias is None else arrays.bias, arrays.w, arrays.y
         c = e.channels
         count = (band.pixels + most - 1) // most
@@ -325,13 +325,13 @@ def _body(kind: Convolution) -> Callable[..., None]:
     pack, dense, depthwise = _pack(kind), _dense(kind), _depthwise(kind)
 
     @inlined()
-    def compute(arrays: Images, e: Extents, band: Band, image: Any, packed: Any) -> None:
+    def compute(arrays: Images, e: ConvolutionExtents, band: Band, image: Any, packed: Any) -> None:
         if is_depthwise(e):
             depthwise(arrays, e, band, image)
         else:
             dense(arrays, e, band, image, packed)
 
-    def body(arrays: Images, e: Extents, workspace: Any, part: Range) -> None:
+    def body(arrays: Images, e: ConvolutionExtents, workspace: Any, part: Range) -> None:
         if not is_depthwise(e):
             pack(arrays.w, e, workspace)
         most, padded, pointwise = band_rows(e), is_padded(e), is_pointwise(e)

@@ -11,11 +11,11 @@ from jitkernels.microkernels.convolution.pool_tile import POOL_ARGUMENTS, PoolTi
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
 
-VECTORS = 4
+CHANNEL_VECTORS = 4
 """Vectors of channels of a window that are pooled at once."""
 
 
-class Extents(NamedTuple):
+class PoolExtents(NamedTuple):
     """The integers of the row."""
 
     height: int
@@ -72,10 +72,10 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
         tile = PoolTile(symbol, attr.dtype, lanes, vectors, mean, masked)
         return ir_function(symbol, attr.dtype, POOL_ARGUMENTS, written_by(PoolTile.text, tile))
 
-    whole, part_of = function("pool_whole", VECTORS, masked=False), function("pool_part", 1, masked=True)
-    width = VECTORS * lanes
+    whole, part_of = function("pool_whole", CHANNEL_VECTORS, masked=False), function("pool_part", 1, masked=True)
+    width = CHANNEL_VECTORS * lanes
 
-    def body(x: Any, y: Any, e: Extents, part: Range) -> None:
+    def body(x: Any, y: Any, e: PoolExtents, part: Range) -> None:
         c = e.channels
         down = Axis(e.height, e.window_height, e.dilation_height, counted * e.pad_top, counted * e.pad_bottom)
         right = Axis(e.width, e.window_width, e.dilation_width, counted * e.pad_left, counted * e.pad_right)

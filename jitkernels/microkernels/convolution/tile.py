@@ -58,11 +58,11 @@ class ConvolutionTile:
         for count in cases:
             lines += [f"of{count}:", f"  call void @{self.symbol}_{count}({typed})", "  br label %done"]
         lines += ["done:", "  ret void", "}\n"]
-        tiles = [_TileText(self, count).build() for count in cases]
+        tiles = [_ConvolutionTileText(self, count).build() for count in cases]
         return declarations(self.dtype, self.lanes) + "\n".join([*tiles, *lines])
 
 
-class _TileText:
+class _ConvolutionTileText:
     """Writer of the tile of one number of pixels, block by block."""
 
     def __init__(self, tile: ConvolutionTile, pixels: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from jitkernels.errors import ModelError
 from jitkernels.onnx.element_types import dtype_of
 from jitkernels.onnx.operator_registry import operator
-from jitkernels.onnx.values import NotServedError, broadcast, is_float, like, numbers
+from jitkernels.onnx.values import NotServedError, broadcast, in_trace, is_float, like, numbers
 
 SCORES, CAPPED, BIASED, PROBABILITIES = range(4)
 """What the fourth output holds: products, those behind the soft cap, those with the mask, or their softmax."""
@@ -127,7 +127,7 @@ def rotary_embedding(
         x = np.transpose(x, (0, 2, 1, 3))
     size = rotary_embedding_dim or int(x.shape[3])
     if positions is not None:
-        cosines, sines = np.take(cosines, positions, axis=0), np.take(sines, positions, axis=0)
+        cosines, sines = (np.take(in_trace(one, positions), positions, axis=0) for one in (cosines, sines))
     cosines, sines = (np.expand_dims(one, 2) for one in (cosines, sines))
     head = x[..., :size]
     first, second = (

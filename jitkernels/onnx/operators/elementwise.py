@@ -169,8 +169,14 @@ def clip_by_attributes(x: Any, *, min: float | None = None, max: float | None = 
     return clip(x, None if min is None else like(min, x), None if max is None else like(max, x))
 
 
-@operator("PRelu")
+@operator("PRelu", since=SINCE)
 def parametric_relu(x: Any, slope: Any) -> Any:
     if x.dtype.kind == "u":
         return x
     return np.where(x < 0, x * slope, x)
+
+
+@operator("PRelu")
+def parametric_relu_of_channels(x: Any, slope: Any) -> Any:
+    is_vector = getattr(slope, "ndim", 0) == 1 and x.ndim > 1
+    return parametric_relu(x, np.reshape(slope, (-1, *(1,) * (x.ndim - 2))) if is_vector else slope)

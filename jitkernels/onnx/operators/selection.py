@@ -15,6 +15,7 @@ from jitkernels.onnx.values import (
     concrete_ints,
     constant,
     created,
+    in_trace,
     ints,
     is_traced,
     like,
@@ -67,7 +68,7 @@ def gather(x: Any, indices: Any, *, axis: int = 0) -> Any:
     axis = axis_of(axis, x.ndim)
     if not is_traced(indices):
         return np.take(x, _inside(np.asarray(indices), x.shape[axis]), axis=axis)
-    return np.take(x, indices, axis=axis)
+    return np.take(in_trace(x, indices), indices, axis=axis)
 
 
 def _inside(indices: Any, extent: Any) -> Any:
@@ -80,6 +81,7 @@ def _inside(indices: Any, extent: Any) -> Any:
 @operator("GatherElements")
 def gather_elements(x: Any, indices: Any, *, axis: int = 0) -> Any:
     axis = axis_of(axis, x.ndim)
+    x = in_trace(x, indices)
     inner = tuple(slice(0, extent) if i != axis else slice(None) for i, extent in enumerate(indices.shape))
     return np.take_along_axis(x[inner], indices, axis=axis)
 
@@ -88,6 +90,7 @@ def gather_elements(x: Any, indices: Any, *, axis: int = 0) -> Any:
 def gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     last = int(indices.shape[-1])
     outer = indices.shape[batch_dims:-1]
+    x = in_trace(x, indices)
     if not batch_dims:
         return x[tuple(indices[..., i] for i in range(last))]
     batch = math.prod(x.shape[:batch_dims])
@@ -121,9 +124,8 @@ def scatter_nd(x: Any, indices: Any, updates: Any, *, reduction: str = "none") -
 
 
 def _scattered(x: Any, key: tuple[Any, ...], updates: Any, reduction: str) -> Any:
-    result = np.array(x) if not is_traced(x) else x.copy()
-    if not is_traced(result) and any(map(is_traced, (updates, *key))):
-        result = updates.dtype.type(0) * updates.reshape(-1)[0] + result  # a traced array of the constant
+    x = in_trace(x, updates, *key)
+    result = x.copy() if is_traced(x) else np.array(x)
     if reduction in ("none", ""):
         result[key] = updates
         return result
@@ -141,6 +143,7 @@ def tensor_scatter(past: Any, update: Any, indices: Any = None, *, axis: int = -
     begin = created(np.zeros, (batch,), np.int64) if indices is None else indices
     places = begin[:, None] + numbers(count)[None, :]
     places = np.remainder(places, extent) if mode == "circular" else places
+    past = in_trace(past, update, begin)
     result = past.copy() if is_traced(past) else np.array(past)
     moved, new = np.moveaxis(result, axis, 1), np.moveaxis(update, axis, 1)
     moved[broadcast(numbers(batch)[:, None], places.shape), places] = new

@@ -15,7 +15,7 @@ MISTAKES = {
         "padding repeats the border": ("constant_values=0", "mode='edge'"),
         "strides are exchanged": ("down, along = attr.stride", "along, down = attr.stride"),
         "dilations are exchanged": ("skip, over = attr.dilation", "over, skip = attr.dilation"),
-        "filters are turned": ("w[a, b]", "w[-1 - a, -1 - b]"),
+        "filters are rotated": ("w[a, b]", "w[-1 - a, -1 - b]"),
         "last column of filters is lost where they are wide": (
             "range(attr.kernel_width)",
             "range(min(attr.kernel_width, 6))",
