@@ -49,7 +49,7 @@ class Model:
     """A model as a function of its inputs, which returns its output, or a tuple of its outputs."""
 
     def __init__(self, read: "ReadModel") -> None:
-        self.proto, self.graph = read.proto, read.graph
+        self.graph = read.graph
         self._executor = Executor(read.graph)
         self._executors: dict[frozenset[str], Executor] = {}
         self._direct: Any = None

@@ -71,7 +71,6 @@ class ValueType:
     type: str = ""
     shape: tuple[int | str | None, ...] | None = None
     dtype: str = ""
-    proto: Any = None
 
     @property
     def is_fixed(self) -> bool:

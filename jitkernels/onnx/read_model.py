@@ -31,10 +31,9 @@ def package() -> Any:
 
 
 class ReadModel:
-    """A model as read: its graph, its opsets, and the protocol buffer."""
+    """A model as read: its graph and its opsets. It keeps no part of the protocol buffer, whose memory is then free."""
 
     def __init__(self, proto: Any, folder: Path | None) -> None:
-        self.proto, self.folder = proto, folder
         self.opsets = _opsets(proto.opset_import)
         inliner = Inliner(proto)
         self.graph = GraphReader(folder, inliner).graph(proto.graph, self.opsets, frozenset(), 0)
@@ -143,8 +142,9 @@ class GraphReader:
         graphs = [value for value in attributes.values() if isinstance(value, OnnxGraph)]
         captured = dict.fromkeys(name for graph in graphs for name in graph.captured)
         opset = opsets.get(domain, 1)
+        own = None if proto.op_type == "Constant" else type(proto).FromString(proto.SerializeToString())
         return OnnxNode(
-            proto.name, proto.op_type, domain, opset, tuple(proto.input), tuple(proto.output), attributes, proto,
+            proto.name, proto.op_type, domain, opset, tuple(proto.input), tuple(proto.output), attributes, own,
             opsets, tuple(captured),
         )  # fmt: skip
 
@@ -187,7 +187,7 @@ def value_type(proto: Any) -> ValueType:
     onnx = package()
     kind = proto.type.WhichOneof("value")
     if kind != "tensor_type":
-        return ValueType(proto.name, kind.removesuffix("_type") if kind else "", None, "", proto.type)
+        return ValueType(proto.name, kind.removesuffix("_type") if kind else "", None, "")
     tensor = proto.type.tensor_type
     shape: tuple[int | str | None, ...] | None = None
     if tensor.HasField("shape"):
@@ -199,4 +199,4 @@ def value_type(proto: Any) -> ValueType:
         dtype = dtype_of(tensor.elem_type).name if tensor.elem_type else ""
     except (ValueError, KeyError):
         raise ModelError(f"'{proto.name}' has elements of an unknown type, {tensor.elem_type}") from None
-    return ValueType(proto.name, f"tensor({name})", shape, dtype, proto.type)
+    return ValueType(proto.name, f"tensor({name})", shape, dtype)

@@ -76,9 +76,11 @@ class CompiledStage:
             if len(self._functions) >= MOST_STATICS:
                 raise ReplanError(self._all(NUMPY_LEVEL, "its shapes, axes and the like differ from call to call"))
             known = {name: constant(values[name]) for name in self.statics}
-            function = self._functions[key] = jit(
-                lambda arrays: self._run(arrays, known, narrow), strict=True, exact_sizes=self.is_exact
-            )
+
+            def model(arrays: Any) -> Any:
+                return self._run(arrays, known, narrow)
+
+            function = self._functions[key] = jit(model, strict=True, exact_sizes=self.is_exact)
         return function
 
     def direct_function(self, inputs: Sequence[str], outputs: Sequence[str]) -> Any:

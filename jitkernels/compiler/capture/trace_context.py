@@ -188,7 +188,8 @@ class Tracer:
 
     def frozen_array(self, array: Any) -> Node:
         """A static array, or an array computed from some: one constant, however often the function uses it."""
-        key, content = (array.ctypes.data, array.shape, array.strides, array.dtype), array.tobytes()
+        key = array.ctypes.data, array.shape, array.strides, array.dtype
+        content = b"" if self.accepts_arrays else array.tobytes()  # code that makes constants leaves them as they are
         if key not in self._frozen or self._frozen[key][1] != content:  # computed arrays may change in place
             self._frozen[key] = array, content, self._constant(shared_copy(array))
         return self._frozen[key][2]
