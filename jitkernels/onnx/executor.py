@@ -89,13 +89,10 @@ class Executor:
                 run_node(node, values)
         except Exception:  # noqa: BLE001  # a run tries the other levels
             return False
-        self.constants.update(
-            {
-                one: values[one] if isinstance(values[one], list) else constant(values[one])
-                for one in node.outputs
-                if one
-            }
-        )
+        for name in node.outputs:
+            value = values.get(name)
+            if name:
+                self.constants[name] = value if value is None or isinstance(value, list) else constant(value)
         return True
 
     @property

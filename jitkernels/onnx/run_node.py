@@ -7,6 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.trace_context import current
+from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.onnx.model_graph import ELEMENTWISE, OnnxGraph, OnnxNode
 from jitkernels.onnx.narrow_types import NarrowArray, has_narrow, narrowed, widened
 from jitkernels.onnx.values import NotServedError, is_traced, materialized, settled
@@ -19,6 +20,15 @@ class BoundGraph:
         self.graph = graph
         self._captured = {name: around[name] for name in graph.captured}
 
+    def prepare_constants(self) -> None:
+        """Make the constants part of the trace: inside of branches and loops of compiled code none can be added."""
+        tracer = current()
+        assert tracer is not None, "a branch is traced"
+        self.graph.executor.nodes  # noqa: B018  # this computes more constants
+        for array in self.graph.executor.constants.values():
+            if type(array) is Frozen and array.ndim and is_known(array.dtype):
+                tracer.frozen_array(array)
+
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """The outputs of the graph: traced inline in a trace, compiled by itself elsewhere."""
         graph = self.graph
@@ -26,8 +36,9 @@ class BoundGraph:
             names = (*graph.input_names, *graph.captured)
             values = dict(zip(names, (*inputs, *self._captured.values()), strict=False))
             return tuple(graph.executor.run(values))
-        values = {**graph.constants, **self._captured, **dict(zip(graph.input_names, inputs, strict=False))}
-        run_nodes(graph.nodes, values)
+        nodes = graph.executor.nodes  # this computes more constants
+        values = {**graph.executor.constants, **self._captured, **dict(zip(graph.input_names, inputs, strict=False))}
+        run_nodes(nodes, values)
         return tuple(values[name] for name in graph.output_names)
 
 

@@ -24,7 +24,6 @@ needs_onnx = pytest.mark.skipif(
 )
 EXCLUDED = {
     r"test_bernoulli.*": "random numbers, of a generator that ONNX does not define",
-    r"test_training_dropout_(default|mask|default_mask)?.*": "random numbers, of NumPy's generator",
     r"test_dft_inverse(_opset19)?": "expects the rounding errors of NumPy's FFT beside zeros, to 1e-7",
     r"test_causal_conv_with_state_silu_fp16(_expanded)?": "expects each step of a sigmoid rounded to float16",
     r"test_loop16_seq_none": "ONNX's own comparison takes no sequence of arrays without dimensions",

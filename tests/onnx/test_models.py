@@ -210,3 +210,63 @@ def test_the_command_line_runs_models(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "y: tensor(float) [batch, 5]" in shown.out
     assert "expected 1 inputs (x), got 2" in shown.err.replace("\n", " ")
     assert np.array_equal(np.load(tmp_path / "y.npy"), jitkernels.onnx.load(perceptron())(x))
+
+
+def branches() -> Any:
+    """``y = x + w`` where the sum of x is positive, and ``y = x * x`` elsewhere."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    out = [helper.make_tensor_value_info("r", TensorProto.FLOAT, [3])]
+    w = numpy_helper.from_array(np.array([1, 2, 3], np.float32), "w")
+    first = helper.make_graph([helper.make_node("Add", ["x", "w"], ["r"])], "then", [], out, [w])
+    second = helper.make_graph([helper.make_node("Mul", ["x", "x"], ["r"])], "else", [], out)
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["total"], keepdims=0),
+        helper.make_node("Greater", ["total", "zero"], ["is_positive"]),
+        helper.make_node("If", ["is_positive"], ["y"], then_branch=first, else_branch=second),
+    ]
+    return made(nodes, [("x", [3])], [("y", [3])], [("zero", np.array(0, np.float32))])
+
+
+def test_a_branch_that_elements_decide_is_compiled() -> None:
+    model = jitkernels.onnx.load(branches())
+    assert model(np.array([1, 1, 1], np.float32)).tolist() == [2, 3, 4]
+    assert model(np.array([-1, -2, 1], np.float32)).tolist() == [1, 4, 1]
+    assert model.explain(np.ones(3, np.float32)).levels == {"compiled": 3}
+
+
+@pytest.mark.parametrize("rounds", [0, 3, 100])
+def test_loops_by_constant_trip_counts(rounds: int) -> None:
+    """Short ones are part of the compiled code, others run in Python, their bodies compiled."""
+    from onnx import TensorProto, helper
+
+    def value(name: str, kind: int, shape: Any) -> Any:
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["going"], ["again"]),
+            helper.make_node("Add", ["state", "x"], ["next"]),
+            helper.make_node("Neg", ["next"], ["row"]),
+        ],
+        "body",
+        [
+            value("i", TensorProto.INT64, []),
+            value("going", TensorProto.BOOL, []),
+            value("state", TensorProto.FLOAT, [2]),
+        ],
+        [
+            value("again", TensorProto.BOOL, []),
+            value("next", TensorProto.FLOAT, [2]),
+            value("row", TensorProto.FLOAT, [2]),
+        ],
+    )
+    nodes = [helper.make_node("Loop", ["count", "", "x"], ["last", "rows"], body=body)]
+    proto = made(nodes, [("x", [2])], [("last", [2]), ("rows", [None, 2])], [("count", np.array(rounds))])
+    model = jitkernels.onnx.load(proto)
+    x = np.array([1, 2], np.float32)
+    last, rows = model(x)
+    assert last.tolist() == [1 + rounds, 2 + 2 * rounds]
+    assert rows.shape == (rounds, 2)
+    assert np.array_equal(rows, -np.outer(np.arange(2, rounds + 2), x))
+    assert set(model.explain(x).levels) == {"NumPy" if rounds > 64 else "compiled"}

@@ -20,6 +20,8 @@ MOST_UNROLLED_STEPS = 64
 def if_(condition: Any, *, then_branch: Any, else_branch: Any) -> Any:
     if not is_traced(condition):
         return (then_branch if bool(np.asarray(condition).reshape(-1)[0]) else else_branch)()
+    then_branch.prepare_constants()
+    else_branch.prepare_constants()
     return branch(np.reshape(condition, (-1,))[0], lambda: then_branch(), lambda: else_branch())
 
 
@@ -29,7 +31,7 @@ def _truth(value: Any) -> bool:
     return bool(np.asarray(value).reshape(-1)[0])
 
 
-@operator("Loop", static=(0,))
+@operator("Loop", static=(0, 1))
 def loop(count: Any, condition: Any = None, *carried: Any, body: Any) -> Any:
     """Iterations in order: what each carries on, and the results of all, stacked."""
     most = None if count is None else int(np.asarray(count).reshape(-1)[0])
@@ -48,7 +50,10 @@ def loop(count: Any, condition: Any = None, *carried: Any, body: Any) -> Any:
         i += 1
         goes_on = True if most is not None and i >= most else _truth(again)
         condition = again
-    return (*state, *(np.stack(parts) if parts else _nothing(body, k) for k, parts in enumerate(collected)))
+    return (
+        *state,
+        *(np.stack(parts) if parts else _nothing(body, k - len(collected)) for k, parts in enumerate(collected)),
+    )
 
 
 def _has_traced(value: Any) -> bool:
@@ -56,8 +61,8 @@ def _has_traced(value: Any) -> bool:
 
 
 def _nothing(body: Any, index: int) -> Any:
-    """The stacked results of no iterations, of the declared type."""
-    declared = body.graph.outputs[index - (len(body.graph.outputs))]
+    """The stacked results of no iterations, of the declared type of an output."""
+    declared = body.graph.outputs[index]
     shape = [one if type(one) is int else 0 for one in declared.shape or ()]
     return np.zeros((0, *shape), declared.dtype or "float32")
 
