@@ -18,6 +18,7 @@ from jitkernels.attrs.broadcast_ops import VBroadcastAttr as VBroadcastAttr
 from jitkernels.attrs.broadcast_ops import VScalAttr as VScalAttr
 from jitkernels.attrs.cdist import CDistAttr as CDistAttr
 from jitkernels.attrs.convolution import Conv2DAttr as Conv2DAttr
+from jitkernels.attrs.convolution import Conv2DPackedAttr as Conv2DPackedAttr
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr as CRFDecodingAttr
 from jitkernels.attrs.cumsum_histogram import CumsumAttr as CumsumAttr
 from jitkernels.attrs.cumsum_histogram import HistogramAttr as HistogramAttr
@@ -187,6 +188,7 @@ __all__ = [
     "CDistAttr",
     "CRFDecodingAttr",
     "Conv2DAttr",
+    "Conv2DPackedAttr",
     "CosineAttr",
     "CrossEntropyAttr",
     "CumsumAttr",
@@ -269,6 +271,7 @@ __all__ = [
     "batch_norm",
     "cdist",
     "conv2d",
+    "conv2d_packed",
     "cosine",
     "crf_decoding",
     "cross_entropy",
@@ -457,6 +460,20 @@ def conv2d(
     x: ArrayLike,
     w: ArrayLike,
     bias: ArrayLike | None = None,
+    stride: Any = (1, 1),
+    padding: Any = ((0, 0), (0, 0)),
+    dilation: Any = (1, 1),
+    groups: int = 1,
+    activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def conv2d_packed(
+    x: ArrayLike,
+    w: ArrayLike,
+    bias: ArrayLike | None = None,
+    filters: int = 32,
+    kernel_height: int = 1,
+    kernel_width: int = 1,
     stride: Any = (1, 1),
     padding: Any = ((0, 0), (0, 0)),
     dilation: Any = (1, 1),

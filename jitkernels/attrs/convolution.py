@@ -1,4 +1,4 @@
-"""CONV2D: convolution of images with filters, a bias and an activation."""
+"""CONV2D and CONV2D_PACKED: convolution of images with filters, a bias and an activation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -22,6 +22,8 @@ from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.attrs.windows import A_PAIR, BORDERS, Pair, borders, listed, pair, window_extents, windows_of
 from jitkernels.errors import AttrError
 
+PANEL = 32
+"""Filters of a panel: a multiple of two vectors of any processor."""
 SWEEP_FIELDS = "batch height width channels kernel_height kernel_width filters"
 """The names of the extents, in their order."""
 
@@ -40,8 +42,8 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
     height: int
     width: int
     channels: int
-    kernel_height: int
-    kernel_width: int
+    kernel_height: int = whole(least=1, is_size=False, samples=(1, 2, 3))
+    kernel_width: int = whole(least=1, is_size=False, samples=(1, 2, 3))
     filters: int
     stride: Pair = custom(pair, to_json=listed, from_json=pair, meaning=A_PAIR, default=(1, 1), samples=(2, (1, 3)))
     padding: tuple[Pair, Pair] = custom(
@@ -59,8 +61,8 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
         Argument("bias", "in", "filters", when="biased"),
         Argument("y", "out", "*batch out_height out_width filters"),
     )
-    options = ("stride", "padding", "dilation", "groups", "activation")
-    derived = (
+    options: ClassVar[tuple[str, ...]] = ("stride", "padding", "dilation", "groups", "activation")
+    derived: ClassVar[tuple[str, ...]] = (
         "group_channels", "out_height", "out_width", "stride_height", "stride_width", "pad_top", "pad_left",
         "dilation_height", "dilation_width",
     )  # fmt: skip
@@ -83,6 +85,13 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
     def terms(self) -> int:
         """The number of products that an element of the result is the sum of."""
         return self.kernel_height * self.kernel_width * self.group_channels
+
+    def prepacked(self, constants: Mapping[str, AnyArray]) -> tuple[KernelAttr, Mapping[str, AnyArray]] | None:
+        """CONV2D_PACKED, unless each channel has one filter: those are read as they are."""
+        if "w" not in constants or self.groups == self.channels == self.filters:
+            return None
+        attr = Conv2DPackedAttr(**self.fields())
+        return attr, {"w": attr.pack(np.asarray(constants["w"], self.dtype))}
 
     def convolved(self, x: AnyArray, w: AnyArray) -> AnyArray:
         """The sums of products: windows of the padded images as the rows of matrices (im2col), times the filters."""
@@ -111,8 +120,9 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
         return float(self.batch) * self.out_height * self.out_width * self.filters * (2.0 * self.terms + each)
 
     def size_class(self) -> Self:
-        """Batch, height and width rounded up to powers of two: code depends on none of them, speed little."""
-        sizes = {name: int(power_of_two(getattr(self, name))) for name in ("batch", "height", "width")}
+        """Sizes rounded up to powers of two, but for channels and filters of groups: their quotients stay whole."""
+        names = ("batch", "height", "width", *(("channels", "filters") if self.groups == 1 else ()))
+        sizes = {name: int(power_of_two(getattr(self, name))) for name in names}
         return self if sizes.items() <= self.fields().items() else type(self)(**self.fields() | sizes)
 
     @classmethod
@@ -125,7 +135,12 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
         full = grid(cls, f"{SWEEP_FIELDS} stride padding", layers, dtype=FLOATS, activation=("relu",))
         depthwise = [(1, 56, 56, 58, 3, 3, 58, 2, 1, 58), (1, 28, 28, 116, 3, 3, 116, 1, 1, 116)]
         full += grid(cls, f"{SWEEP_FIELDS} stride padding groups", depthwise, dtype=FLOATS)
-        ci = [(1, 1, 1, 1, 1, 1, 1, 1, 0), (2, 5, 7, 3, 3, 3, 5, 1, 1), (1, 6, 31, 4, 2, 3, 40, 2, 2)]
+        ci = [
+            (1, 1, 1, 1, 1, 1, 1, 1, 0),
+            (1, 2, 3, 2, 1, 1, 70, 1, 0),
+            (2, 5, 7, 3, 3, 3, 5, 1, 1),
+            (1, 6, 31, 4, 2, 3, 40, 2, 2),
+        ]
         grouped = [(2, 5, 6, 6, 3, 2, 6, 1, 1, 6), (1, 4, 5, 6, 1, 3, 9, 2, 1, 3)]
         return cases(
             full,
@@ -134,3 +149,52 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
                 *grid(cls, f"{SWEEP_FIELDS} stride padding groups", grouped, dtype=FLOATS, biased=(False,)),
             ],
         )
+
+
+class Conv2DPackedAttr(Conv2DAttr, kernel_type="CONV2D_PACKED"):
+    """CONV2D with packed filters: w[p, t, f] = v[a, b, c, 32 * p + f] of its filters v, where t counts (a, b, c).
+
+    The filters of each group are cut into panels of 32; the last one is filled with zeros. Compiled functions call it
+    where the filters of CONV2D are constants, which are packed once. Their number and extents are options, as w does
+    not show them.
+    """
+
+    filters: int = whole(default=PANEL, samples=(0, 1, 33))
+    kernel_height: int = whole(default=1, least=1, is_size=False, samples=(1, 2, 3))
+    kernel_width: int = whole(default=1, least=1, is_size=False, samples=(1, 2, 3))
+    arrays = (
+        Argument("x", "in", "*batch height width channels"),
+        Argument("w", "in", "panels depth panel"),
+        Argument("bias", "in", "filters", when="biased"),
+        Argument("y", "out", "*batch out_height out_width filters"),
+    )
+    options = ("filters", "kernel_height", "kernel_width", *Conv2DAttr.options)
+    derived = (*Conv2DAttr.derived, "panels", "depth", "panel")
+
+    @classmethod
+    def derive(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        known = super().derive(fields)
+        depth = fields["kernel_height"] * fields["kernel_width"] * known["group_channels"]
+        panels = fields["groups"] * ((fields["filters"] // fields["groups"] + PANEL - 1) // PANEL)
+        return {**known, "panels": panels, "depth": depth, "panel": PANEL}
+
+    def pack(self, w: AnyArray) -> AnyArray:
+        """The filters of CONV2D in panels."""
+        own = self.filters // self.groups
+        panels = -(-own // PANEL)
+        groups = np.zeros((self.terms, self.groups, panels * PANEL), w.dtype)
+        groups[:, :, :own] = w.reshape(self.terms, self.groups, own)
+        split = groups.reshape(self.terms, self.groups * panels, PANEL)
+        return np.ascontiguousarray(split.transpose(1, 0, 2))
+
+    def unpack(self, w: AnyArray) -> AnyArray:
+        """The inverse of `pack`."""
+        own = self.filters // self.groups
+        groups = w.transpose(1, 0, 2).reshape(self.terms, self.groups, -(-own // PANEL) * PANEL)[:, :, :own]
+        return groups.reshape(self.kernel_height, self.kernel_width, self.group_channels, self.filters)
+
+    def prepacked(self, constants: Mapping[str, AnyArray]) -> None:
+        """None: it is packed."""
+
+    def convolved(self, x: AnyArray, w: AnyArray) -> AnyArray:
+        return super().convolved(x, self.unpack(w))

@@ -22,13 +22,13 @@ from jitkernels.errors import AttrError
 
 POOL_SWEEP_FIELDS = "batch height width channels window stride padding"
 """The names of the fields in sweeps, in their order."""
-CI = (
+SMALL_POOLS = (
     (1, 1, 1, 1, 1, None, 0),
     (2, 5, 7, 3, 3, 2, 1),
     (1, 4, 9, 33, (2, 3), 1, ((0, 1), (2, 0))),
     (1, 6, 5, 8, (6, 5), 1, 0),
 )
-FULL = (
+POOLS_OF_NETWORKS = (
     (1, 112, 112, 64, 3, 2, 1),
     (1, 224, 224, 64, 2, 2, 0),
     (1, 55, 55, 96, 3, 2, 0),
@@ -103,10 +103,10 @@ class PoolAttr(KernelAttr):
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:
-        ci = grid(cls, POOL_SWEEP_FIELDS, CI, dtype=FLOATS) + grid(
-            cls, POOL_SWEEP_FIELDS, CI[1:3], dtype=FLOATS, ceil_mode=(True,)
+        ci = grid(cls, POOL_SWEEP_FIELDS, SMALL_POOLS, dtype=FLOATS) + grid(
+            cls, POOL_SWEEP_FIELDS, SMALL_POOLS[1:3], dtype=FLOATS, ceil_mode=(True,)
         )
-        return cases(grid(cls, POOL_SWEEP_FIELDS, FULL, dtype=FLOATS), ci=ci)
+        return cases(grid(cls, POOL_SWEEP_FIELDS, POOLS_OF_NETWORKS, dtype=FLOATS), ci=ci)
 
 
 class MaxPool2DAttr(PoolAttr, kernel_type="MAX_POOL2D"):

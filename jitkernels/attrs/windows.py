@@ -12,7 +12,7 @@ import numpy as np
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.errors import AttrError, shown
 
-MOST = (1 << 31) - 1
+MAX_WINDOW_NUMBER = (1 << 31) - 1
 """The largest stride, dilation, padding or window, so that no index overflows 64 bits."""
 Pair = tuple[int, int]
 A_PAIR = "an int of 1 or more, or a pair of them: (vertical, horizontal)"
@@ -60,7 +60,7 @@ def _integer(value: Any, least: int, meaning: str) -> int:
         except Exception as error:  # noqa: BLE001  # any error of the object's __index__
             cause = error
         else:
-            if least <= number <= MOST:
+            if least <= number <= MAX_WINDOW_NUMBER:
                 return number
     raise ValueError(f"expected {meaning}, got {shown(value)}") from cause
 

@@ -17,6 +17,7 @@ all inputs, else in float64, as where all are integers.
 Raises ArgumentTypeError for a wrong type or dtype, ArgumentError for a wrong shape or overlap, AttrError for a wrong
 option{}; nothing is written then. All derive from jitkernels.JitKernelsError."""
 RETURNS_BFLOAT16 = "Arrays of bfloat16, of ml_dtypes, return bfloat16 unless other inputs are wider floats."
+MAX_LINE_LENGTH = 120
 COUNTED_AS_FLOAT32 = "Arrays of bfloat16, of ml_dtypes, count as float32."
 OF_INDICES = ", DataIndexError for an index outside its table"
 
@@ -39,9 +40,17 @@ def text_of(schema: type[KernelAttr]) -> str:
         "",
         COMMON.format(RETURNS_BFLOAT16 if bfloat16.BFLOAT16_NAME in dtypes_of(schema) else COUNTED_AS_FLOAT32, indices),
         "",
-        f"Its kernels are specialised by {schema.__name__}({', '.join(schema.known_fields())}).",
+        _filled(f"Its kernels are specialised by {schema.__name__}({', '.join(schema.known_fields())})."),
     ]
     return "\n".join(parts)
+
+
+def _filled(line: str) -> str:
+    """A line broken between words where it is long."""
+    if len(line) <= MAX_LINE_LENGTH:
+        return line
+    head = line[: line.rindex(" ", 0, MAX_LINE_LENGTH)]
+    return f"{head}\n{_filled(line[len(head) + 1 :])}"
 
 
 def _arguments(schema: type[KernelAttr]) -> Iterator[str]:

@@ -54,6 +54,14 @@ _GOLDEN = 0x9E3779B97F4A7C1
 _MASK = (1 << 64) - 1
 
 
+def words_for_python() -> "np.ndarray[Any, np.dtype[np.int64]]":
+    """Return the words of a function all of whose calls Python serves: none binds, for lack of parameters."""
+    words = np.zeros(OperatorTable.OPERAND_SPECS, np.int64)
+    words[[OperatorTable.INPUTS, OperatorTable.PARAMETERS]] = -1
+    words[OperatorTable.OPTIONS] = 1
+    return words
+
+
 class DispatchTable:
     """The table of one everyday function; raises ValueError where the schema exceeds its limits.
 

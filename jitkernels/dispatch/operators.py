@@ -23,7 +23,7 @@ from jitkernels.dispatch import outputs as results
 from jitkernels.dispatch.kernel import Kernel, kernel_of
 from jitkernels.dispatch.kernel_cache import LOOK, KernelFuncs
 from jitkernels.dispatch.native import launcher
-from jitkernels.dispatch.operator_table import DispatchTable
+from jitkernels.dispatch.operator_table import DispatchTable, words_for_python
 from jitkernels.dispatch.option_types import IntOption, Real
 from jitkernels.errors import AttrError, UnknownNameError
 from jitkernels.runtime import c_api
@@ -76,8 +76,8 @@ class Everyday(launcher.Holder):
         self._table = _dispatch_table(attr_class)
         self._calls_until_search: dict[int, int] = {}  # by key of a class, for a kernel of static shape
         compiled = None
-        if self._table is not None:
-            self._context = self._table.words
+        if launcher.reason_for_slow_path() is None:
+            self._context = words_for_python() if self._table is None else self._table.words
             self._context[0] = id(self._slow)
             compiled = launcher.launcher(self.name, docstrings.text_of(attr_class), self, "jk_everyday")
         self.callable = compiled or self._slow

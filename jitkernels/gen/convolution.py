@@ -1,6 +1,6 @@
-"""Generated CONV2D: register tiles over images with channels last."""
+"""Generated CONV2D and CONV2D_PACKED: register tiles over images with channels last."""
 
-from jitkernels.attrs.convolution import Conv2DAttr
+from jitkernels.attrs.convolution import Conv2DAttr, Conv2DPackedAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.microkernels.convolution.direct import convolution_kernel
@@ -15,4 +15,9 @@ def variants(attr: Conv2DAttr) -> list[Variant]:
 
 @implements(Conv2DAttr, variants=variants)
 def conv2d(attr: Conv2DAttr, parallel: bool = False) -> RangeKernel:
-    return convolution_kernel(attr, parallel=parallel)
+    return convolution_kernel(attr, is_packed=False, parallel=parallel)
+
+
+@implements(Conv2DPackedAttr, variants=variants)
+def conv2d_packed(attr: Conv2DPackedAttr, parallel: bool = False) -> RangeKernel:
+    return convolution_kernel(attr, is_packed=True, parallel=parallel)

@@ -89,12 +89,13 @@ def _check_ordinary_calls(row: Row, elements: int) -> None:
             assert got.dtype == right.dtype
         for result, value in zip(several(got), several(right), strict=True):
             close(result, value, f"{function.__name__}, {call.form}")
-        if function.__self__._table is not None:  # else Python serves all calls
-            assert is_served_by_compiled_code(partial(function, *repeated.arguments, **repeated.named)), call.form
+        assert is_served_by_compiled_code(partial(function, *repeated.arguments, **repeated.named)), call.form
 
 
 def is_served_by_compiled_code(call: Callable[[], Any]) -> bool:
     """Whether one of the next few calls does not come to Python, as first ones do, and those that are counted."""
+    if getattr(getattr(getattr(call, "func", None), "__self__", None), "_table", "") is None:
+        return True  # a row whose calls Python serves all
     came: list[str] = []
     original = operators.Everyday.call
 

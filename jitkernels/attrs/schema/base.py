@@ -249,6 +249,16 @@ class KernelAttr:
         """
         raise NotImplementedError
 
+    def prepacked(
+        self,
+        constants: Mapping[str, AnyArray],  # noqa: ARG002  # of schemas that have a packed form
+    ) -> "tuple[KernelAttr, Mapping[str, AnyArray]] | None":
+        """The attr of a schema of the same arguments that has some inputs in another layout, and these inputs.
+
+        They are made of `constants`, the inputs that a compiled function has as constants. None without such a schema.
+        """
+        return None
+
     def tolerance(self) -> Tolerance:
         """The error bound of every implementation."""
         raise NotImplementedError

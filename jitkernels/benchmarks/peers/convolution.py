@@ -1,4 +1,4 @@
-"""Peers of CONV2D in NumPy and torch."""
+"""Peers of CONV2D and CONV2D_PACKED in NumPy and torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.convolution import Conv2DAttr
+from jitkernels.attrs.convolution import Conv2DAttr, Conv2DPackedAttr
+from jitkernels.attrs.schema.argument_binding import arguments_by_name
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, values, with_outs
@@ -15,12 +16,14 @@ from jitkernels.benchmarks.peers.matmul_epilogue import matmul_epilogue
 
 
 @equivalent(Conv2DAttr)
-def conv2d(
-    x: Any, w: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-    activation: str = "identity", out: Any = None,
-) -> Any:  # fmt: skip
+def conv2d(*arguments: Any, out: Any = None, **named: Any) -> Any:
     """Call one matrix product per group, of windows that a view has."""
-    (down, along), (skip, over) = np.broadcast_to(stride, 2), np.broadcast_to(dilation, 2)
+    return _convolution(arguments_by_name(Conv2DAttr, arguments, named), out)
+
+
+def _convolution(given: dict[str, Any], out: Any) -> Any:
+    x, w, padding, groups = (given[name] for name in ("x", "w", "padding", "groups"))
+    (down, along), (skip, over) = (np.broadcast_to(given[name], 2) for name in ("stride", "dilation"))
     x, w = np.asarray(x), np.asarray(w)
     sides = padding if np.ndim(padding) == 2 else [(side, side) for side in np.broadcast_to(padding, 2)]
     padded = np.pad(x, (*((0, 0),) * (x.ndim - 3), *sides, (0, 0)))
@@ -34,19 +37,16 @@ def conv2d(
         for g in range(groups)
     ]
     z = np.concatenate(sums, axis=-1)
-    return matmul_epilogue(z, np.eye(z.shape[-1], dtype=z.dtype), bias, activation, out)
+    return matmul_epilogue(z, np.eye(z.shape[-1], dtype=z.dtype), given["bias"], given["activation"], out)
 
 
 @peer(Conv2DAttr)
 def numpy_convolution(attr: Conv2DAttr, x: AnyArray, w: AnyArray, *rest: AnyArray) -> Bound:
     *bias, y = rest
-    return partial(
-        conv2d, x, w, bias[0] if bias else None, attr.stride, attr.padding, attr.dilation, attr.groups,
-        attr.activation, y,
-    )  # fmt: skip
+    own = {name: value for name, value in attr.fields().items() if name in Conv2DAttr.options}
+    return partial(conv2d, x, w, bias[0] if bias else None, out=y, **own)
 
 
-@partial(of_torch, Conv2DAttr)
 def torch_convolution(attr: Conv2DAttr, torch: Any, x: Any, w: Any, *rest: Any) -> Bound | None:
     """Use memory with channels last, as ours is; weights are in torch's order beforehand."""
     (top, bottom), (left, right) = attr.padding
@@ -73,6 +73,29 @@ def torch_convolution(attr: Conv2DAttr, torch: Any, x: Any, w: Any, *rest: Any) 
     return partial(call)
 
 
+of_torch(Conv2DAttr, torch_convolution)
+
+
+@equivalent(Conv2DPackedAttr)
+def conv2d_packed(*arguments: Any, out: Any = None, **named: Any) -> Any:
+    """Compute CONV2D with filters that are no longer packed."""
+    given = arguments_by_name(Conv2DPackedAttr, arguments, named)
+    filters, groups, panels = given["filters"], given["groups"], np.asarray(given["w"])
+    columns = panels.transpose(1, 0, 2).reshape(panels.shape[1], groups, -1)[:, :, : filters // groups]
+    w = columns.reshape(given["kernel_height"], given["kernel_width"], -1, filters)
+    return _convolution(given | {"w": w}, out)
+
+
+@peer(Conv2DPackedAttr)
+def numpy_packed_convolution(attr: Conv2DPackedAttr, x: AnyArray, w: AnyArray, *rest: AnyArray) -> Bound:
+    return numpy_convolution(attr, x, attr.unpack(w), *rest)
+
+
+@partial(of_torch, Conv2DPackedAttr)
+def torch_packed_convolution(attr: Conv2DPackedAttr, torch: Any, x: Any, w: Any, *rest: Any) -> Bound | None:
+    return torch_convolution(attr, torch, x, torch.from_numpy(attr.unpack(w.numpy())), *rest)
+
+
 @ordinary_calls(Conv2DAttr)
 def layers(elements: int) -> Iterator[OrdinaryCall]:
     channels = 2 + elements % 7
@@ -90,3 +113,19 @@ def layers(elements: int) -> Iterator[OrdinaryCall]:
     yield from in_dtypes(x, w, bias)
     yield from in_layouts(x, w, bias, label="all {}")
     yield from with_outs((x, w, bias), 8, np.zeros((2, 3, 5, 4), np.float32))
+
+
+@ordinary_calls(Conv2DPackedAttr)
+def packed_layers(elements: int) -> Iterator[OrdinaryCall]:
+    channels = 2 + elements % 7
+    x, w, bias = values((2, 5, 6, channels)), values((2, 6 * channels, 32)), values(40)
+    w[1, :, 8:] = 0
+    extents: dict[str, Any] = {"filters": 40, "kernel_height": 3, "kernel_width": 2}
+    yield OrdinaryCall("plain", (x, w), extents)
+    yield OrdinaryCall("relu", (x, w, bias), {**extents, "activation": "relu"})
+    yield OrdinaryCall("one panel of pixels", (x, values((1, channels, 32))))
+    yield OrdinaryCall("padded", (x, w, bias, 40, 3, 2, 1, 1))
+    yield OrdinaryCall("one image", (x[0], w, bias), extents)
+    yield from in_dtypes(x, w, bias, **extents)
+    yield from in_layouts(x, w, bias, label="all {}", **extents)
+    yield from with_outs((x, w, bias), 11, np.zeros((2, 3, 5, 40), np.float32), **extents)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.pooling import AvgPool2DAttr, MaxPool2DAttr, PoolAttr
+from jitkernels.attrs.schema.argument_binding import arguments_by_name
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
 from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, values, with_outs
@@ -35,31 +36,27 @@ def _windows(x: Any, window: Any, options: dict[str, Any], fill: float) -> AnyAr
 
 
 @equivalent(MaxPool2DAttr)
-def max_pool2d(
-    x: Any, window: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-    out: Any = None,
-) -> Any:  # fmt: skip
-    options = {"stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode}
-    floats = x if np.asarray(x).dtype.kind == "f" else np.asarray(x, np.float64)
-    return np.max(_windows(floats, window, options, -np.inf), axis=(-2, -1), out=out)
+def max_pool2d(*arguments: Any, out: Any = None, **named: Any) -> Any:
+    given = arguments_by_name(MaxPool2DAttr, arguments, named)
+    return np.max(_windows(_floats(given["x"]), given["window"], given, -np.inf), axis=(-2, -1), out=out)
 
 
 @equivalent(AvgPool2DAttr)
-def avg_pool2d(
-    x: Any, window: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-    count_include_pad: bool = False, out: Any = None,
-) -> Any:  # fmt: skip
-    options = {"stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode}
-    floats = x if np.asarray(x).dtype.kind == "f" else np.asarray(x, np.float64)
-    ones = np.ones((*np.shape(x)[-3:-1], 1))
-    if count_include_pad:
+def avg_pool2d(*arguments: Any, out: Any = None, **named: Any) -> Any:
+    given = arguments_by_name(AvgPool2DAttr, arguments, named)
+    x, padding, counted = _floats(given["x"]), given["padding"], given
+    ones = np.ones((*x.shape[-3:-1], 1))
+    if given["count_include_pad"]:
         sides = padding if np.ndim(padding) == 2 else [(side, side) for side in np.broadcast_to(padding, 2)]
-        ones = np.pad(ones, (*sides, (0, 0)), constant_values=1)
-        counted = options | {"padding": 0}
-    else:
-        counted = options
-    counts = _windows(ones, window, counted, 0).sum(axis=(-2, -1))
-    return np.divide(_windows(floats, window, options, 0).sum(axis=(-2, -1)), counts.astype(floats.dtype), out=out)
+        ones, counted = np.pad(ones, (*sides, (0, 0)), constant_values=1), given | {"padding": 0}
+    counts = _windows(ones, given["window"], counted, 0).sum(axis=(-2, -1))
+    sums = _windows(x, given["window"], given, 0).sum(axis=(-2, -1))
+    return np.divide(sums, counts.astype(x.dtype), out=out)
+
+
+def _floats(x: Any) -> AnyArray:
+    array = np.asarray(x)
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
 def _peer(function: Callable[..., Any], attr: PoolAttr, x: AnyArray, y: AnyArray) -> Bound:

@@ -17,13 +17,16 @@ from jitkernels.microkernels.gemm.microkernel import Text, declarations, element
 
 #: IR arguments of a tile, in order.  Strides and offsets are in elements.
 TILE_ARGUMENTS = (
-    ("ptr", "x"), ("i64", "x_offset"), ("i64", "pixel_stride"), ("i64", "rows"), ("i64", "row_stride"),
+    ("ptr", "x"), ("i64", "x_offset"), ("i64", "pixel_stride"), ("i64", "lead"), ("i64", "rows"), ("i64", "row_stride"),
     ("i64", "runs"), ("i64", "run_stride"), ("i64", "run"),
-    ("ptr", "w"), ("i64", "w_offset"), ("i64", "w_stride"), ("ptr", "bias"), ("i64", "bias_offset"),
-    ("ptr", "y"), ("i64", "y_offset"), ("i64", "y_stride"), ("i64", "live"), ("i64", "pixels"),
+    ("ptr", "w"), ("i64", "w_offset"), ("i64", "w_stride"), ("i64", "ahead_offset"), ("i64", "ahead_stride"),
+    ("ptr", "bias"), ("i64", "bias_offset"),
+    ("ptr", "y"), ("i64", "y_offset"), ("i64", "y_stride"), ("i64", "live"), ("i64", "pixels"), ("i64", "chunk"),
 )  # fmt: skip
-GROUP = 7
-"""Pixels that share a pointer: there are not enough general registers for one of each."""
+FIRST_CHUNK, LAST_CHUNK = 1, 2
+"""Bits of `chunk`: whether these rows of the filter are the first, and the last, of those that are summed up in y."""
+ROW_PIXELS = 7
+"""Pixels in a row: those behind begin `lead` elements after the first one, so that two rows of seven fill a tile."""
 
 
 @frozen_dataclass
@@ -33,8 +36,8 @@ class ConvolutionTile:
     For each of `rows` rows of the filter and `runs` runs in it, `run` neighbours of the image meet packed weights. A
     tile that is `depthwise` meets each run with one vector of weights per vector of channels, `w_stride` apart. With
     `masked`, loads and stores are limited to `live` columns; a tile that is not masks stores only where `live` is less
-    than its width. `biased`: sums begin with the bias. `panel`: the elements of a step of packed weights, if these are
-    more than the tile's.
+    than its width. `biased`: the first sums begin with the bias. `panel`: the elements of a step of packed weights, if
+    these are more than the tile's. Steps prefetch weights, from `ahead_offset` on, `ahead_stride` elements each.
     """
 
     symbol: str
@@ -73,7 +76,7 @@ class _ConvolutionTileText:
         self.vector = f"<{tile.lanes} x {self.kind}>"
         self.suffix = f"v{tile.lanes}f{8 * self.align}"
         self.cells = [(r, j) for r in range(pixels) for j in range(tile.vectors)]
-        self.bases = range(0, pixels, GROUP)
+        self.bases = range(0, pixels, ROW_PIXELS)
         self.width = tile.vectors * tile.lanes
         self.panel = tile.panel or self.width
 
@@ -81,9 +84,9 @@ class _ConvolutionTileText:
         out = self.out
         arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS)
         self._entry()
-        self._begin_loop("row", "rows", "entry", "row_end", {"x": "%x_start", "w": "%w_start"}, "%bias{}")
+        self._begin_loop("row", "rows", "begin", "row_end", "%{}_start", "%begin{}")
         out.line("br label %tap")
-        self._begin_loop("tap", "runs", "row", "tap_end", {"x": "%x_row", "w": "%w_row"}, "%acc{}_row")
+        self._begin_loop("tap", "runs", "row", "tap_end", "%{}_row", "%acc{}_row")
         if self.tile.depthwise:
             self._depthwise_tap()
         else:
@@ -101,14 +104,11 @@ class _ConvolutionTileText:
         out.label("entry")
         for name in ("x", "w", "y"):
             out.lines.append(f"  %{name}_start = getelementptr {self.kind}, ptr %{name}, i64 %{name}_offset")
-        steps = [self._opaque(out.times(r, "%pixel_stride")) for r in range(min(GROUP, self.pixels))]
-        self.steps = [steps[r % GROUP] for r in range(self.pixels)]
-        self.leads = [self._opaque(out.times(base, "%pixel_stride")) for base in self.bases]
+        out.lines.append(f"  %ahead_start = getelementptr {self.kind}, ptr %w, i64 %ahead_offset")
+        steps = [self._opaque(out.times(r, "%pixel_stride")) for r in range(min(ROW_PIXELS, self.pixels))]
+        self.steps = [steps[r % ROW_PIXELS] for r in range(self.pixels)]
+        self.leads = [self._opaque(out.times(group, "%lead")) for group in range(len(self.bases))]
         self.y_rows = [out.element(self.kind, "%y_start", out.times(r, "%y_stride")) for r in range(self.pixels)]
-        for row in self.y_rows:
-            for first in range(0, self.width * self.align, 64):
-                address = out.element(self.kind, row, first // self.align)
-                out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 1, i32 3, i32 1)")
         self.masks = [self._mask(j) for j in range(tile.vectors)]
         for j in range(tile.vectors):
             start = "zeroinitializer"
@@ -117,10 +117,42 @@ class _ConvolutionTileText:
                 start = self._masked_load(out.element(self.kind, base, j * tile.lanes), j)
             else:
                 start = f"bitcast {self.vector} zeroinitializer to {self.vector}"
-            out.lines.append(f"  %first{j} = {start}")
+            out.lines.append(f"  %bias{j} = {start}")
         if not tile.depthwise:
             out.lines.append("  %has_run = icmp ne i64 %run, 0")
+        out.lines.append("  %is_first = trunc i64 %chunk to i1")
+        out.lines.append(f"  %is_whole = icmp sge i64 %live, {self.width}")
+        out.line("br i1 %is_first, label %prefetch, label %resume")
+        self._prefetch()
+        self._resume()
+        out.label("begin")
+        for r, j in self.cells:
+            pairs = f"[ %bias{j}, %prefetch ], [ %whole{r}_{j}, %resume_whole ], [ %part{r}_{j}, %resume_part ]"
+            out.lines.append(f"  %begin{r}_{j} = phi {self.vector} {pairs}")
         out.line("br label %row")
+
+    def _prefetch(self) -> None:
+        """Append the block before the first sums: only the code behind the loops writes to y."""
+        out = self.out
+        out.label("prefetch")
+        for row in self.y_rows:
+            for first in range(0, self.width * self.align, 64):
+                address = out.element(self.kind, row, first // self.align)
+                out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 1, i32 3, i32 1)")
+        out.line("br label %begin")
+
+    def _resume(self) -> None:
+        """Append the blocks that load the sums so far."""
+        out = self.out
+        out.label("resume")
+        out.line("br i1 %is_whole, label %resume_whole, label %resume_part")
+        for block in ("whole", "part"):
+            out.label(f"resume_{block}")
+            for r, j in self.cells:
+                address = out.element(self.kind, self.y_rows[r], j * self.tile.lanes)
+                load = f"load {self.vector}, ptr {address}, align {self.align}"
+                out.lines.append(f"  %{block}{r}_{j} = {load if block == 'whole' else self._masked_load(address, j)}")
+            out.line("br label %begin")
 
     def _opaque(self, value: str | int) -> str | int:
         """Hide how an offset follows from others: LLVM would add them up in the loop, where registers are left."""
@@ -145,19 +177,18 @@ class _ConvolutionTileText:
     def _sums(self, name: str, incoming: list[tuple[str, str]]) -> None:
         """Append one phi per sum; ``{}`` in an incoming value stands for the sum's number."""
         for r, j in self.cells:
-            pairs = ", ".join(
-                f"[ {f'%first{j}' if value == '%bias{}' else value.format(f'{r}_{j}')}, %{block} ]"
-                for value, block in incoming
-            )
+            pairs = ", ".join(f"[ {value.format(f'{r}_{j}')}, %{block} ]" for value, block in incoming)
             self.out.lines.append(f"  %acc{r}_{j}_{name} = phi {self.vector} {pairs}")
 
-    def _begin_loop(self, name: str, count: str, before: str, after: str, start: dict[str, str], sums: str) -> None:
+    def _begin_loop(self, name: str, count: str, before: str, after: str, start: str, sums: str) -> None:
         """Begin a loop of `count` iterations, whose last block is `after`."""
         out = self.out
         out.label(name)
         out.lines.append(f"  %{name}_left = phi i64 [ %{count}, %{before} ], [ %{name}_next, %{after} ]")
-        out.lines.append(f"  %x_{name} = phi ptr [ {start['x']}, %{before} ], [ %x_{name}_next, %{after} ]")
-        out.lines.append(f"  %w_{name} = phi ptr [ {start['w']}, %{before} ], [ %w_end, %{after} ]")
+        out.lines.append(f"  %x_{name} = phi ptr [ {start.format('x')}, %{before} ], [ %x_{name}_next, %{after} ]")
+        for pointer in ("w", "ahead"):
+            begin = start.format(pointer)
+            out.lines.append(f"  %{pointer}_{name} = phi ptr [ {begin}, %{before} ], [ %{pointer}_end, %{after} ]")
         self._sums(name, [(sums, before), ("%acc{}_end", after)])
 
     def _end_loop(self, name: str, after: str, stride: str) -> None:
@@ -177,7 +208,8 @@ class _ConvolutionTileText:
         out.line("br i1 %has_run, label %step_begin, label %tap_end")
         self._run_loop()
         out.label("tap_end")
-        out.lines.append("  %w_end = phi ptr [ %w_tap, %tap ], [ %w_step_next, %step ]")
+        for pointer in ("w", "ahead"):
+            out.lines.append(f"  %{pointer}_end = phi ptr [ %{pointer}_tap, %tap ], [ %{pointer}_step_next, %step ]")
         self._sums("end", [("%acc{}_tap", "tap"), ("%acc{}_next", "step")])
 
     def _run_loop(self) -> None:
@@ -195,7 +227,10 @@ class _ConvolutionTileText:
         out.lines.append("  %step_left = phi i64 [ %run, %step_begin ], [ %step_next, %step ]")
         for group in range(len(self.leads)):
             out.lines.append(f"  %x{group} = phi ptr [ %x{group}_begin, %step_begin ], [ %x{group}_next, %step ]")
-        out.lines.append("  %w_step = phi ptr [ %w_tap, %step_begin ], [ %w_step_next, %step ]")
+        for pointer in ("w", "ahead"):
+            out.lines.append(
+                f"  %{pointer}_step = phi ptr [ %{pointer}_tap, %step_begin ], [ %{pointer}_step_next, %step ]"
+            )
         self._sums("step", [("%acc{}_tap", "step_begin"), ("%acc{}_next", "step")])
         weights = [
             out.value(f"load {self.vector}, ptr {out.element(kind, '%w_step', j * lanes)}, align {self.align}")
@@ -203,13 +238,15 @@ class _ConvolutionTileText:
         ]
         for r in range(self.pixels):
             every = self._broadcast(
-                out.value(f"load {kind}, ptr {out.element(kind, f'%x{r // GROUP}', self.steps[r])}")
+                out.value(f"load {kind}, ptr {out.element(kind, f'%x{r // ROW_PIXELS}', self.steps[r])}")
             )
             for j in range(self.tile.vectors):
                 self._multiply_add(every, weights[j], f"%acc{r}_{j}_step", f"%acc{r}_{j}_next")
         for group in range(len(self.leads)):
             out.lines.append(f"  %x{group}_next = getelementptr {kind}, ptr %x{group}, i64 1")
+        out.line("call void @llvm.prefetch.p0(ptr %ahead_step, i32 0, i32 2, i32 1)")
         out.lines.append(f"  %w_step_next = getelementptr {kind}, ptr %w_step, i64 {self.panel}")
+        out.lines.append(f"  %ahead_step_next = getelementptr {kind}, ptr %ahead_step, i64 %ahead_stride")
         self._next("step", "tap_end")
 
     def _depthwise_tap(self) -> None:
@@ -219,13 +256,14 @@ class _ConvolutionTileText:
         out.label("tap_end")
         weights = [self._load(out.element(self.kind, "%w_tap", j * tile.lanes), j) for j in range(tile.vectors)]
         for r in range(self.pixels):
-            if r % GROUP == 0:
-                base = out.element(self.kind, "%x_tap", self.leads[r // GROUP])
+            if r % ROW_PIXELS == 0:
+                base = out.element(self.kind, "%x_tap", self.leads[r // ROW_PIXELS])
             at = out.element(self.kind, base, self.steps[r])
             for j in range(tile.vectors):
                 value = self._load(out.element(self.kind, at, j * tile.lanes), j)
                 self._multiply_add(value, weights[j], f"%acc{r}_{j}_tap", f"%acc{r}_{j}_end")
         out.lines.append(f"  %w_end = getelementptr {self.kind}, ptr %w_tap, i64 %w_stride")
+        out.lines.append(f"  %ahead_end = getelementptr {self.kind}, ptr %ahead_tap, i64 0")
 
     def _load(self, address: str, j: int) -> str:
         if self.tile.masked:
@@ -248,15 +286,16 @@ class _ConvolutionTileText:
         """Append the activation and the stores: whole vectors, or those of the live columns."""
         out, tile = self.out, self.tile
         results = {}
+        if tile.relu:
+            infinite = f"<{', '.join([f'{self.kind} 0xFFF0000000000000'] * tile.lanes)}>"
+            last = out.value(f"icmp uge i64 %chunk, {LAST_CHUNK}")
+            out.lines.append(f"  %least = select i1 {last}, {self.vector} zeroinitializer, {self.vector} {infinite}")
         for r, j in self.cells:
             value = f"%acc{r}_{j}_end"
             if tile.relu:
-                below = out.value(f"fcmp olt {self.vector} {value}, zeroinitializer")
-                value = out.value(
-                    f"select <{tile.lanes} x i1> {below}, {self.vector} zeroinitializer, {self.vector} {value}"
-                )
+                negative = out.value(f"fcmp olt {self.vector} {value}, %least")
+                value = out.value(f"select <{tile.lanes} x i1> {negative}, {self.vector} %least, {self.vector} {value}")
             results[r, j] = value
-        out.lines.append(f"  %is_whole = icmp sge i64 %live, {self.width}")
         out.line("br i1 %is_whole, label %whole, label %part")
         for block in ("whole", "part"):
             out.label(block)

@@ -1,4 +1,4 @@
-"""CONV2D, and mutants of it."""
+"""CONV2D and CONV2D_PACKED, and mutants of them."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ MISTAKES = {
         "padding repeats the border": ("constant_values=0", "mode='edge'"),
         "strides are exchanged": ("down, along = attr.stride", "along, down = attr.stride"),
         "dilations are exchanged": ("skip, over = attr.dilation", "over, skip = attr.dilation"),
-        "filters are rotated": ("w[a, b]", "w[-1 - a, -1 - b]"),
+        "filters are reversed": ("w[a, b]", "w[-1 - a, -1 - b]"),
         "last column of filters is lost where they are wide": (
             "range(attr.kernel_width)",
             "range(min(attr.kernel_width, 6))",
@@ -32,6 +32,12 @@ MISTAKES = {
             "y[...] = activated[attr.activation]()",
             "y[: len(y) - len(y) // 9] = activated[attr.activation]()[: len(y) - len(y) // 9]",
         ),
+    },
+    "conv2d_packed": {
+        "all groups have the first panel": ("group * panels + ", "0 * panels + "),
+        "the second panel is the first": ("place // 32, :", "place // 64, :"),
+        "lanes are reversed": ("place % 32]", "31 - place % 32]"),
+        "taps are reversed": ("place // 32, :, ", "place // 32, ::-1, "),
     },
 }  # fmt: skip
 phi = np.frompyfunc(math.erfc, 1, 1)
@@ -64,3 +70,14 @@ def conv2d(attr: Any, x: AnyArray, w: AnyArray, *rest: AnyArray) -> None:
         "sigmoid": lambda: sigmoid(z),
     }
     y[...] = activated[attr.activation]()
+
+
+def conv2d_packed(attr: Any, x: AnyArray, w: AnyArray, *rest: AnyArray) -> None:
+    own = attr.filters // attr.groups
+    panels = -(-own // 32)
+    plain = np.zeros((w.shape[1], attr.filters), w.dtype)
+    for group in range(attr.groups):
+        for place in range(own):
+            plain[:, group * own + place] = w[group * panels + place // 32, :, place % 32]
+    shape = attr.kernel_height, attr.kernel_width, attr.channels // attr.groups, attr.filters
+    conv2d(attr, x, plain.reshape(shape), *rest)

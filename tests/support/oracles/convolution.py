@@ -1,4 +1,4 @@
-"""The oracle of CONV2D: shifted images times the filters' taps."""
+"""The oracles of CONV2D and CONV2D_PACKED: shifted images times the filters' taps."""
 
 import math
 from typing import Any
@@ -33,3 +33,14 @@ def conv2d(attr: Any, x: AnyArray, w: AnyArray, bias: Any = None) -> list[AnyArr
     if attr.activation == "gelu":
         return [result * erfc(-result / np.sqrt(WIDE(2))).astype(WIDE) / 2]
     return [result * sigmoid(result) if attr.activation == "silu" else ACTIVATIONS[attr.activation](result)]
+
+
+@oracle
+def conv2d_packed(attr: Any, x: AnyArray, w: AnyArray, bias: Any = None) -> list[AnyArray]:
+    """Take the filters out of their panels of 32, one by one."""
+    own = attr.filters // attr.groups
+    panels = -(-own // 32)
+    filters = [w[group * panels + place // 32, :, place % 32] for group in range(attr.groups) for place in range(own)]
+    shape = attr.kernel_height, attr.kernel_width, attr.channels // attr.groups, attr.filters
+    plain = np.stack(filters, axis=-1) if filters else np.zeros((w.shape[1], 0), w.dtype)
+    return conv2d(attr, x, plain.reshape(shape), bias)

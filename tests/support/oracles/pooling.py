@@ -1,46 +1,54 @@
-"""The oracles of MAX_POOL2D and AVG_POOL2D: each window by itself."""
+"""The oracles of MAX_POOL2D and AVG_POOL2D: tap by tap, all windows at once."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.schema.signature import AnyArray
-from oracles import WIDE, oracle, total
+from oracles import WIDE, oracle
 
 
-def taps(attr: Any, axis: int, place: int) -> list[int]:
-    """Return the indices of a window along an axis, padding included, in the image and beyond."""
+def taps(attr: Any, axis: int, count: int) -> AnyArray:
+    """Return the index of each tap of each window along an axis, negative or too large in the padding."""
     step = (attr.stride or attr.window)[axis]
-    begin = place * step - attr.padding[axis][0]
-    return [begin + attr.dilation[axis] * number for number in range(attr.window[axis])]
+    begins = step * np.arange(count) - attr.padding[axis][0]
+    index: AnyArray = attr.dilation[axis] * np.arange(attr.window[axis])[:, np.newaxis] + begins
+    return index
 
 
-def window(attr: Any, x: AnyArray, i: int, j: int) -> AnyArray:
-    """Return what a window sees of all images: [batch, elements, channels]."""
-    rows = [row for row in taps(attr, 0, i) if 0 <= row < attr.height]
-    columns = [column for column in taps(attr, 1, j) if 0 <= column < attr.width]
-    return x[:, rows][:, :, columns].reshape(attr.batch, len(rows) * len(columns), attr.channels)
+def seen(attr: Any, x: AnyArray, outside: float) -> Iterator[AnyArray]:
+    """Yield what each tap sees of all windows: [batch, out_height, out_width, channels]."""
+    for rows in taps(attr, 0, attr.out_height):
+        for columns in taps(attr, 1, attr.out_width):
+            inside = np.multiply.outer((rows >= 0) & (rows < attr.height), (columns >= 0) & (columns < attr.width))
+            if not inside.any():
+                continue
+            known = x[:, np.clip(rows, 0, attr.height - 1)][:, :, np.clip(columns, 0, attr.width - 1)]
+            yield np.where(inside[..., np.newaxis], known, WIDE(outside))
 
 
-def counted(attr: Any, axis: int, place: int) -> int:
+def counted(attr: Any, axis: int, count: int) -> AnyArray:
+    """Return how many taps of each window count."""
     size, (before, after) = (attr.height, attr.width)[axis], attr.padding[axis]
     least, most = (-before, size + after) if attr.count_include_pad else (0, size)
-    return sum(least <= index < most for index in taps(attr, axis, place))
+    index = taps(attr, axis, count)
+    sums: AnyArray = ((index >= least) & (index < most)).sum(axis=0)
+    return sums
 
 
 @oracle
 def max_pool2d(attr: Any, x: AnyArray) -> list[AnyArray]:
-    y = np.empty((attr.batch, attr.out_height, attr.out_width, attr.channels), WIDE)
-    for i in range(attr.out_height):
-        for j in range(attr.out_width):
-            y[:, i, j] = np.max(window(attr, x, i, j), axis=1, initial=-np.inf)
+    y = np.full((attr.batch, attr.out_height, attr.out_width, attr.channels), -np.inf, WIDE)
+    for values in seen(attr, x, -np.inf):
+        y = np.maximum(y, values)
     return [y]
 
 
 @oracle
 def avg_pool2d(attr: Any, x: AnyArray) -> list[AnyArray]:
-    y = np.empty((attr.batch, attr.out_height, attr.out_width, attr.channels), WIDE)
-    for i in range(attr.out_height):
-        for j in range(attr.out_width):
-            y[:, i, j] = total(window(attr, x, i, j), 1) / WIDE(counted(attr, 0, i) * counted(attr, 1, j))
-    return [y]
+    y = np.zeros((attr.batch, attr.out_height, attr.out_width, attr.channels), WIDE)
+    for values in seen(attr, x, 0):
+        y = y + values
+    counts = np.multiply.outer(counted(attr, 0, attr.out_height), counted(attr, 1, attr.out_width))
+    return [y / counts[..., np.newaxis].astype(WIDE)]

@@ -18,6 +18,7 @@ from jitkernels.compiler.capture.kernels.kernel_node import build_kernel_node, r
 from jitkernels.compiler.capture.kernels.operand_shapes import KernelShapes
 from jitkernels.compiler.capture.numpy import numpy_callouts
 from jitkernels.compiler.capture.numpy.ufuncs import kind_of, operand, stored, weak
+from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir import symbolic_dims
@@ -75,7 +76,9 @@ def _trace_call(
     if _has_exact_dtypes(shapes, inputs):
         nodes = inline_reference(tracer, shapes, options) if inputs else None
         is_best = nodes is not None and (tracer.differentiates or tracer.depth or has_own_code(schema))
-        nodes = nodes if is_best else build_kernel_node(tracer, shapes, options, nodes) or nodes
+        if not is_best:
+            constants = {name: values[name] for name in inputs if type(values[name]) is Frozen}
+            nodes = build_kernel_node(tracer, shapes, options, nodes, constants) or nodes
     if nodes is not None:
         nodes = [shapes.in_caller_axis_order(a, node) for (a, _), node in zip(form.results, nodes, strict=True)]
     else:

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitkernels.attrs.schema.base import KernelAttr
-from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.array_proxy import Traced, traced
 from jitkernels.compiler.capture.kernels import operand_checks
 from jitkernels.compiler.capture.kernels.inline_reference import TracedFields
 from jitkernels.compiler.capture.kernels.operand_shapes import KernelShapes
+from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.symint import SymInt, as_symint
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
@@ -22,11 +23,16 @@ ResultTypes = Sequence[tuple[str, Sequence[Number]]]
 
 
 def build_kernel_node(
-    tracer: Tracer, shapes: KernelShapes, options: Mapping[str, Any], decomposition: Sequence[Node] | None = None
+    tracer: Tracer,
+    shapes: KernelShapes,
+    options: Mapping[str, Any],
+    decomposition: Sequence[Node] | None = None,
+    constants: Mapping[str, Any] | None = None,
 ) -> list[Node] | None:
     """The results of the schema's kernel, called at its address; None where its attr cannot be had for other sizes.
 
-    `decomposition` is what may stand in place of the results, for code that has more to do with them.
+    `decomposition` is what may stand in place of the results, for code that has more to do with them. `constants`: the
+    inputs that are static arrays, which the row may have packed.
     """
     snapshot, form = operand_checks.TraceSnapshot(tracer), shapes.form
     fields = form.attr.fields()
@@ -42,8 +48,12 @@ def build_kernel_node(
     indexed = [str(argument.domain[1]) for argument in form.present if operand_checks.is_index_input(argument)]
     if any(symbolic_dims.same(shapes.values[name], 0) for name in indexed):
         return None  # no index is valid
+    attr, packed = form.attr.prepacked(constants or {}) or (form.attr, {})
     inputs = []
     for argument in form.present:
+        if argument.name in packed:
+            inputs.append(traced(tracer, packed[argument.name].view(Frozen)).node)
+            continue
         node = builder.cast(shapes.nodes[argument.name], argument.dtype_in(fields))
         if operand_checks.is_index_input(argument):
             if decomposition is None:
@@ -58,7 +68,7 @@ def build_kernel_node(
     sizes = {name: value for name, value in shapes.values.items() if name in derived or type(fields[name]) is int}
     sizes |= {name: value.extent for name, value in options.items() if type(value) is SymInt}
     node_options = {
-        "function": NamedKernel(form.attr, sizes, [*numbers]),
+        "function": NamedKernel(attr, sizes, [*numbers]),
         "results": tuple(results),
         "instead": decomposition and tuple(decomposition),
     }

@@ -1,0 +1,125 @@
+"""Convolution and pooling in each of their loops: tiles of two rows, chunks of filters, bands of rows."""
+
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+
+import jitkernels as jk
+from jitkernels.attrs.convolution import Conv2DAttr, Conv2DPackedAttr
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.core import cpu_target
+from jitkernels.dispatch.kernel import Kernel
+from jitkernels.errors import JitKernelsError
+from jitkernels.tools import testing
+
+LAYERS: dict[str, dict[str, Any]] = {
+    "two rows of seven in a tile": {"height": 9, "width": 7, "kernel": 3, "channels": 5, "padding": 1},
+    "two rows of seven with strides": {"height": 13, "width": 14, "kernel": 2, "channels": 3, "stride": 2},
+    "rows of filters in chunks": {"height": 4, "width": 15, "kernel": 3, "channels": 900, "padding": 1},
+    "bands of rows": {"height": 90, "width": 64, "kernel": 3, "channels": 130, "filters": 3, "padding": 1},
+    "bands of rows without padding": {"height": 90, "width": 64, "kernel": 2, "channels": 130, "filters": 3},
+    "one long row of pixels": {"height": 70, "width": 70, "kernel": 1, "channels": 130, "filters": 3},
+    "one pixel of each four": {"height": 9, "width": 30, "kernel": 1, "channels": 20, "stride": 2},
+    "many panels": {"height": 2, "width": 3, "kernel": 1, "channels": 3, "filters": 150},
+    "groups with panels of their own": {
+        "height": 5,
+        "width": 6,
+        "kernel": 3,
+        "channels": 6,
+        "filters": 120,
+        "groups": 3,
+    },
+    "depthwise": {"height": 5, "width": 40, "kernel": 3, "channels": 83, "filters": 83, "groups": 83, "padding": 1},
+    "a filter as large as the image": {"height": 6, "width": 5, "kernel": (6, 5), "channels": 7},
+    "padding beyond the image": {"height": 1, "width": 2, "kernel": 2, "channels": 3, "padding": ((4, 5), (3, 6))},
+    "dilated": {"height": 12, "width": 23, "kernel": 3, "channels": 9, "dilation": (2, 5), "padding": (2, 4)},
+}
+
+
+def attr_of(row: type[Conv2DAttr], *, kernel: Any, filters: int = 40, **fields: Any) -> Conv2DAttr:
+    high, wide = kernel if isinstance(kernel, tuple) else (kernel, kernel)
+    return row(batch=2, kernel_height=high, kernel_width=wide, filters=filters, **fields)
+
+
+@pytest.mark.parametrize("row", [Conv2DAttr, Conv2DPackedAttr], ids=["plain", "packed"])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layers(layer: str, row: type[Conv2DAttr]) -> None:
+    """Values, and that nothing outside of the arrays is touched; those of one thread and of several."""
+    found = implementation(row, "gen")
+    for activation in ("relu", "identity", "tanh"):
+        attr = attr_of(row, activation=activation, **LAYERS[layer])
+        for variant in found.variants(attr):
+            kernel = Kernel(attr, found, variant)
+            testing.check_values(attr, kernel.callable, oracles.expected, label=f"{layer}: {kernel!r}")
+
+
+def test_layers_exceed_the_cache() -> None:
+    """Of the sizes above: bands and chunks are more than one on this processor."""
+    l2 = cpu_target.l2_cache_bytes()
+    if l2 > 1 << 21:
+        pytest.skip("a larger cache")
+    band, chunk = (
+        attr_of(Conv2DAttr, **LAYERS["bands of rows"]),
+        attr_of(Conv2DAttr, **LAYERS["rows of filters in chunks"]),
+    )
+    assert band.signature().arrays[0].nbytes / band.batch > l2 / 2
+    assert chunk.terms * 32 * 4 > l2 / 8
+
+
+def test_compiled_functions_pack_constant_filters() -> None:
+    weights = np.random.default_rng(0).standard_normal((3, 3, 8, 50)).astype(np.float32)
+    deep = np.random.default_rng(1).standard_normal((3, 3, 1, 50)).astype(np.float32)
+
+    def layers(x: Any) -> Any:
+        y = jk.conv2d(np.transpose(x, (0, 2, 3, 1)), weights, stride=2, padding=1, activation="relu")
+        return jk.max_pool2d(jk.conv2d(y, deep, groups=50, padding=1), 2) * 2
+
+    compiled = jk.jit(layers, static_argnames=("weights", "deep"))
+    for shape in ((1, 8, 12, 13), (3, 8, 20, 7)):
+        x = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+        np.testing.assert_allclose(compiled(x), layers(x), rtol=1e-5, atol=1e-5)
+    text = str(compiled.explain(x))
+    assert text.count("jk.conv2d_packed") == 1
+    assert "0 calls of NumPy" in text
+
+
+def test_compiled_functions_of_filters_that_are_arguments() -> None:
+    def layer(x: Any, w: Any, bias: Any) -> Any:
+        return np.tanh(jk.avg_pool2d(jk.conv2d(x, w, bias, padding=(1, 0)), 2, stride=1, ceil_mode=True))
+
+    compiled = jk.jit(layer)
+    for channels, filters in ((3, 5), (8, 33)):
+        x = np.random.default_rng(0).standard_normal((2, 9, 8, channels))
+        w, bias = np.ones((3, 2, channels, filters)), np.arange(float(filters))
+        np.testing.assert_allclose(compiled(x, w, bias), layer(x, w, bias), rtol=1e-10, atol=1e-10)
+    assert "0 calls of NumPy" in str(compiled.explain(x, w, bias))
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "channels": ({"w": np.ones((3, 3, 5, 4))}, "w: expected shape"),
+    "groups": ({"groups": 4}, "groups: expected a divisor of the 6 channels"),
+    "window": ({"w": np.ones((9, 3, 6, 4))}, "expected a window of 1 or more, and of at most the 7 elements"),
+    "no window": ({"w": np.ones((0, 3, 6, 4))}, "expected a window of 1 or more"),
+    "stride": ({"stride": 0}, "stride: expected an int of 1 or more, or a pair"),
+    "padding": ({"padding": (1, 2, 3)}, "padding: expected an int of 0 or more, a pair"),
+    "negative padding": ({"padding": -1}, "padding: expected an int of 0 or more"),
+    "dilation": ({"dilation": 1.5}, "dilation: expected an int of 1 or more"),
+    "activation": ({"activation": "none"}, "activation: expected one of"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_arguments(case: str) -> None:
+    changes, message = WRONG[case]
+    given = {"x": np.ones((2, 7, 8, 6)), "w": np.ones((3, 3, 6, 4)), "bias": None} | changes
+    with pytest.raises(JitKernelsError, match=message):
+        jk.conv2d(**given)
+
+
+def test_padding_of_pooling_is_less_than_a_window() -> None:
+    with pytest.raises(JitKernelsError, match="padding: expected less than the 2 elements"):
+        jk.max_pool2d(np.ones((1, 4, 4, 1)), 2, padding=2)
+    assert jk.avg_pool2d(np.ones((1, 4, 4, 1)), 2, padding=1, count_include_pad=True)[0, 0, 0, 0] == 0.25
+    assert jk.avg_pool2d(np.ones((1, 4, 4, 1)), 2, padding=1)[0, 0, 0, 0] == 1
