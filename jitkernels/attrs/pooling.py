@@ -61,6 +61,7 @@ class PoolAttr(KernelAttr):
         Argument("y", "out", "*batch out_height out_width channels"),
     )
     options: ClassVar[tuple[str, ...]] = ("window", "stride", "padding", "dilation", "ceil_mode")
+    streams = ((256, 64, 64, 16),)
     derived = (
         "out_height", "out_width", "window_height", "window_width", "stride_height", "stride_width",
         "pad_top", "pad_left", "pad_bottom", "pad_right", "dilation_height", "dilation_width",

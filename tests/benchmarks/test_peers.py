@@ -45,6 +45,10 @@ def test_without_a_module_the_reference_is_the_peer(row: Row, monkeypatch: pytes
     test_ordinary_calls_match_numpy(row)
 
 
+RETURNING = {"jax", "onnxruntime"}
+"""Peers that return their results, as they cannot write to arrays."""
+
+
 @pytest.mark.parametrize("row", cases.every_row())
 def test_peers_agree_with_the_reference(row: Row) -> None:
     for case in testing.ci_cases(row):
@@ -57,9 +61,13 @@ def test_peers_agree_with_the_reference(row: Row) -> None:
             if call is None:
                 continue
             with np.errstate(all="ignore"):
-                call()
+                result = call()
             if not attr.signature().inputs:
                 continue  # everybody draws numbers of their own
+            if name in RETURNING:
+                outputs = [i for i, array in enumerate(attr.signature().arrays) if array.role != "in"]
+                for i, array in zip(outputs, result if isinstance(result, list | tuple) else [result], strict=False):
+                    arrays[i] = np.asarray(array).reshape(arrays[i].shape)
             for parameter, got, right in zip(attr.signature().arrays, arrays, expected, strict=True):
                 close(parameter.numbers(got), parameter.numbers(right), f"{name} of {attr}: {parameter.name}")
 

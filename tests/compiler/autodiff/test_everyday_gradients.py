@@ -12,10 +12,13 @@ import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
 
 STEP = 1e-5
+MADE_BY_THE_COMPILER = {"CONV2D_PACKED"}
+"""Compiled functions call these in place of others, once derivatives are there."""
 ROWS = [
     param
     for param in cases.every_row()
-    if any(array.dtype is None for array in param.values[0].arrays if array.role == "in")
+    if param.values[0].kernel_type.name not in MADE_BY_THE_COMPILER
+    and any(array.dtype is None for array in param.values[0].arrays if array.role == "in")
     and any(array.dtype is None for array in param.values[0].arrays if array.role == "out")
 ]
 
