@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
+from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.onnx.operator_registry import Operator, find_operator
 
 
@@ -27,11 +27,11 @@ class OnnxNode:
     captured: tuple[str, ...] = ()
     is_channels_last: bool = False
 
-    @cached_property
+    @unlocked_cached_property
     def operator(self) -> Operator | None:
         return find_operator(self.domain, self.op, self.opset)
 
-    @cached_property
+    @unlocked_cached_property
     def type_variables(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names of the types of inputs and outputs in ONNX's definition: those of one name have one type."""
         import onnx
