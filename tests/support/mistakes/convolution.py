@@ -18,7 +18,7 @@ MISTAKES = {
         "filters are reversed": ("w[a, b]", "w[-1 - a, -1 - b]"),
         "last column of filters is lost where they are wide": (
             "range(attr.kernel_width)",
-            "range(min(attr.kernel_width, 6))",
+            "range(min(attr.kernel_width, 2))",
         ),
         "all groups see the first": ("group * per : group * per + per", ": per"),
         "groups are interleaved": ("group * own : group * own + own] +=", "group :: attr.groups] +="),
