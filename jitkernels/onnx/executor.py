@@ -20,7 +20,7 @@ DATA_KIND, SIZE_KIND = "data", "size"
 """Kinds of values while stages are planned: arrays, and sizes of arrays, which are known in a trace."""
 SHAPES = ("Shape", "Size")
 """Operators whose results are sizes, whatever their inputs are."""
-MOST_PLANS = 64
+MAX_PLANS = 64
 """Most kinds of arguments for which plans are kept."""
 
 
@@ -105,7 +105,7 @@ class Executor:
         key = tuple(_pattern(values.get(name)) for name in self.inputs)
         plan = self._plans.get(key)
         if plan is None:
-            if len(self._plans) >= MOST_PLANS:
+            if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
             plan = self._plans[key] = Plan(self._stages({}), {})
         return plan

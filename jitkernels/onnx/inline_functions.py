@@ -10,9 +10,9 @@ from typing import Any
 from jitkernels.errors import ModelError
 from jitkernels.onnx.operator_registry import find_operator
 
-MOST_NODES = 20_000
+MAX_NODES = 20_000
 """Most nodes of a model whose functions are inlined: functions that call others twice grow without bound."""
-MOST_NESTED_GRAPHS = 32
+MAX_NESTED_GRAPHS = 32
 """Most levels of subgraphs, or of functions, inside of one another."""
 
 
@@ -28,14 +28,12 @@ class Inliner:
         self, nodes: Sequence[Any], opsets: Mapping[str, int], depth: int
     ) -> Iterator[tuple[Any, Mapping[str, int]]]:
         """The nodes of a graph, bodies in place of functions, each with the opsets that it is written in."""
-        if depth > MOST_NESTED_GRAPHS:
-            raise ModelError(
-                f"more than {MOST_NESTED_GRAPHS} functions inside of one another: do they call themselves?"
-            )
+        if depth > MAX_NESTED_GRAPHS:
+            raise ModelError(f"more than {MAX_NESTED_GRAPHS} functions inside of one another: do they call themselves?")
         for node in nodes:
             self._count += 1
-            if self._count > MOST_NODES:
-                raise ModelError(f"more than {MOST_NODES} nodes")
+            if self._count > MAX_NODES:
+                raise ModelError(f"more than {MAX_NODES} nodes")
             function = self._function(node, opsets)
             if function is None:
                 yield node, opsets

@@ -12,7 +12,7 @@ from typing import Any
 
 from jitkernels.errors import JitKernelsError, ModelError, NotUsableError, shown
 from jitkernels.onnx.element_types import dtype_of
-from jitkernels.onnx.inline_functions import MOST_NESTED_GRAPHS, Inliner
+from jitkernels.onnx.inline_functions import MAX_NESTED_GRAPHS, Inliner
 from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode, ValueType
 from jitkernels.onnx.read_tensors import read_sparse, read_tensor
 from jitkernels.onnx.values import constant
@@ -99,8 +99,8 @@ class GraphReader:
 
     def graph(self, proto: Any, opsets: Mapping[str, int], around: frozenset[str], depth: int) -> OnnxGraph:
         """A graph; `around`: the names that the graphs around it define."""
-        if depth > MOST_NESTED_GRAPHS:
-            raise ModelError(f"more than {MOST_NESTED_GRAPHS} graphs or functions inside of one another")
+        if depth > MAX_NESTED_GRAPHS:
+            raise ModelError(f"more than {MAX_NESTED_GRAPHS} graphs or functions inside of one another")
         constants: dict[str, Any] = {}
         for tensor in proto.initializer:
             constants[_new(tensor.name, constants, "initializers")] = read_tensor(tensor, self._folder)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.errors import ModelError
-from jitkernels.onnx.values import MOST_MODEL_ELEMENTS
+from jitkernels.onnx.values import MAX_MODEL_ELEMENTS
 
 EXTERNAL, LITTLE_BITS = 1, 8
 """``TensorProto.EXTERNAL``; the bits of a byte: elements of fewer share bytes."""
@@ -20,7 +20,7 @@ def read_tensor(proto: Any, folder: Path | None) -> Any:
 
     shape = tuple(int(extent) for extent in proto.dims)
     elements = math.prod(shape)
-    if any(extent < 0 for extent in shape) or elements > MOST_MODEL_ELEMENTS:
+    if any(extent < 0 for extent in shape) or elements > MAX_MODEL_ELEMENTS:
         raise ModelError(f"the tensor '{proto.name}' has the shape {list(shape)}")
     if proto.data_type == onnx.TensorProto.STRING:
         if len(proto.string_data) != elements:
@@ -93,7 +93,7 @@ def file_beside(folder: Path, location: str) -> Path:
 def read_sparse(proto: Any, folder: Path | None) -> Any:
     """A sparse tensor as a dense array."""
     shape = tuple(int(extent) for extent in proto.dims)
-    if any(extent < 0 for extent in shape) or math.prod(shape) > MOST_MODEL_ELEMENTS:
+    if any(extent < 0 for extent in shape) or math.prod(shape) > MAX_MODEL_ELEMENTS:
         raise ModelError(f"the sparse tensor '{proto.values.name}' has the shape {list(shape)}")
     values, indices = read_tensor(proto.values, folder), read_tensor(proto.indices, folder)
     if indices.ndim == 2 and indices.shape[1] == len(shape):

@@ -22,9 +22,9 @@ from jitkernels.onnx.values import NotServedError, TooLargeError, constant, mate
 
 COMPILED_LEVEL, NUMPY_LEVEL, REFERENCE_LEVEL = "compiled", "NumPy", "onnx.reference"
 """How a node runs: in compiled code; its operator by NumPy; or by the reference implementation of ONNX."""
-MOST_STATICS = 64
+MAX_STATICS = 64
 """Most values of shapes, axes and the like for which a stage keeps code; NumPy serves the others."""
-MOST_STATIC_BYTES = 1 << 16
+MAX_STATIC_BYTES = 1 << 16
 
 
 class ReplanError(Exception):
@@ -73,7 +73,7 @@ class CompiledStage:
         key = (*(_content(values[name]) for name in self.statics), *narrow.items())
         function = self._functions.get(key)
         if function is None:
-            if len(self._functions) >= MOST_STATICS:
+            if len(self._functions) >= MAX_STATICS:
                 raise ReplanError(self._all(NUMPY_LEVEL, "its shapes, axes and the like differ from call to call"))
             known = {name: constant(values[name]) for name in self.statics}
 
@@ -184,7 +184,7 @@ def _bits(value: Any) -> Any:
 def _content(value: Any) -> Any:
     """The elements of a static value, as a key."""
     array = np.asarray(value)
-    if array.nbytes > MOST_STATIC_BYTES:
+    if array.nbytes > MAX_STATIC_BYTES:
         raise ModelError(f"an array of shape {array.shape} decides a shape, an axis or the like")
     return array.dtype.str, array.shape, array.tolist().__repr__() if array.dtype.hasobject else array.tobytes()
 

@@ -18,7 +18,7 @@ from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.errors import ModelError
 
-MOST_MODEL_ELEMENTS = 2**31
+MAX_MODEL_ELEMENTS = 2**31
 """Most elements of an array whose shape a model computes: a few bytes of a model must not exhaust the memory."""
 
 
@@ -147,8 +147,8 @@ def limit(shape: Sequence[Any]) -> None:
         if size < 0:
             raise TooLargeError(f"an array of shape {list(map(_text, shape))}")
         elements *= size
-    if elements > MOST_MODEL_ELEMENTS:
-        raise TooLargeError(f"an array of {elements} elements: expected at most {MOST_MODEL_ELEMENTS}")
+    if elements > MAX_MODEL_ELEMENTS:
+        raise TooLargeError(f"an array of {elements} elements: expected at most {MAX_MODEL_ELEMENTS}")
 
 
 def _text(extent: Any) -> int:

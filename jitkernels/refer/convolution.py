@@ -1,7 +1,5 @@
 """NumPy references of CONV2D and CONV2D_PACKED: matrix products of windows (im2col) and filters."""
 
-import math
-
 import numpy as np
 
 from jitkernels.attrs.convolution import Conv2DAttr, Conv2DPackedAttr
@@ -16,19 +14,4 @@ def conv2d(attr: Conv2DAttr, x: AnyArray, w: AnyArray, *rest: AnyArray) -> None:
     *bias, y = rest
     with np.errstate(all="ignore"):
         z = attr.convolved(x, w)
-        y[...] = activated(attr.activation, z + bias[0] if bias else z)
-
-
-def activated(activation: str, z: AnyArray) -> AnyArray:
-    """Apply the activation to the sums."""
-    if activation == "relu":
-        return np.maximum(z, 0)
-    if activation == "gelu":
-        gelu: AnyArray = z * special_functions.erfc(-z * math.sqrt(0.5)) / 2
-        return gelu
-    if activation == "tanh":
-        return np.tanh(z)
-    if activation == "identity":
-        return z
-    sigmoid: AnyArray = special_functions.sigmoid(z)
-    return sigmoid if activation == "sigmoid" else z * sigmoid
+        y[...] = special_functions.activate(attr.activation, z + bias[0] if bias else z)

@@ -95,8 +95,7 @@ def test_every_row_has_reference_and_generated_kernel() -> None:
 
 @each_of([path for path in FILES if "refer" in path.parts])
 def test_references_are_plain_numpy(path: Path) -> None:
-    """References define what kernels compute: they import only NumPy, substitutes for what it lacks, schemas, and one
-    another."""
+    """References define what kernels compute: they import only NumPy, substitutes for what it lacks, and schemas."""
     imported = {name for name, _ in imported_by(path)}
     assert {name.split(".")[0] for name in imported} - {"jitkernels"} <= {"numpy", *sys.stdlib_module_names}
     own = {

@@ -56,9 +56,13 @@ def softplus(x: Any) -> Any:
 
 
 def activate(name: str, x: Any) -> Any:
-    """The activation of a recurrent cell by its name."""
+    """The activation of a recurrent cell, a product or a convolution by its name."""
     if name == "sigmoid":
         return sigmoid(x)
+    if name == "silu":
+        return x * sigmoid(x)
+    if name == "gelu":
+        return x * erfc(-x * math.sqrt(0.5)) / 2
     if name == "tanh":
         return np.tanh(x)
     return np.maximum(x, 0) if name == "relu" else x

@@ -12,7 +12,7 @@ from jitkernels.compiler.api.structured_control_flow import cond as branch
 from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import NotServedError, axis_of, constant, is_traced
 
-MOST_UNROLLED_STEPS = 64
+MAX_UNROLLED_STEPS = 64
 """Most iterations of a loop that is traced one after another."""
 
 
@@ -36,7 +36,7 @@ def loop(count: Any, condition: Any = None, *carried: Any, body: Any) -> Any:
     """Iterations in order: what each carries on, and the results of all, stacked."""
     most = None if count is None else int(np.asarray(count).reshape(-1)[0])
     traced = any(map(_has_traced, (*carried, condition)))
-    if traced and (most is None or most > MOST_UNROLLED_STEPS):
+    if traced and (most is None or most > MAX_UNROLLED_STEPS):
         raise NotServedError("a loop of many iterations")
     state = list(carried)
     goes_on = condition is None or _truth(condition)
@@ -76,7 +76,7 @@ def scan(*values: Any, body: Any, num_scan_inputs: int, node: Any = None) -> Any
     backwards = attributes.get("scan_input_directions") or [0] * num_scan_inputs
     moved = [np.moveaxis(one, axis_of(axis, one.ndim), 0) for one, axis in zip(arrays, axes, strict=True)]
     count = int(moved[0].shape[0])
-    if any(map(is_traced, values)) and count > MOST_UNROLLED_STEPS:
+    if any(map(is_traced, values)) and count > MAX_UNROLLED_STEPS:
         raise NotServedError("a scan of many iterations")
     collected: list[list[Any]] = [[] for _ in range(len(body.graph.outputs) - len(state))]
     for i in range(count):

@@ -17,7 +17,7 @@ from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.operators.quantization import quantized
 from jitkernels.onnx.values import NotServedError, is_traced, like, limit
 
-MOST_TAPS = 64
+MAX_TAPS = 64
 """Most taps of a filter of single channels that are multiplied one by one."""
 
 
@@ -113,7 +113,7 @@ def convolved(x: Any, weights: Any, bias: Any, window: Window, groups: int, acti
     x = padded(x, window)
     last = np.moveaxis(x, 1, -1)
     space = len(counts)
-    if groups > 1 and int(weights.shape[1]) == 1 and math.prod(window.kernel) <= MOST_TAPS:
+    if groups > 1 and int(weights.shape[1]) == 1 and math.prod(window.kernel) <= MAX_TAPS:
         result = _depthwise(last, weights, window, counts)
     else:
         result = _by_products(last, weights, window, counts, groups)

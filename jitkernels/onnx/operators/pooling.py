@@ -21,7 +21,7 @@ from jitkernels.onnx.operators.convolution import (
 )
 from jitkernels.onnx.values import NotServedError, broadcast, concrete_ints, constant, created, like, numbers
 
-MOST_TAPS = 64
+MAX_TAPS = 64
 """Most taps of a window that are compared or added one by one; larger ones are reduced as an axis."""
 
 

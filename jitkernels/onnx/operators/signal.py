@@ -10,14 +10,14 @@ from jitkernels.onnx.element_types import dtype_of
 from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import NotServedError, axis_of, concrete_ints, constant, like, limit, number
 
-MOST_POINTS = 4096
+MAX_POINTS = 4096
 """Most points of a transform by a matrix of all of them."""
 
 
 def _waves(points: int, results: int, dtype: Any, sign: int) -> tuple[Any, Any]:
     """The matrices of cosines and sines."""
     limit((points, results))
-    if points > MOST_POINTS:
+    if points > MAX_POINTS:
         raise NotServedError(f"a transform of {points} points")
     angles = 2 * np.pi * (np.outer(np.arange(results), np.arange(points)) % points) / points
     return constant(np.cos(angles), dtype), constant(sign * np.sin(angles), dtype)
