@@ -105,6 +105,7 @@ def test_arguments_grow_with_elements() -> None:
         assert 3 * small < large <= 5 * 10_000
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch uses what it deprecates
 def test_other_compilers_agree() -> None:
     """Run all installed compilers on one thread and two; slow ones compile two programs."""
     failures = Failures()
