@@ -53,7 +53,7 @@ def _is_foldable(node: OnnxNode, constants: MutableMapping[str, Any]) -> bool:
 
 def _folded(conv: OnnxNode, node: OnnxNode, constants: MutableMapping[str, Any]) -> OnnxNode | None:
     """A convolution that contains the node behind it; None where it cannot."""
-    if node.domain or "activation" in conv.attributes:
+    if node.domain or "activation" in conv.attributes or any(node.outputs[1:]):
         return None
     if node.op == "Relu":
         return replace(conv, outputs=node.outputs, attributes={**conv.attributes, "activation": "relu"})
