@@ -18,7 +18,7 @@ CONSTANTS = [
     ("channels", RNG.normal(size=(4, 1, 1)).astype(np.float32)),
     ("batched", RNG.normal(size=(1, 4, 1, 1)).astype(np.float32)),
     ("columns", RNG.normal(size=(1, 1, 4)).astype(np.float32)),
-    ("one", np.float32([[[2.5]]])),
+    ("one", np.full((1, 1, 1), 2.5, np.float32)),
 ]
 FOLLOWERS = {
     "relu": [("Relu", ["c"], ["y"])],
