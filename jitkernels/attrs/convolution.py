@@ -29,13 +29,14 @@ SWEEP_FIELDS = "batch height width channels kernel_height kernel_width filters"
 
 
 class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
-    """y[n, i, j, f] = activation(bias[f] + sum of x[n, si*i + da*a - top, sj*j + db*b - left, c] * w[a, b, c, f]).
+    """y[n, i, j, f] = activation(bias[f] + residual[n, i, j, f] + sum of x[n, si*i + da*a - top, sj*j + db*b - left, c] * w[a, b, c, f]).
 
     The sum is over all a, b and c: the cross-correlation that networks call a convolution, of images with channels
     last. `stride` is (si, sj), `dilation` (da, db), and `padding` ((top, bottom), (left, right)) are zeros around the
     image; an int or a pair of ints stand for equal ones. With `groups`, channels and filters form so many groups of
     neighbours, the filters of a group see its channels alone, and c counts within it: as many groups as channels are a
-    depthwise convolution. Activations are those of MATMUL_EPILOGUE; without `biased` there is no bias.
+    depthwise convolution. Activations are those of MATMUL_EPILOGUE; without `biased` there is no bias, without
+    `has_residual` no residual.
     """
 
     batch: int
@@ -53,12 +54,14 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
     dilation: Pair = custom(pair, to_json=listed, from_json=pair, meaning=A_PAIR, default=(1, 1), samples=(2, (3, 1)))
     groups: int = whole(default=1, least=1, samples=(1, 2, 3))
     biased: bool = True
+    has_residual: bool = False
     activation: str = choice(*ACTIVATIONS, default="identity")
     dtype: str = "float32"
     arrays = (
         Argument("x", "in", "*batch height width channels"),
         Argument("w", "in", "kernel_height kernel_width group_channels filters"),
         Argument("bias", "in", "filters", when="biased"),
+        Argument("residual", "in", "*batch out_height out_width filters", when="has_residual"),
         Argument("y", "out", "*batch out_height out_width filters"),
     )
     options: ClassVar[tuple[str, ...]] = ("stride", "padding", "dilation", "groups", "activation")
@@ -105,14 +108,13 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
         return sums.transpose(1, 0, 2).reshape(self.batch, self.out_height, self.out_width, self.filters)
 
     def tolerance(self) -> Tolerance:
-        """As MATMUL_EPILOGUE: a chain of products in any order, the bias, and an activation of slope 1.13 at most."""
-        return Tolerance(ulp=4, terms=1.13 * (self.terms / 2 + 3) + 1)
+        """As MATMUL_EPILOGUE: a chain of products and terms in any order, and an activation of slope 1.13 at most."""
+        return Tolerance(ulp=4, terms=1.13 * (self.terms / 2 + 3 + self.has_residual) + 1)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The convolution of |x| with |w|, plus |bias|; there is no bound for 0 times an infinite sum."""
-        x, w, *bias = (np.abs(array) for array in arrays[:-1])
-        terms = self.convolved(x, w)
-        terms = terms + bias[0] if bias else terms
+        """The convolution of |x| with |w|, plus |bias| and |residual|; no bound for 0 times an infinite sum."""
+        x, w, *addends = (np.abs(array) for array in arrays[:-1])
+        terms = sum(addends, start=self.convolved(x, w))
         return [np.where(np.isinf(terms), np.nan, terms) if self.activation in ("gelu", "silu") else terms]
 
     def operations(self) -> float:
@@ -142,9 +144,11 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
             (1, 6, 31, 4, 2, 3, 40, 2, 2),
         ]
         grouped = [(2, 5, 6, 6, 3, 2, 6, 1, 1, 6), (1, 4, 5, 6, 1, 3, 9, 2, 1, 3)]
+        added = grid(cls, SWEEP_FIELDS, [(2, 5, 7, 3, 3, 2, 37)], has_residual=(True,), dtype=FLOATS)
         return cases(
             full,
             ci=[
+                *added,
                 *grid(cls, f"{SWEEP_FIELDS} stride padding", ci, dtype=FLOATS, activation=("relu",)),
                 *grid(cls, f"{SWEEP_FIELDS} stride padding groups", grouped, dtype=FLOATS, biased=(False,)),
             ],
@@ -166,6 +170,7 @@ class Conv2DPackedAttr(Conv2DAttr, kernel_type="CONV2D_PACKED"):
         Argument("x", "in", "*batch height width channels"),
         Argument("w", "in", "panels depth panel"),
         Argument("bias", "in", "filters", when="biased"),
+        Argument("residual", "in", "*batch out_height out_width filters", when="has_residual"),
         Argument("y", "out", "*batch out_height out_width filters"),
     )
     options = ("filters", "kernel_height", "kernel_width", *Conv2DAttr.options)

@@ -1,4 +1,4 @@
-"""Fold what follows a convolution into it: scales and terms of channels into its constants, and the activation Relu.
+"""Fold what follows a convolution into it: scales and terms of channels into its constants, a residual, and Relu.
 
 A batch normalization with given moments is a factor and a term of each channel, and so are Mul and Add of constants.
 """
@@ -22,7 +22,10 @@ KEEPING_ORDER = ELEMENTWISE | {"BatchNormalization", "LRN", "Dropout", "Concat",
 def fuse_convolutions(
     nodes: Sequence[OnnxNode], outputs: Iterable[str], constants: MutableMapping[str, Any]
 ) -> tuple[tuple[OnnxNode, ...], set[OnnxNode]]:
-    """The nodes with convolutions that contain what follows them, and the nodes that are gone."""
+    """The nodes with convolutions that contain what follows them, and the nodes that are gone.
+
+    A convolution takes the place of the last node that it contains: its residual is there by then.
+    """
     uses = Counter(name for node in nodes for name in node.reads)
     uses.update(outputs)
     readers = {name: node for node in nodes for name in node.reads}
@@ -31,17 +34,17 @@ def fuse_convolutions(
     for node in nodes:
         if node.op != "Conv" or node.domain or not _is_foldable(node, constants):
             continue
-        result = node
+        result, last = node, node
         while uses[result.outputs[0]] == 1 and result.outputs[0] in readers:
             follower = readers[result.outputs[0]]
-            folded = _folded(result, follower, constants)
+            folded = None if follower in gone else _folded(result, follower, constants)
             if folded is None:
                 break
             gone.add(follower)
-            result = folded
+            result, last = folded, follower
         if result is not node:
             gone.add(node)
-            new[node] = replace(result, proto=None)
+            new[last] = replace(result, proto=None)
     return tuple(new.get(node, node) for node in nodes if node in new or node not in gone), gone
 
 
@@ -57,6 +60,8 @@ def _folded(conv: OnnxNode, node: OnnxNode, constants: MutableMapping[str, Any])
         return None
     if node.op == "Relu":
         return replace(conv, outputs=node.outputs, attributes={**conv.attributes, "activation": "relu"})
+    if any(conv.inputs[3:]):
+        return None
     weights = constants[conv.inputs[1]]
     filters = weights.shape[0]
     shape = (filters, *(1,) * (weights.ndim - 2))
@@ -68,8 +73,11 @@ def _folded(conv: OnnxNode, node: OnnxNode, constants: MutableMapping[str, Any])
         scale, bias, mean, variance = (constants[name].astype(np.float64) for name in node.inputs[1:5])
         factor = scale / np.sqrt(variance + node.attributes.get("epsilon", 1e-5))
         term = bias - mean * factor
-    elif node.op in ("Mul", "Add"):
+    elif node.op in ("Mul", "Add") or (node.op == "Sum" and len(node.inputs) == 2):
         other = next((name for name in node.inputs if name != conv.outputs[0]), "")
+        if node.op != "Mul" and other and other not in constants:
+            bias = conv.inputs[2] if len(conv.inputs) > 2 else ""
+            return replace(conv, inputs=(*conv.inputs[:2], bias, other), outputs=node.outputs)
         if other not in constants or constants[other].shape[-len(shape) :] != shape or constants[other].size != filters:
             return None
         values = constants[other].reshape(-1).astype(np.float64)

@@ -11,7 +11,9 @@ from jitkernels.compiler.ir import special_functions
 @implements(Conv2DPackedAttr)
 @implements(Conv2DAttr)
 def conv2d(attr: Conv2DAttr, x: AnyArray, w: AnyArray, *rest: AnyArray) -> None:
-    *bias, y = rest
+    *addends, y = rest
     with np.errstate(all="ignore"):
         z = attr.convolved(x, w)
-        y[...] = special_functions.activate(attr.activation, z + bias[0] if bias else z)
+        for addend in addends:
+            z = z + addend
+        y[...] = special_functions.activate(attr.activation, z)

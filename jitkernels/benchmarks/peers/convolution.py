@@ -1,6 +1,6 @@
 """Peers of CONV2D and CONV2D_PACKED in NumPy and torch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,14 +37,22 @@ def _convolution(given: dict[str, Any], out: Any) -> Any:
         for g in range(groups)
     ]
     z = np.concatenate(sums, axis=-1)
+    z = z if given["residual"] is None else z + given["residual"]
     return matmul_epilogue(z, np.eye(z.shape[-1], dtype=z.dtype), given["bias"], given["activation"], out)
 
 
 @peer(Conv2DAttr)
 def numpy_convolution(attr: Conv2DAttr, x: AnyArray, w: AnyArray, *rest: AnyArray) -> Bound:
-    *bias, y = rest
+    bias, residual, y = _addends(attr, rest)
     own = {name: value for name, value in attr.fields().items() if name in Conv2DAttr.options}
-    return partial(conv2d, x, w, bias[0] if bias else None, out=y, **own)
+    return partial(conv2d, x, w, bias, residual, out=y, **own)
+
+
+def _addends(attr: Conv2DAttr, rest: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """The bias, the residual, and the result, of the arguments behind the filters."""
+    *addends, y = rest
+    bias = addends.pop(0) if attr.biased else None
+    return bias, addends[0] if attr.has_residual else None, y
 
 
 def torch_convolution(attr: Conv2DAttr, torch: Any, x: Any, w: Any, *rest: Any) -> Bound | None:
@@ -52,7 +60,7 @@ def torch_convolution(attr: Conv2DAttr, torch: Any, x: Any, w: Any, *rest: Any) 
     (top, bottom), (left, right) = attr.padding
     if top != bottom or left != right:
         return None
-    *bias, y = rest
+    bias, residual, y = _addends(attr, rest)
     images, weights = x.permute(0, 3, 1, 2), w.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
     functions: dict[str, Any] = {
         "relu": torch.relu_,
@@ -63,12 +71,14 @@ def torch_convolution(attr: Conv2DAttr, torch: Any, x: Any, w: Any, *rest: Any) 
     }
     activated = functions.get(attr.activation, torch.nn.Identity())
     convolution = partial(
-        torch.nn.functional.conv2d, images, weights, bias[0] if bias else None, attr.stride, (top, left), attr.dilation,
+        torch.nn.functional.conv2d, images, weights, bias, attr.stride, (top, left), attr.dilation,
         attr.groups,
     )  # fmt: skip
 
     def call() -> None:
-        y.copy_(activated(convolution()).permute(0, 2, 3, 1))
+        z = convolution()
+        z = z if residual is None else z.add_(residual.permute(0, 3, 1, 2))
+        y.copy_(activated(z).permute(0, 2, 3, 1))
 
     return partial(call)
 
@@ -103,7 +113,8 @@ def layers(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("plain", (x, w))
     for activation in ("relu", "gelu", "silu", "tanh", "sigmoid"):
         yield OrdinaryCall(activation, (x, w, bias), {"activation": activation})
-    yield OrdinaryCall("padded", (x, w, bias, 1, 1))
+    yield OrdinaryCall("residual", (x, w, bias, values((2, 3, 5, 4))))
+    yield OrdinaryCall("padded", (x, w, bias, None, 1, 1))
     yield OrdinaryCall("strides", (x, w, bias), {"stride": (2, 1), "padding": ((0, 1), (2, 0))})
     yield OrdinaryCall("dilated", (x, w, bias), {"dilation": 2, "padding": 2})
     yield OrdinaryCall("depthwise", (x, values((3, 3, 1, channels))), {"groups": channels})
@@ -112,7 +123,7 @@ def layers(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("channels first", (np.ascontiguousarray(x.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1), w, bias))
     yield from in_dtypes(x, w, bias)
     yield from in_layouts(x, w, bias, label="all {}")
-    yield from with_outs((x, w, bias), 8, np.zeros((2, 3, 5, 4), np.float32))
+    yield from with_outs((x, w, bias), 9, np.zeros((2, 3, 5, 4), np.float32))
 
 
 @ordinary_calls(Conv2DPackedAttr)
@@ -124,8 +135,9 @@ def packed_layers(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("plain", (x, w), extents)
     yield OrdinaryCall("relu", (x, w, bias), {**extents, "activation": "relu"})
     yield OrdinaryCall("one panel of pixels", (x, values((1, channels, 32))))
-    yield OrdinaryCall("padded", (x, w, bias, 40, 3, 2, 1, 1))
+    yield OrdinaryCall("residual", (x, w, bias, values((2, 3, 5, 40))), {**extents, "activation": "relu"})
+    yield OrdinaryCall("padded", (x, w, bias, None, 40, 3, 2, 1, 1))
     yield OrdinaryCall("one image", (x[0], w, bias), extents)
     yield from in_dtypes(x, w, bias, **extents)
     yield from in_layouts(x, w, bias, label="all {}", **extents)
-    yield from with_outs((x, w, bias), 11, np.zeros((2, 3, 5, 40), np.float32), **extents)
+    yield from with_outs((x, w, bias), 12, np.zeros((2, 3, 5, 40), np.float32), **extents)

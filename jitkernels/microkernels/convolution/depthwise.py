@@ -30,7 +30,9 @@ def depthwise_of(kind: Convolution) -> Any:
 
     @inlined()
     def depthwise(arrays: Images, e: ConvolutionExtents, band: Band) -> None:
-        bias, w, y = arrays.y if arrays.bias is None else arrays.bias, arrays.w, arrays.y
+        w, y = arrays.w, arrays.y
+        bias = y if arrays.bias is None else arrays.bias
+        residual = y if arrays.residual is None else arrays.residual
         c, image = e.channels, band.image
         count = (band.pixels + most - 1) // most
         pixel, down, right = e.stride_width * c, e.dilation_height * band.pitch, e.dilation_width * c
@@ -44,11 +46,11 @@ def depthwise_of(kind: Convolution) -> Any:
                     live = min(c - first, width)
                     if live == width:
                         whole(image, x + first, pixel, lead, e.kernel_height, down, e.kernel_width, right, 1, w, first,
-                              c, 0, 0, bias, first, y, at + first, c, live, n, ONCE)  # fmt: skip
+                              c, 0, 0, bias, first, residual, y, at + first, c, live, n, ONCE)  # fmt: skip
                     else:
                         live = min(live, lanes)
                         part_of(image, x + first, pixel, lead, e.kernel_height, down, e.kernel_width, right, 1, w,
-                                first, c, 0, 0, bias, first, y, at + first, c, live, n, ONCE)  # fmt: skip
+                                first, c, 0, 0, bias, first, residual, y, at + first, c, live, n, ONCE)  # fmt: skip
                     first += live
                 finish_pixels(y, at, c, c, n)
                 done += n

@@ -142,7 +142,9 @@ def _pass(kind: Convolution) -> Any:
     def pass_over(
         arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, columns: Columns, chunk: Chunk
     ) -> None:
-        bias, y, image, f = arrays.y if arrays.bias is None else arrays.bias, arrays.y, band.image, columns.first
+        y, image, f = arrays.y, band.image, columns.first
+        bias = y if arrays.bias is None else arrays.bias
+        residual = y if arrays.residual is None else arrays.residual
         c, is_one_run, live = e.channels, e.groups == 1 and e.dilation_width == 1, columns.live
         runs = 1 if is_one_run else e.kernel_width
         run = e.kernel_width * c if is_one_run else e.group_channels
@@ -163,10 +165,10 @@ def _pass(kind: Convolution) -> Any:
                 x, at = row + done * pixel, (band.first + i * band.pixels + done) * e.filters + f
                 if live > lanes:
                     wide(image, x, pixel, lead, chunk.rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
-                         f, y, at, e.filters, live, n, chunk.state)  # fmt: skip
+                         f, residual, y, at, e.filters, live, n, chunk.state)  # fmt: skip
                 else:
                     narrow(image, x, pixel, lead, chunk.rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
-                           f, y, at, e.filters, live, n, chunk.state)  # fmt: skip
+                           f, residual, y, at, e.filters, live, n, chunk.state)  # fmt: skip
                 if chunk.state >= LAST_CHUNK:
                     finish_pixels(y, at, e.filters, live, n)
                 ahead += tile_steps * stride

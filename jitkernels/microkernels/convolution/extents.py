@@ -24,11 +24,12 @@ ONCE = FIRST_CHUNK + LAST_CHUNK
 
 
 class Images(NamedTuple):
-    """The arrays; bias is None where there is none."""
+    """The arrays; bias and residual are None where there is none."""
 
     x: Any
     w: Any
     bias: Any
+    residual: Any
     y: Any
 
 
@@ -93,6 +94,7 @@ class Convolution:
     lanes: int
     pixels: int
     biased: bool
+    has_residual: bool
     activation: str
     band_elements: int
     chunk_elements: int
@@ -109,8 +111,8 @@ def convolution_of(attr: Any, target: Target, *, is_packed: bool) -> Convolution
     pixels = (target.registers - TILE_VECTORS - 1) // TILE_VECTORS
     elements = cpu_target.l2_cache_bytes() // element_size(attr.dtype)
     return Convolution(
-        attr.dtype, target.lanes(attr.dtype), pixels, attr.biased, attr.activation,
-        elements // BAND_SHARE, elements // CHUNK_SHARE, is_packed,
+        attr.dtype, target.lanes(attr.dtype), pixels, attr.biased, attr.has_residual,
+        attr.activation, elements // BAND_SHARE, elements // CHUNK_SHARE, is_packed,
     )  # fmt: skip
 
 
@@ -155,7 +157,8 @@ def is_pointwise(e: ConvolutionExtents) -> bool:
 
 def tile_of(kind: Convolution, symbol: str, pixels: int, vectors: int, **more: Any) -> Any:
     relu = kind.activation == "relu"
-    tile = ConvolutionTile(symbol, kind.dtype, kind.lanes, pixels, vectors, kind.biased, relu, **more)
+    parameters = kind.dtype, kind.lanes, pixels, vectors, kind.biased, relu, kind.has_residual
+    tile = ConvolutionTile(symbol, *parameters, **more)
     return ir_function(symbol, kind.dtype, TILE_ARGUMENTS, written_by(ConvolutionTile.text, tile))
 
 

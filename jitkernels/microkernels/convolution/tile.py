@@ -12,6 +12,8 @@ a compiler.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
 
@@ -20,7 +22,7 @@ TILE_ARGUMENTS = (
     ("ptr", "x"), ("i64", "x_offset"), ("i64", "pixel_stride"), ("i64", "lead"), ("i64", "rows"), ("i64", "row_stride"),
     ("i64", "runs"), ("i64", "run_stride"), ("i64", "run"),
     ("ptr", "w"), ("i64", "w_offset"), ("i64", "w_stride"), ("i64", "ahead_offset"), ("i64", "ahead_stride"),
-    ("ptr", "bias"), ("i64", "bias_offset"),
+    ("ptr", "bias"), ("i64", "bias_offset"), ("ptr", "residual"),
     ("ptr", "y"), ("i64", "y_offset"), ("i64", "y_stride"), ("i64", "live"), ("i64", "pixels"), ("i64", "chunk"),
 )  # fmt: skip
 FIRST_CHUNK, LAST_CHUNK = 1, 2
@@ -36,7 +38,8 @@ class ConvolutionTile:
     For each of `rows` rows of the filter and `runs` runs in it, `run` neighbours of the image meet packed weights. A
     tile that is `depthwise` meets each run with one vector of weights per vector of channels, `w_stride` apart. With
     `masked`, loads and stores are limited to `live` columns; a tile that is not masks stores only where `live` is less
-    than its width. `biased`: the first sums begin with the bias. `panel`: the elements of a step of packed weights, if
+    than its width. `biased`: the first sums begin with the bias. `has_residual`: they begin with the elements of
+    `residual` at the places of those of y, too. `panel`: the elements of a step of packed weights, if
     these are more than the tile's. Steps prefetch weights, from `ahead_offset` on, `ahead_stride` elements each.
     """
 
@@ -47,6 +50,7 @@ class ConvolutionTile:
     vectors: int
     biased: bool
     relu: bool
+    has_residual: bool = False
     depthwise: bool = False
     masked: bool = False
     panel: int = 0
@@ -109,6 +113,11 @@ class _ConvolutionTileText:
         self.steps = [steps[r % ROW_PIXELS] for r in range(self.pixels)]
         self.leads = [self._opaque(out.times(group, "%lead")) for group in range(len(self.bases))]
         self.y_rows = [out.element(self.kind, "%y_start", out.times(r, "%y_stride")) for r in range(self.pixels)]
+        if tile.has_residual:
+            out.lines.append(f"  %residual_start = getelementptr {self.kind}, ptr %residual, i64 %y_offset")
+            self.residual_rows = [
+                out.element(self.kind, "%residual_start", out.times(r, "%y_stride")) for r in range(self.pixels)
+            ]
         self.masks = [self._mask(j) for j in range(tile.vectors)]
         for j in range(tile.vectors):
             start = "zeroinitializer"
@@ -124,10 +133,13 @@ class _ConvolutionTileText:
         out.lines.append(f"  %is_whole = icmp sge i64 %live, {self.width}")
         out.line("br i1 %is_first, label %prefetch, label %resume")
         self._prefetch()
-        self._resume()
+        first = ["[ %bias{1}, %prefetch ]"]
+        if tile.has_residual:
+            first = self._load_sums("add_residual", self.residual_rows, biased=tile.biased)
+        resumed = self._load_sums("resume", self.y_rows)
         out.label("begin")
         for r, j in self.cells:
-            pairs = f"[ %bias{j}, %prefetch ], [ %whole{r}_{j}, %resume_whole ], [ %part{r}_{j}, %resume_part ]"
+            pairs = ", ".join([*first, *resumed]).format(r, j)
             out.lines.append(f"  %begin{r}_{j} = phi {self.vector} {pairs}")
         out.line("br label %row")
 
@@ -139,20 +151,24 @@ class _ConvolutionTileText:
             for first in range(0, self.width * self.align, 64):
                 address = out.element(self.kind, row, first // self.align)
                 out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 1, i32 3, i32 1)")
-        out.line("br label %begin")
+        out.line(f"br label %{'add_residual' if self.tile.has_residual else 'begin'}")
 
-    def _resume(self) -> None:
-        """Append the blocks that load the sums so far."""
+    def _load_sums(self, name: str, rows: Sequence[str], *, biased: bool = False) -> list[str]:
+        """Append the blocks that load first sums from `rows`; their incoming values, of cell {0}, {1}."""
         out = self.out
-        out.label("resume")
-        out.line("br i1 %is_whole, label %resume_whole, label %resume_part")
+        out.label(name)
+        out.line(f"br i1 %is_whole, label %{name}_whole, label %{name}_part")
         for block in ("whole", "part"):
-            out.label(f"resume_{block}")
+            out.label(f"{name}_{block}")
             for r, j in self.cells:
-                address = out.element(self.kind, self.y_rows[r], j * self.tile.lanes)
+                address = out.element(self.kind, rows[r], j * self.tile.lanes)
                 load = f"load {self.vector}, ptr {address}, align {self.align}"
-                out.lines.append(f"  %{block}{r}_{j} = {load if block == 'whole' else self._masked_load(address, j)}")
+                value, loaded = load if block == "whole" else self._masked_load(address, j), f"%{name}_{block}{r}_{j}"
+                if biased:
+                    value = f"fadd {self.vector} {out.value(value)}, %bias{j}"
+                out.lines.append(f"  {loaded} = {value}")
             out.line("br label %begin")
+        return [f"[ %{name}_{block}{{0}}_{{1}}, %{name}_{block} ]" for block in ("whole", "part")]
 
     def _opaque(self, value: str | int) -> str | int:
         """Hide how an offset follows from others: LLVM would add them up in the loop, where registers are left."""

@@ -22,7 +22,7 @@ ROOT_HALF = 0.5**0.5
 
 @implements(Conv2DAttr, can_be_used=usable, variants=threads_along("batch"))
 def conv2d(attr: Conv2DAttr, parallel: bool = False) -> RangeKernel:
-    biased = attr.biased
+    biased, has_residual = attr.biased, attr.has_residual
     identity, relu, gelu, silu, is_tanh, _ = (attr.activation == name for name in ACTIVATIONS)
 
     def body(x: Any, w: Any, y: Any, sizes: RowArguments, begin: int, end: int) -> None:
@@ -35,6 +35,8 @@ def conv2d(attr: Conv2DAttr, parallel: bool = False) -> RangeKernel:
                     y[pixel * sizes.filters + f] = sizes.bias[f]
                 else:
                     y[pixel * sizes.filters + f] = real(0)
+                if has_residual:
+                    y[pixel * sizes.filters + f] += sizes.residual[pixel * sizes.filters + f]
             for tap in range(sizes.kernel_height * sizes.kernel_width):
                 a, b = tap // sizes.kernel_width, tap % sizes.kernel_width
                 h = i * sizes.stride_height + a * sizes.dilation_height - sizes.pad_top

@@ -101,15 +101,19 @@ def taps(x: Any, window: Window, counts: Sequence[int], first: int = 2) -> Any:
         ]  # fmt: skip
 
 
-def convolved(x: Any, weights: Any, bias: Any, window: Window, groups: int, activation: str = "identity") -> Any:
-    """The convolution of an array of channels first, and an activation."""
+def convolved(
+    x: Any, weights: Any, bias: Any, window: Window, groups: int, activation: str = "identity", residual: Any = None
+) -> Any:
+    """The convolution of an array of channels first, plus a residual, and an activation."""
     counts = window.results(space_of(x))
     if int(x.shape[1]) != int(weights.shape[1]) * groups or int(weights.shape[0]) % max(groups, 1):
         raise ModelError(
             f"{int(x.shape[1])} channels, filters of shape {list(map(int, weights.shape))}, {groups} groups"
         )
-    if by_kernel(x, window) and not _is_product(weights, window, groups):
-        return _by_kernel(x, weights, bias, window, groups, activation)
+    if by_kernel(x, window) and not (is_traced(weights) and _is_product(weights, window, groups)):
+        shape = (*x.shape[:1], int(weights.shape[0]), *counts)
+        if residual is None or (residual.dtype == x.dtype and tuple(residual.shape) == shape):
+            return _by_kernel(x, weights, bias, residual, window, groups, activation)
     x = padded(x, window)
     last = np.moveaxis(x, 1, -1)
     space = len(counts)
@@ -119,9 +123,9 @@ def convolved(x: Any, weights: Any, bias: Any, window: Window, groups: int, acti
         result = _by_products(last, weights, window, counts, groups)
     if bias is not None:
         result = result + bias
-    if activation == "relu":
-        result = np.maximum(result, like(0, result))
-    return np.moveaxis(result, -1, 1) if space else result
+    result = np.moveaxis(result, -1, 1) if space else result
+    result = result if residual is None else result + residual
+    return np.maximum(result, like(0, result)) if activation == "relu" else result
 
 
 def _is_product(weights: Any, window: Window, groups: int) -> bool:
@@ -156,11 +160,14 @@ def options(window: Window) -> dict[str, Any]:
     return {"stride": steps, "padding": pads, "dilation": dilations}
 
 
-def _by_kernel(x: Any, weights: Any, bias: Any, window: Window, groups: int, activation: Any) -> Any:
+def _by_kernel(
+    x: Any, weights: Any, bias: Any, residual: Any, window: Window, groups: int, activation: str
+) -> Any:
     """The kernel CONV2D, on images with channels last and filters as it wants them."""
     filters = weights if weights.ndim == 4 else np.expand_dims(weights, 2)
     filters = np.transpose(filters, (2, 3, 1, 0))
-    result = jk.conv2d(images(x), filters, bias, groups=groups, activation=activation, **options(window))
+    residual = residual if residual is None else images(residual)
+    result = jk.conv2d(images(x), filters, bias, residual, groups=groups, activation=activation, **options(window))
     return channels_first(result, x.ndim)
 
 
@@ -198,10 +205,13 @@ def _by_products(x: Any, weights: Any, window: Window, counts: Sequence[int], gr
 
 
 @operator("Conv")
-def conv(x: Any, weights: Any, bias: Any = None, *, group: int = 1, node: Any = None) -> Any:
+def conv(
+    x: Any, weights: Any, bias: Any = None, residual: Any = None, *, group: int = 1, node: Any = None
+) -> Any:
+    """Conv, with a residual and an activation where `fuse_convolutions` has found them."""
     kernel = tuple(int(extent) for extent in weights.shape[2:])
     activation = node.attributes.get("activation", "identity")
-    return convolved(x, weights, bias, window_of(node.attributes, kernel, space_of(x)), group, activation)
+    return convolved(x, weights, bias, window_of(node.attributes, kernel, space_of(x)), group, activation, residual)
 
 
 @operator("ConvInteger")

@@ -22,9 +22,11 @@ MISTAKES = {
         ),
         "all groups see the first": ("group * per : group * per + per", ": per"),
         "groups are interleaved": ("group * own : group * own + own] +=", "group :: attr.groups] +="),
-        "bias is forgotten": ("z += bias[0]", "pass"),
-        "bias of the first filter for all": ("z += bias[0]", "z += bias[0][:1]"),
-        "bias is added behind the activation": ("    if bias:\n        z += bias[0]\n", ""),
+        "bias is forgotten": ("z += addends.pop(0)", "addends.pop(0)"),
+        "bias of the first filter for all": ("z += addends.pop(0)", "z += addends.pop(0)[:1]"),
+        "residual is forgotten": ("z += addends[0]", "pass"),
+        "residual of the first image for all": ("z += addends[0]", "z += addends[0][:1]"),
+        "residual of one filter for all": ("z += addends[0]", "z += addends[0][..., :1]"),
         "relu loses NaN": ("np.maximum(z, 0)", "np.where(z > 0, z, 0)"),
         "silu is sigmoid": ("z * sigmoid(z)", "sigmoid(z)"),
         "gelu of the wrong sign": ("phi(-z * ", "phi(z * "),
@@ -44,7 +46,7 @@ phi = np.frompyfunc(math.erfc, 1, 1)
 
 
 def conv2d(attr: Any, x: AnyArray, w: AnyArray, *rest: AnyArray) -> None:
-    *bias, y = rest
+    *addends, y = rest
     (top, bottom), (left, right) = attr.padding
     padded = np.pad(x, ((0, 0), *((top, bottom), (left, right)), (0, 0)), constant_values=0)
     down, along = attr.stride
@@ -59,8 +61,10 @@ def conv2d(attr: Any, x: AnyArray, w: AnyArray, *rest: AnyArray) -> None:
             for group in range(attr.groups):
                 taps = w[a, b][:, group * own : group * own + own]
                 z[..., group * own : group * own + own] += seen[..., group * per : group * per + per] @ taps
-    if bias:
-        z += bias[0]
+    if attr.biased:
+        z += addends.pop(0)
+    if attr.has_residual:
+        z += addends[0]
     activated: dict[str, Any] = {
         "identity": lambda: z,
         "relu": lambda: np.maximum(z, 0),

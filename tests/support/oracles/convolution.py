@@ -13,7 +13,7 @@ erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
 @oracle
-def conv2d(attr: Any, x: AnyArray, w: AnyArray, bias: Any = None) -> list[AnyArray]:
+def conv2d(attr: Any, x: AnyArray, w: AnyArray, **addends: AnyArray) -> list[AnyArray]:
     narrow: Any = np.float64 if attr.dtype == "float32" else WIDE
     (top, bottom), (left, right) = attr.padding
     height, width = attr.height + top + bottom, attr.width + left + right
@@ -29,18 +29,20 @@ def conv2d(attr: Any, x: AnyArray, w: AnyArray, bias: Any = None) -> list[AnyArr
             for group in range(attr.groups):
                 filters, channels = slice(group * own, group * own + own), slice(group * per, group * per + per)
                 z[..., filters] += seen[..., channels] @ w[a, b, :, filters].astype(narrow)
-    result = z.astype(WIDE) if bias is None else z.astype(WIDE) + bias
+    result = z.astype(WIDE)
+    for addend in addends.values():
+        result = result + addend
     if attr.activation == "gelu":
         return [result * erfc(-result / np.sqrt(WIDE(2))).astype(WIDE) / 2]
     return [result * sigmoid(result) if attr.activation == "silu" else ACTIVATIONS[attr.activation](result)]
 
 
 @oracle
-def conv2d_packed(attr: Any, x: AnyArray, w: AnyArray, bias: Any = None) -> list[AnyArray]:
+def conv2d_packed(attr: Any, x: AnyArray, w: AnyArray, **addends: AnyArray) -> list[AnyArray]:
     """Take the filters out of their panels of 32, one by one."""
     own = attr.filters // attr.groups
     panels = -(-own // 32)
     filters = [w[group * panels + place // 32, :, place % 32] for group in range(attr.groups) for place in range(own)]
     shape = attr.kernel_height, attr.kernel_width, attr.channels // attr.groups, attr.filters
     plain = np.stack(filters, axis=-1) if filters else np.zeros((w.shape[1], 0), w.dtype)
-    return conv2d(attr, x, plain.reshape(shape), bias)
+    return conv2d(attr, x, plain.reshape(shape), **addends)

@@ -74,11 +74,14 @@ def _trace_call(
     shapes = KernelShapes(form, {name: traced(tracer, value).node for name, value in inputs.items()}, examples)
     nodes = None
     if _has_exact_dtypes(shapes, inputs):
-        nodes = inline_reference(tracer, shapes, options) if inputs else None
+        constants = {name: values[name] for name in inputs if type(values[name]) is Frozen}
+        packed = None if tracer.differentiates else form.attr.prepacked(constants)
+        # A kernel of packed constants beats its inlined reference, which reads them as they are.
+        if inputs and (packed is None or tracer.depth):
+            nodes = inline_reference(tracer, shapes, options)
         is_best = nodes is not None and (tracer.differentiates or tracer.depth or has_own_code(schema))
         if not is_best:
-            constants = {name: values[name] for name in inputs if type(values[name]) is Frozen}
-            nodes = build_kernel_node(tracer, shapes, options, nodes, constants) or nodes
+            nodes = build_kernel_node(tracer, shapes, options, nodes, packed) or nodes
     if nodes is not None:
         nodes = [shapes.in_caller_axis_order(a, node) for (a, _), node in zip(form.results, nodes, strict=True)]
     else:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.compiler.capture.array_proxy import Traced, traced
 from jitkernels.compiler.capture.kernels import operand_checks
 from jitkernels.compiler.capture.kernels.inline_reference import TracedFields
@@ -20,6 +21,8 @@ from jitkernels.compiler.schedule.kernel_step import NamedKernel
 
 ResultTypes = Sequence[tuple[str, Sequence[Number]]]
 """The dtypes and shapes of the results of a call."""
+PackedCall = tuple[KernelAttr, Mapping[str, AnyArray]]
+"""The attr of a schema of packed inputs, and these inputs."""
 
 
 def build_kernel_node(
@@ -27,12 +30,12 @@ def build_kernel_node(
     shapes: KernelShapes,
     options: Mapping[str, Any],
     decomposition: Sequence[Node] | None = None,
-    constants: Mapping[str, Any] | None = None,
+    packed: PackedCall | None = None,
 ) -> list[Node] | None:
     """The results of the schema's kernel, called at its address; None where its attr cannot be had for other sizes.
 
-    `decomposition` is what may stand in place of the results, for code that has more to do with them. `constants`: the
-    inputs that are static arrays, which the row may have packed.
+    `decomposition` is what may stand in place of the results, for code that has more to do with them. `packed`: the
+    attr that is called in place of the form's, and its inputs in another layout.
     """
     snapshot, form = operand_checks.TraceSnapshot(tracer), shapes.form
     fields = form.attr.fields()
@@ -48,11 +51,11 @@ def build_kernel_node(
     indexed = [str(argument.domain[1]) for argument in form.present if operand_checks.is_index_input(argument)]
     if any(symbolic_dims.same(shapes.values[name], 0) for name in indexed):
         return None  # no index is valid
-    attr, packed = form.attr.prepacked(constants or {}) or (form.attr, {})
+    attr, constants = packed or (form.attr, {})
     inputs = []
     for argument in form.present:
-        if argument.name in packed:
-            inputs.append(traced(tracer, packed[argument.name].view(Frozen)).node)
+        if argument.name in constants:
+            inputs.append(traced(tracer, constants[argument.name].view(Frozen)).node)
             continue
         node = builder.cast(shapes.nodes[argument.name], argument.dtype_in(fields))
         if operand_checks.is_index_input(argument):
