@@ -15,7 +15,7 @@ from jitkernels.onnx.values import constant
 
 CHANNELS_LAST = ("Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "ConvTranspose")
 """Operators whose results are channels last in memory."""
-KEEPING_ORDER = ELEMENTWISE | {"BatchNormalization", "LRN", "Dropout", "Concat", "Pad", "Slice", "Split"}
+KEEPING_ORDER = ELEMENTWISE | {"BatchNormalization", "LRN", "Dropout", "Concat", "Pad", "Slice", "Split", "Reshape", "Transpose"}
 """Operators whose results lie as their first operand does."""
 
 
@@ -110,6 +110,9 @@ def mark_channels_last(nodes: Sequence[OnnxNode]) -> None:
         is_last = node.op in CHANNELS_LAST or (
             node.op in KEEPING_ORDER and any(name in last for name in node.inputs[: None if node.op == "Concat" else 2])
         )
+        if node.op == "Transpose":  # of channels among themselves, as a shuffle does
+            perm = node.attributes.get("perm") or [-1]
+            is_last = is_last and [perm[0], *perm[-2:]] == [0, len(perm) - 2, len(perm) - 1]
         if is_last and not node.domain:
             last.update(node.outputs)
             node.is_channels_last = node.op in KEEPING_ORDER

@@ -32,6 +32,7 @@ from jitkernels.microkernels.convolution.extents import (
     needed_width,
     tile_of,
 )
+from jitkernels.microkernels.convolution.padding import padding_of, padding_slack
 from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, LAST_CHUNK, ROW_PIXELS
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
@@ -84,10 +85,10 @@ def _layout(kind: Convolution) -> tuple[Any, Any, Any]:
 
 def _workspace(kind: Convolution) -> Callable[..., Any]:
     band_rows, _, packed_elements = _layout(kind)
-    size = element_size(kind.dtype)
+    size, slack = element_size(kind.dtype), padding_slack(kind)
 
     def needed(e: ConvolutionExtents) -> Any:
-        scratch = needed_height(e, band_rows(e)) * needed_width(e) * e.channels if is_padded(e) else 0
+        scratch = needed_height(e, band_rows(e)) * needed_width(e) * e.channels + slack if is_padded(e) else 0
         return (packed_elements(e) + scratch) * size
 
     return needed
@@ -109,27 +110,6 @@ def _pack(kind: Convolution) -> Any:
                 target += panel_elements(e)
 
     return pack
-
-
-@inlined()
-def pad_rows(x: Any, e: ConvolutionExtents, row: int, rows: int, scratch: Any) -> None:
-    """Copy rows of an image, from one that may lie above it, between zeros."""
-    wide, c = needed_width(e), e.channels
-    left = min(e.pad_left, wide)
-    inside = max(min(e.width, wide - left), 0)
-    for i in range(rows):
-        at = i * wide * c
-        source = row + i
-        if source < 0 or source >= e.height:
-            for k in range(wide * c):
-                scratch[at + k] = 0
-        else:
-            for k in range(left * c):
-                scratch[at + k] = 0
-            for k in range(inside * c):
-                scratch[at + left * c + k] = x[source * e.width * c + k]
-            for k in range((left + inside) * c, wide * c):
-                scratch[at + k] = 0
 
 
 def _pass(kind: Convolution) -> Any:
@@ -205,6 +185,7 @@ def _dense(kind: Convolution) -> Any:
 def _body(kind: Convolution) -> Callable[..., None]:
     band_rows, _, packed_elements = _layout(kind)
     pack, dense, depthwise, is_packed = _pack(kind), _dense(kind), depthwise_of(kind), kind.is_packed
+    pad_rows = padding_of(kind)
 
     @inlined()
     def compute(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any) -> None:

@@ -1,6 +1,7 @@
 """Shapes: sizes of arrays, and what is done with them."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ def size(x: Any) -> Any:
 
 
 @operator("Reshape", since=5, static=(1,), sizes=True)
-def reshape(x: Any, wanted: Any, *, allowzero: int = 0) -> Any:
+def reshape(x: Any, wanted: Any, *, allowzero: int = 0, node: Any = None) -> Any:
+    """The elements in another shape; channels of images that lie last in memory are split and joined there."""
     requested = list(ints(wanted))
     if not allowzero:
         if sum(type(one) is int and one == 0 for one in requested) and len(requested) > x.ndim:
@@ -44,7 +46,21 @@ def reshape(x: Any, wanted: Any, *, allowzero: int = 0) -> Any:
     known = math.prod(one for one in requested if not _is(one, -1))
     if any(_is(one, -1) for one in requested) and _is(known, 0):
         requested = [0 if _is(one, -1) else one for one in requested]
+    if node.is_channels_last and _keeps_space(x.shape, requested):
+        count, more = x.ndim, len(requested)
+        last = np.transpose(x, (0, count - 2, count - 1, *range(1, count - 2)))
+        last = np.reshape(last, (requested[0], *requested[-2:], *requested[1:-2]))
+        return np.transpose(last, (0, *range(3, more), 1, 2))
     return np.reshape(x, tuple(requested))
+
+
+def _keeps_space(shape: Sequence[Any], requested: Sequence[Any]) -> bool:
+    """Whether a reshape of images changes their dimensions of channels alone."""
+    return (
+        min(len(shape), len(requested)) >= 4
+        and bool(shape[0] == requested[0])
+        and all(bool(one == other) for one, other in zip(shape[-2:], requested[-2:], strict=True))
+    )
 
 
 def _copied_zeros(requested: list[Any], own: tuple[Any, ...]) -> list[Any]:
