@@ -29,14 +29,14 @@ SWEEP_FIELDS = "batch height width channels kernel_height kernel_width filters"
 
 
 class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
-    """y[n, i, j, f] = activation(bias[f] + residual[n, i, j, f] + sum of x[n, si*i + da*a - top, sj*j + db*b - left, c] * w[a, b, c, f]).
+    """y[n, i, j, f] = activation(bias[f] + residual[n, i, j, f] + z[n, i, j, f]).
 
-    The sum is over all a, b and c: the cross-correlation that networks call a convolution, of images with channels
-    last. `stride` is (si, sj), `dilation` (da, db), and `padding` ((top, bottom), (left, right)) are zeros around the
-    image; an int or a pair of ints stand for equal ones. With `groups`, channels and filters form so many groups of
-    neighbours, the filters of a group see its channels alone, and c counts within it: as many groups as channels are a
-    depthwise convolution. Activations are those of MATMUL_EPILOGUE; without `biased` there is no bias, without
-    `has_residual` no residual.
+    z[n, i, j, f] is the sum of x[n, si*i + da*a - top, sj*j + db*b - left, c] * w[a, b, c, f] over all a, b and c: the
+    cross-correlation that networks call a convolution, of images with channels last. `stride` is (si, sj), `dilation`
+    (da, db), and `padding` ((top, bottom), (left, right)) are zeros around the image; an int or a pair of ints stand
+    for equal ones. With `groups`, channels and filters form so many groups of neighbours, the filters of a group see
+    its channels alone, and c counts within it: as many groups as channels are a depthwise convolution. Activations are
+    those of MATMUL_EPILOGUE; without `biased` there is no bias, without `has_residual` no residual.
     """
 
     batch: int
@@ -148,9 +148,9 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
         return cases(
             full,
             ci=[
-                *added,
                 *grid(cls, f"{SWEEP_FIELDS} stride padding", ci, dtype=FLOATS, activation=("relu",)),
                 *grid(cls, f"{SWEEP_FIELDS} stride padding groups", grouped, dtype=FLOATS, biased=(False,)),
+                *added,
             ],
         )
 

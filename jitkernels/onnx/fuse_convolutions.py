@@ -15,7 +15,17 @@ from jitkernels.onnx.values import constant
 
 CHANNELS_LAST = ("Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "ConvTranspose")
 """Operators whose results are channels last in memory."""
-KEEPING_ORDER = ELEMENTWISE | {"BatchNormalization", "LRN", "Dropout", "Concat", "Pad", "Slice", "Split", "Reshape", "Transpose"}
+KEEPING_ORDER = ELEMENTWISE | {
+    "BatchNormalization",
+    "LRN",
+    "Dropout",
+    "Concat",
+    "Pad",
+    "Slice",
+    "Split",
+    "Reshape",
+    "Transpose",
+}
 """Operators whose results lie as their first operand does."""
 
 

@@ -98,3 +98,33 @@ def test_one_of_two_convolutions_takes_the_other_as_its_residual() -> None:
 def test_results_that_others_read_stay() -> None:
     agrees(model(FOLLOWERS["normalized"], biased=True, also=["c"]))
     agrees(model(FOLLOWERS["normalized, relu"], biased=True, also=["n"]))
+
+
+SHAPES = {
+    "shuffle": ([2, 2, 2, 5, 4], [0, 2, 1, 3, 4], [2, 4, 5, 4]),
+    "shuffle of -1": ([0, 2, -1, 5, 4], [0, 2, 1, 3, 4], [0, -1, 5, 4]),
+    "rows for columns": ([2, 4, 4, 5], [0, 1, 3, 2], [2, 4, 5, 4]),
+    "images for channels": ([4, 2, 5, 4], [1, 0, 2, 3], [2, 4, 5, 4]),
+    "three dimensions between": ([2, 4, 20], [0, 2, 1], [2, 4, 5, 4]),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_reshapes_between_convolutions(shape: str) -> None:
+    """A shuffle of channels is a single copy, and other reshapes are those of the reference."""
+    from onnx import helper
+
+    first, perm, last = SHAPES[shape]
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Reshape", ["c", "first"], ["f"]),
+        helper.make_node("Transpose", ["f"], ["t"], perm=perm),
+        helper.make_node("Reshape", ["t", "last"], ["l"]),
+        helper.make_node("Conv", ["l", "v"], ["y"]),
+    ]
+    weights = ("v", RNG.normal(size=(3, 4, 2, 2)).astype(np.float32))
+    shapes = [(name, np.array(shape)) for name, shape in (("first", first), ("last", last))]
+    used = [one for one in CONSTANTS if one[0] in ("w", "b")]
+    explained = str(agrees(made(nodes, [("x", [2, 3, 5, 4])], [("y", None)], [*used, weights, *shapes])).functions[0])
+    if "shuffle" in shape:
+        assert explained.count("loop nest: copy") == 2, explained  # of the input, and of the shuffle

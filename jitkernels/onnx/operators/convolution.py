@@ -160,9 +160,7 @@ def options(window: Window) -> dict[str, Any]:
     return {"stride": steps, "padding": pads, "dilation": dilations}
 
 
-def _by_kernel(
-    x: Any, weights: Any, bias: Any, residual: Any, window: Window, groups: int, activation: str
-) -> Any:
+def _by_kernel(x: Any, weights: Any, bias: Any, residual: Any, window: Window, groups: int, activation: Any) -> Any:
     """The kernel CONV2D, on images with channels last and filters as it wants them."""
     filters = weights if weights.ndim == 4 else np.expand_dims(weights, 2)
     filters = np.transpose(filters, (2, 3, 1, 0))
@@ -205,9 +203,7 @@ def _by_products(x: Any, weights: Any, window: Window, counts: Sequence[int], gr
 
 
 @operator("Conv")
-def conv(
-    x: Any, weights: Any, bias: Any = None, residual: Any = None, *, group: int = 1, node: Any = None
-) -> Any:
+def conv(x: Any, weights: Any, bias: Any = None, residual: Any = None, *, group: int = 1, node: Any = None) -> Any:
     """Conv, with a residual and an activation where `fuse_convolutions` has found them."""
     kernel = tuple(int(extent) for extent in weights.shape[2:])
     activation = node.attributes.get("activation", "identity")
