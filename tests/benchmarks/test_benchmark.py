@@ -195,6 +195,7 @@ PROMISES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "training": ({"jit": 1.0, "level 0": 1.3, "torch": 2.0}, {"jit": 1.0, "level 0": 1.3, "torch": 1.4}),
     "serving": ({"jit, static": 1.0, "onnxruntime": 6.0}, {"jit, static": 1.0, "onnxruntime": 4.0}),
+    "models": ({"jitkernels": 1.0, "onnxruntime": 1.3}, {"jitkernels": 1.0, "onnxruntime": 0.9}),
     "rows": ({"compiled": 1.0, "by hand": 0.95, "numpy": 9.0}, {"compiled": 1.0, "by hand": 0.8, "numpy": 9.0}),
     "at-hit": ({"newest": 1e-7}, {"newest": 1e-5}),
 }
@@ -210,6 +211,7 @@ def test_verdicts_can_fail(name: str) -> None:
         "ordinary-calls": "jitkernels",
         "beside-numpy": "jitkernels",
         "levels": "level 3",
+        "models": "jitkernels",
         "rows": "compiled",
         "training": "jit",
         "serving": "jit, static",

@@ -1,5 +1,6 @@
 """The keywords of `jit`, each tested where it has an effect."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +206,25 @@ def test_small_differences_are_errors() -> None:
     spoilt = exp.copy()
     spoilt[7] = np.nan
     assert "is inf at [7]" in difference(spoilt, exp, own)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    ("args", "kwargs"), [((), {}), ((1.0, 2.0, 3.0), {}), ((1.0,), {"z": 2.0}), ((1.0,), {"x": 2.0})], ids=str
+)
+def test_wrong_arguments_are_no_fallback(
+    args: Any, kwargs: Any, strict: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They raise the TypeError of the plain function, and nothing is logged."""
+
+    def sine_of_ratio(x: Any, y: Any = 2.0) -> Any:
+        return np.sin(x / y) if y else x
+
+    compiled = jk.jit(sine_of_ratio, strict=strict)
+    if not args:
+        compiled = jk.jit(lambda x: np.sin(x) * 2, strict=strict)
+    with pytest.raises(TypeError) as expected:
+        compiled.__wrapped__(*args, **kwargs)
+    with pytest.raises(TypeError, match=re.escape(str(expected.value))):
+        compiled(*args, **kwargs)
+    assert not caplog.records

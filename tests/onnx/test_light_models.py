@@ -1,7 +1,6 @@
 """The nine networks of the package onnx: their expected outputs, and beside onnxruntime with random weights."""
 
 import importlib.util
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,16 +8,11 @@ import pytest
 from onnx_cases import needs_onnx
 
 import jitkernels.onnx
+from jitkernels.benchmarks.light_networks import NETWORKS, folder, randomized
 
 pytestmark = needs_onnx
 SMALL = ("shufflenet", "squeezenet")
-LARGE = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "vgg19", "zfnet512")
-
-
-def folder() -> Path:
-    import onnx
-
-    return Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+LARGE = tuple(name for name in NETWORKS if name not in SMALL)
 
 
 def dummy_input(model: Any) -> Any:
@@ -60,38 +54,9 @@ def test_layers_lie_with_channels_last() -> None:
     assert "reads arrays[0]" in transposing[0]
 
 
-def randomized(name: str) -> Any:
-    """A network with random weights in place of constant ones, and without the softmax behind it."""
-    import onnx
-    from onnx import numpy_helper
-
-    proto = onnx.load(folder() / f"light_{name}.onnx")
-    rng = np.random.default_rng(0)
-    known = {one.name: numpy_helper.to_array(one) for one in proto.graph.initializer}
-    uses = {name: (node.op_type, i) for node in proto.graph.node for i, name in enumerate(node.input)}
-    kept = []
-    for node in proto.graph.node:
-        if node.op_type != "ConstantOfShape":
-            kept.append(node)
-            continue
-        shape = [int(one) for one in known[node.input[0]]]
-        op, place = uses[node.output[0]]
-        if op == "Unsqueeze" or (op == "BatchNormalization" and place in (1, 4)):
-            values = rng.uniform(0.8, 1.2, shape)
-        else:
-            values = rng.normal(0, np.sqrt(2 / np.prod(shape[1:])) if len(shape) > 1 else 0.1, shape)
-        proto.graph.initializer.append(numpy_helper.from_array(values.astype(np.float32), node.output[0]))
-    if kept[-1].op_type == "Softmax":
-        proto.graph.output[0].name = kept.pop().input[0]
-        proto.graph.output[0].type.tensor_type.ClearField("shape")
-    del proto.graph.node[:]
-    proto.graph.node.extend(kept)
-    return proto
-
-
 @pytest.mark.full
 @pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
-@pytest.mark.parametrize("name", [*SMALL, *LARGE])
+@pytest.mark.parametrize("name", NETWORKS)
 def test_random_weights_beside_onnxruntime(name: str) -> None:
     import onnxruntime
 

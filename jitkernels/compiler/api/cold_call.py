@@ -133,7 +133,8 @@ class ColdCalls:
         """Run the plain function where there is no code, and report why."""
         reason = self._fallback_reason(specialization)
         self._entries.note(f"falls back to NumPy: {reason}")
-        has_raised = specialization is not None and specialization.has_raised
+        # The function itself raises the TypeError of arguments that do not fit it, which is no fallback.
+        has_raised = not self._signature.fits(args, kwargs) if specialization is None else specialization.has_raised
         with fallback_policy.FallbackReport(self, reason, has_raised=has_raised):
             if specialization is None or specialization.always_falls_back([*self._specializations.values()]):
                 self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)

@@ -89,6 +89,16 @@ class CallSignature:
             return False
         return True
 
+    def fits(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a call with these arguments binds them to the parameters, as far as these are known."""
+        if self.signature is None:
+            return True
+        try:
+            self.signature.bind(*args, **kwargs)
+        except TypeError:
+            return False
+        return True
+
     def flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FlatCall:
         """Bind and flatten the arguments of a call, with the free variables and globals of the function.
 
