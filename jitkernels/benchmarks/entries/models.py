@@ -28,7 +28,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     speeds = {line.group: speed for line in lines if (speed := line.speed_over(ONNX)) is not None}
     if not speeds:
         return Verdict(f"{len(lines)} networks, {ONNX} not timed")
-    mean, least = geometric_mean(speeds.values()), min(speeds, key=lambda name: speeds[name])
+    mean, least = geometric_mean([*speeds.values()]), min(speeds, key=lambda name: speeds[name])
     return Verdict(
         f"{mean:.2f} times as fast as {ONNX} (promised: {PROMISED_MEAN:g}); at least {speeds[least]:.2f} times on each "
         f"({least}; promised: {PROMISED_LEAST:g})",
@@ -52,7 +52,8 @@ def child(name: str, seconds: float, threads: int, peers: bool) -> dict[str, Any
     began = perf_counter()
     model = jk.onnx.load(proto)
     (declared,) = model.get_inputs()
-    x = np.random.default_rng(1).normal(size=declared.shape).astype(np.float32)
+    shape: Any = declared.shape
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     result = model(x)
     first = perf_counter() - began
     calls: dict[str, Callable[[], Any]] = {OURS: partial(model, x)}
