@@ -43,9 +43,7 @@ def _singletons(schema: type[KernelAttr]) -> list[KernelAttr]:
     return [attr for attr in changes if attr is not None]
 
 
-def long_attrs(
-    schema: type[KernelAttr], sizes: Sequence[int] = LONG, *, everything: bool = True
-) -> list[KernelAttr]:
+def long_attrs(schema: type[KernelAttr], sizes: Sequence[int] = LONG, *, everything: bool = True) -> list[KernelAttr]:
     """Return attrs with each integer in turn large and the others small.
 
     The first dtype takes every flag and choice; the others take them except at the largest size. Unless `everything`,
