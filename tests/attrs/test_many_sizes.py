@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import gc
+import itertools
 import sys
 import tracemalloc
 from collections.abc import Callable, Sequence
@@ -268,23 +269,29 @@ def test_a_new_class_with_known_code_builds_nothing(name: str, fresh: Path, monk
 
 
 SMALL, LARGE = 3, 3000
+SIDES = (LARGE, SMALL), (SMALL, LARGE), (1, SMALL), (1, LARGE)
+"""An extent and the others beside it."""
 
 
-def on_both_sides(row: Row) -> list[jk.KernelAttr]:
+def on_both_sides(row: Row, every: int = 1) -> list[jk.KernelAttr]:
     """Attrs of every way to set the flags, with sizes on both sides of whatever compares them.
 
     Each extent in turn is the largest and the smallest of all, and 1 beside small and large ones; all are equal, from 1
-    to 3000; and all differ, in turn. Which attrs these are depends on no other row.
+    to 3000; and all differ, in turn. Which attrs these are depends on no other row. Each way to set the flags has one
+    group in `every` of these sizes, and the next way another one, unless there are few ways.
     """
     names = [name for name, field in row.known_fields().items() if field.kind == "int"]
-    sizes = [dict.fromkeys(names, extent) for extent in EXTENTS]
-    for name in names:
-        for extent, others in ((LARGE, SMALL), (SMALL, LARGE), (1, SMALL), (1, LARGE)):
-            sizes.append(dict.fromkeys(names, others) | {name: extent})
-    sizes += [{name: EXTENTS[(i + 3 * k) % len(EXTENTS)] for k, name in enumerate(names)} for i in range(len(EXTENTS))]
+    groups = [
+        [dict.fromkeys(names, others) | {name: extent} for extent, others in SIDES] for name in names
+    ]  # each compares sizes of the same extents of 1
+    equal = [dict.fromkeys(names, extent) for extent in EXTENTS]
+    apart = [{name: EXTENTS[(i + 3 * k) % len(EXTENTS)] for k, name in enumerate(names)} for i in range(len(EXTENTS))]
+    groups += [equal[:4] + apart[4:], equal[4:] + apart[:4]]
     found: dict[jk.KernelAttr, None] = {}
-    for attr in {case.attr.without_extents: case.attr for case in row.sweep()}.values():
-        for chosen in sizes:
+    ways = {case.attr.without_extents: case.attr for case in row.sweep()}.values()
+    step = every if len(ways) >= 2 * every else 1
+    for number, attr in enumerate(ways):
+        for chosen in itertools.chain(*groups[number % step :: step]):
             with contextlib.suppress(AttrError):  # sizes that do not fit one another
                 found[row(**attr.fields() | chosen)] = None
     return list(found)
@@ -298,8 +305,18 @@ def test_serial_sources_for_any_size_ignore_sizes(row: Row) -> None:
     around others. It may differ where an extent is 1. Threads are an exception: along which extent and in how large
     blocks their work is cut follows from the sizes.
     """
+    check_serial_sources(row, on_both_sides(row, every=3))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("row", every_row())
+def test_serial_sources_ignore_all_sizes(row: Row) -> None:
+    check_serial_sources(row, on_both_sides(row))
+
+
+def check_serial_sources(row: Row, attrs: Sequence[jk.KernelAttr]) -> None:
     sources: dict[Any, dict[tuple[Any, ...], jk.KernelAttr]] = {}
-    for attr in on_both_sides(row):
+    for attr in attrs:
         single = tuple(extent == 1 for extent in attr.extents().values())
         for found in implementations(row).values():
             if found.is_reference or found.reason_against(attr) is not None:

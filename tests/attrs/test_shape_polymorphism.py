@@ -3,6 +3,7 @@
 import ctypes
 import dataclasses
 import itertools
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -28,6 +29,8 @@ PLACES: tuple[tuple[Literal["start", "end"], int], ...] = (("end", 0), ("start",
 """Where arrays lie: at either end of their pages, and beginning within a line of the cache."""
 OBJECTS = 3
 """How many of an implementation are tried, which are of several attrs and variants."""
+ATTRS = 8
+"""Cases of an implementation from which these are chosen."""
 FEW = 40
 """What extents of large attrs are made, to call what was made for those with others."""
 
@@ -58,12 +61,12 @@ def other_sizes(attr: KernelAttr) -> Iterator[KernelAttr]:
     yield from found
 
 
-def made_for(row: cases.Row, name: str) -> Iterator[tuple[KernelAttr, KernelAttr]]:
-    """Attrs to make objects for, each with one whose `other_sizes` they are called with.
+def made_for(row: cases.Row, name: str, most: int) -> Iterator[tuple[KernelAttr, KernelAttr]]:
+    """Attrs to make objects for, each with one whose `other_sizes` they are called with; `most` of the cases.
 
     Beside the cases themselves the largest of the sweep of either dtype: some variants are offered for such alone.
     """
-    for attr in cases.in_scope(row, name):
+    for attr in cases.evenly(cases.in_scope(row, name), most):
         yield attr, attr
     for dtype in dict.fromkeys(attr.fields()["dtype"] for attr in cases.in_scope(row, name)):
         whole = [case.attr for case in row.sweep() if case.attr.fields()["dtype"] == dtype]
@@ -80,10 +83,10 @@ def call(address: int, attr: KernelAttr, arrays: list[Any]) -> int:
     return int(ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(address)(*words))
 
 
-def objects(row: cases.Row, name: str) -> dict[str, tuple[KernelAttr, KernelAttr, Source]]:
+def objects(row: cases.Row, name: str, most: int = sys.maxsize) -> dict[str, tuple[KernelAttr, KernelAttr, Source]]:
     """The sources that serve any size by their text, each with the attrs of `made_for` that it was met with first."""
     found: dict[str, tuple[KernelAttr, KernelAttr, Source]] = {}
-    for attr, near in made_for(row, name):
+    for attr, near in made_for(row, name, most):
         cases.usable(attr, name)
         for variant in cases.variants_of(attr, name):
             source = implementation(row, name).function(attr, **variant)
@@ -102,7 +105,7 @@ def is_near(got: AnyArray, true: AnyArray, parameter: Array) -> AnyArray:
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
 def test_some_objects_serve_other_extents(row: Any, name: str) -> None:
-    every = [*objects(row, name).values()]
+    every = [*objects(row, name, ATTRS).values()]
     check(name, every[:: -(-len(every) // OBJECTS) | 1])  # odd, or all might be of one variant
 
 

@@ -221,9 +221,20 @@ def test_control_flow() -> None:
             assert out.tolist() == expected.tolist(), (function, a, b)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_random_programs(tmp_path_factory: pytest.TempPathFactory, random: Random) -> None:
+    check_random_program(tmp_path_factory, random)
+
+
+@pytest.mark.full
+@settings(max_examples=400, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_many_random_programs(tmp_path_factory: pytest.TempPathFactory, random: Random) -> None:
+    check_random_program(tmp_path_factory, random)
+
+
+def check_random_program(tmp_path_factory: pytest.TempPathFactory, random: Random) -> None:
     text = programs.grown(random)
     names = written(tmp_path_factory.mktemp("random") / "program.py", text)
     compiled = built("random", {"program": (names["program"], ("int64*", "float64*", "int64", "int64"))})

@@ -129,8 +129,14 @@ def values(size: int) -> Any:
     return np.round(np.random.default_rng(size).normal(size=size) * 2) / 2
 
 
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+PAIRS = [
+    pytest.param(make, use, id=f"{make.__name__}-{use}", marks=pytest.mark.full if (i + j) % 2 else [])
+    for i, make in enumerate(MAKERS)
+    for j, use in enumerate(USES)
+]
+
+
+@pytest.mark.parametrize(("make", "use"), PAIRS)
 def test_functions_of_grown_lists(make: Callable[..., Any], use: str) -> None:
     """The same code serves all sizes; `value` is in some of the lists, once or more often."""
     of = USES[use]

@@ -16,7 +16,10 @@ INSTALLED = Path(np.__file__).parent
 SOME = {"_core/tests/test_indexing.py": 55, "_core/tests/test_half.py": 20, "_core/tests/test_item_selection.py": 200,
         "lib/tests/test_twodim_base.py": 15}  # fmt: skip
 """Files, and how many tests of each at least run compiled code."""
+LONG = "_core/tests/test_indexing.py::TestMultiIndexingAutomated::test_multidim"
+"""One test that takes longer than all others of these files."""
 ALL = {
+    "_core/tests/test_indexing.py": 56,
     "_core/tests/test_umath.py": 900, "_core/tests/test_ufunc.py": 500, "_core/tests/test_numeric.py": 150,
     "_core/tests/test_shape_base.py": 45, "_core/tests/test_multiarray.py": 12000,
     "lib/tests/test_function_base.py": 600,
@@ -61,7 +64,7 @@ def check(files: dict[str, int], found: dict[str, dict[str, Any]]) -> None:
 def test_indexing_and_halves(tmp_path: Path) -> None:
     if not (INSTALLED / "_core" / "tests" / "test_indexing.py").exists():
         pytest.skip("this NumPy was installed without its tests")
-    check(SOME, ran([*SOME], tmp_path / "report.json"))
+    check(SOME, ran([*SOME], tmp_path / "report.json", f"--deselect={LONG}"))
 
 
 @pytest.mark.full

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from processes import kill, python, start
 
-FORKS, MANY_FORKS = {"cold": 8, "warm": 20}, 300
+FORKS, MANY_FORKS = {"cold": 4, "warm": 10}, 300
 AT_ONCE = 20
 """Forks of one process; more are shared out, since what a process does first is what forks may disturb most."""
 QUIET = "import warnings\nwarnings.simplefilter('ignore', DeprecationWarning)  # forks of many threads, Python 3.12\n"

@@ -43,10 +43,11 @@ def _singletons(schema: type[KernelAttr]) -> list[KernelAttr]:
     return [attr for attr in changes if attr is not None]
 
 
-def long_attrs(schema: type[KernelAttr], sizes: Sequence[int] = LONG) -> list[KernelAttr]:
+def long_attrs(schema: type[KernelAttr], sizes: Sequence[int] = LONG, *, everything: bool = True) -> list[KernelAttr]:
     """Return attrs with each integer in turn large and the others small.
 
-    The first dtype takes every flag and choice; the others take them except at the largest size.
+    The first dtype takes every flag and choice; the others take them except at the largest size. Unless `everything`,
+    they are taken at the smallest size, by the first dtype alone.
     """
     attrs = []
     for number, base in enumerate(middles(schema)):
@@ -54,7 +55,8 @@ def long_attrs(schema: type[KernelAttr], sizes: Sequence[int] = LONG) -> list[Ke
         for name, size in itertools.product(integers(base), sizes):
             attr = changed(small, {name: size})
             if attr is not None and attr.operations() <= MOST_WORK:
-                attrs += [attr] if number and size == max(sizes) else flags(attr, numbers=False)
+                is_flagged = not (number and size == max(sizes)) if everything else not number and size == min(sizes)
+                attrs += flags(attr, numbers=False) if is_flagged else [attr]
     return list(dict.fromkeys(attrs))
 
 

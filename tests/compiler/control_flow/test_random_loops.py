@@ -41,7 +41,7 @@ def alike(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     )
 
 
-@pytest.mark.parametrize("start", range(0, COUNT, 10))
+@pytest.mark.parametrize("start", [0, *(pytest.param(i, marks=pytest.mark.full) for i in range(10, COUNT, 10))])
 def test_random_loops(start: int, tmp_path: Path) -> None:
     compiled = looping = 0
     for seed in range(start, start + 10):

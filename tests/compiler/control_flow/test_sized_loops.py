@@ -57,13 +57,17 @@ def assert_same(found: Any, expected: Any) -> None:
 @pytest.mark.parametrize("program", SIZED, ids=lambda one: one.function.__name__)
 @pytest.mark.parametrize("backend", ["native", "interpreter"])
 def test_programs(program: Sized, backend: str) -> None:
-    """Valid calls are compiled (`strict`), whether or not numbers fit the arrays."""
+    """Valid calls are compiled (`strict`), whether or not numbers fit the arrays.
+
+    How sizes are handled is decided before a backend has its turn, so that few sizes do for the second one.
+    """
     compiled = jk.jit(program.function, backend=backend)
     strict = jk.jit(program.function, backend=backend, strict=True)
-    for n, more in SIZES if backend == "native" else SIZES[3:9]:
+    for number, (n, more) in enumerate(SIZES if backend == "native" else SIZES[3:9:2]):
         expected = outcome(program.function, program.make(n, more))
         assert_same(outcome(compiled, program.make(n, more)), expected)
-        if not isinstance(expected[0], tuple) or not isinstance(expected[0][0], str):
+        is_error = isinstance(expected[0], tuple) and isinstance(expected[0][0], str)
+        if backend == "native" and number % 3 == 0 and not is_error:
             assert_same(outcome(strict, program.make(n, more)), expected)
 
 
@@ -93,13 +97,13 @@ def test_invalid_sizes_do_not_prevent_compilation(program: Sized) -> None:
     assert any(one.graph is not None and one.calls for one in made)
 
 
-@pytest.mark.parametrize("number", range(60))
+@pytest.mark.parametrize("number", range(15))
 def test_random_bounds(number: int) -> None:
     check_random(number)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("number", range(60, 2000))
+@pytest.mark.parametrize("number", range(15, 2000))
 def test_many_random_bounds(number: int) -> None:
     check_random(number)
 

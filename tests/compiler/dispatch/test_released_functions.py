@@ -19,7 +19,7 @@ import gc, linecache, os, sys, threading, tracemalloc, warnings
 import numpy as np, jitkernels as jk
 from jitkernels.runtime.loading import loader as load
 warnings.simplefilter("ignore")
-threads, count, rounds, leaks = map(int, sys.argv[1:])
+threads, count, rounds, first, leaks = map(int, sys.argv[1:])
 LEAKED = []
 BODIES = {
     "loop": "a = x * {0}.5 + y\\n    for k in range(len(x)):\\n        a = a + x[k] * y\\n    return a / (1 + a * a)",
@@ -58,8 +58,8 @@ def added(begin, end, is_compiled=True):
     after = resident(), len(gc.get_objects()), len(load._held), tracemalloc.get_traced_memory()[0]
     return [(b - a) / (end - begin) / len(BODIES) for a, b in zip(before, after)]
 def measure(begin):  # some functions first, so that bounded caches hold what belongs to this measurement
-    some(begin, begin + 15, True)
-    begin += 15
+    some(begin, begin + first, True)
+    begin += first
     for _ in range(rounds):
         print(*added(begin, begin + count))
         begin += count
@@ -81,14 +81,16 @@ class Footprint(NamedTuple):
     traced: float
 
 
-def footprint(cache: Path, threads: int, count: int, rounds: int = 2, *, leaks: bool = False) -> list[Footprint]:
+def footprint(
+    cache: Path, threads: int, count: int, rounds: int = 2, first: int = 15, *, leaks: bool = False
+) -> list[Footprint]:
     """Measure the footprint of one of `count` dropped functions, the least of some rounds; then with tracemalloc.
 
     A leak shows in every round. Caches that grow once, and other processes, which take memory away, show in some.
     """
     environment = {**os.environ, "JITKERNELS_CACHE_DIR": str(cache)}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *map(str, (threads, count, rounds, int(leaks)))],
+        [sys.executable, "-c", PROGRAM, *map(str, (threads, count, rounds, first, int(leaks)))],
         env=environment,
         capture_output=True,
         text=True,
@@ -101,7 +103,7 @@ def footprint(cache: Path, threads: int, count: int, rounds: int = 2, *, leaks: 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 @pytest.mark.skipif(not cpu_target.has_compiler(), reason="llvmlite is not installed")
-@pytest.mark.parametrize(("threads", "count"), [(1, 20), (4, 20)])
+@pytest.mark.parametrize(("threads", "count"), [(1, 10), (4, 12)])
 def test_dropped_functions_free_their_memory(threads: int, count: int, tmp_path: Path) -> None:
     first, *traced = footprint(tmp_path, threads, count)
     assert first.resident < 30_000  # of 100 kB and more when LLVM's pipelines stayed
@@ -115,7 +117,7 @@ def test_dropped_functions_free_their_memory(threads: int, count: int, tmp_path:
 @pytest.mark.skipif(not cpu_target.has_compiler(), reason="llvmlite is not installed")
 def test_a_planted_leak_is_caught(tmp_path: Path) -> None:
     """Of the code objects of functions, with the analyses cached for them."""
-    first, traced = footprint(tmp_path, 1, 6, rounds=1, leaks=True)
+    first, traced = footprint(tmp_path, 1, 6, rounds=1, first=2, leaks=True)
     assert first.objects > 1
     assert traced.objects > 1
     assert traced.traced > 3_000
