@@ -158,7 +158,7 @@ def pool(method: str) -> None:
     plant(cold=True)
     numbers = itertools.count()
     workers = Workers(numbers, first_call, first_call)
-    for _ in range(2 if method == "fork" else 1):  # what starts anew inherits nothing
+    for _ in range(2 if method == "fork" else 1):  # other methods inherit nothing
         with multiprocessing.get_context(method).Pool(2, plant_cold) as processes:
             assert processes.map(first_call, range(100, 106), chunksize=1) == list(range(100, 106))
     workers.finish()
