@@ -16,6 +16,8 @@ from jitkernels.benchmarks import table
 from jitkernels.benchmarks.peers import peers_of
 from jitkernels.selection.size_classes import nbytes
 
+pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor, torch.quantize_per_channel:UserWarning")
+
 
 def _cases(only_tiny: bool) -> Iterator[Any]:
     for row in all_schemas():

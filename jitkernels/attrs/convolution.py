@@ -187,10 +187,13 @@ class Conv2DPackedAttr(Conv2DAttr, kernel_type="CONV2D_PACKED"):
         """The filters of CONV2D in panels."""
         own = self.filters // self.groups
         panels = -(-own // PANEL)
-        groups = np.zeros((self.terms, self.groups, panels * PANEL), w.dtype)
-        groups[:, :, :own] = w.reshape(self.terms, self.groups, own)
-        split = groups.reshape(self.terms, self.groups * panels, PANEL)
-        return np.ascontiguousarray(split.transpose(1, 0, 2))
+        packed = np.empty((self.groups, panels, *w.shape[:-1], PANEL), w.dtype)
+        for group in range(self.groups):
+            for panel in range(panels):
+                filters = w[..., group * own : (group + 1) * own][..., panel * PANEL : (panel + 1) * PANEL]
+                packed[group, panel, ..., : filters.shape[-1]] = filters
+                packed[group, panel, ..., filters.shape[-1] :] = 0
+        return packed.reshape(self.groups * panels, self.terms, PANEL)
 
     def unpack(self, w: AnyArray) -> AnyArray:
         """The inverse of `pack`."""

@@ -103,7 +103,8 @@ def _scaled(conv: OnnxNode, node: OnnxNode, factor: Any, term: Any, constants: M
     has_bias = len(conv.inputs) > 2 and conv.inputs[2]
     bias = constants[conv.inputs[2]].astype(np.float64) if has_bias else np.zeros(weights.shape[0])
     if factor is not None:
-        weights = weights * factor.reshape(-1, *(1,) * (weights.ndim - 1))
+        scales = factor.reshape(-1, *(1,) * (weights.ndim - 1))
+        weights = np.multiply(weights, scales, out=np.empty_like(weights), casting="same_kind")  # computed in float64
         bias = bias * factor
     if term is not None:
         bias = bias + term
