@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import numba.core.config
 import numpy as np
 import pytest
 from every_program import every_program
@@ -58,8 +57,6 @@ def _compile_small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small arrays would be the plain function's."""
     monkeypatch.setattr(Specialization, "max_plain_elements_at_once", property(lambda _: -1))
     monkeypatch.setattr(Specialization, "max_plain_elements", property(lambda _: -1))
-    level = numba.core.config.OPT
-    monkeypatch.setattr(numba.core.config, "OPT", type(level)(0))  # numba keeps no objects, and its speed is no matter
 
 
 @pytest.fixture
