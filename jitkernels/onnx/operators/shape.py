@@ -77,8 +77,8 @@ def _is(one: Any, value: int) -> bool:
 
 
 @operator("Reshape")
-def reshape_by_attribute(x: Any, *, shape: list[int]) -> Any:  # noqa: A002, RUF100
-    return reshape(x, constant(shape, np.int64))
+def reshape_by_attribute(x: Any, *, shape: list[int], node: Any = None) -> Any:  # noqa: A002, RUF100
+    return reshape(x, constant(shape, np.int64), node=node)
 
 
 @operator("Flatten")
