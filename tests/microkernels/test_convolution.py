@@ -87,6 +87,23 @@ def test_compiled_functions_pack_constant_filters() -> None:
     assert "0 calls of NumPy" in text
 
 
+def test_constant_filters_of_one_pixel_are_packed() -> None:
+    """As the reference they would be one product, which reads the filters as they are and copies the images."""
+    weights = np.random.default_rng(0).standard_normal((1, 1, 8, 50)).astype(np.float32)
+
+    def layer(x: Any, residual: Any) -> Any:
+        return jk.conv2d(x, weights, None, residual, activation="relu")
+
+    compiled = jk.jit(layer, static_argnames=("weights",))
+    for shape in ((1, 5, 7, 8), (3, 2, 9, 8)):
+        x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+        residual = np.random.default_rng(2).standard_normal((*shape[:-1], 50)).astype(np.float32)
+        np.testing.assert_allclose(compiled(x, residual), layer(x, residual), rtol=1e-5, atol=1e-5)
+    text = str(compiled.explain(x, residual))
+    assert text.count("jk.conv2d_packed") == 1, text
+    assert not any(word in text for word in ("matmul", "copy", "add")), text
+
+
 def test_compiled_functions_of_filters_that_are_arguments() -> None:
     def layer(x: Any, w: Any, bias: Any) -> Any:
         return np.tanh(jk.avg_pool2d(jk.conv2d(x, w, bias, padding=(1, 0)), 2, stride=1, ceil_mode=True))

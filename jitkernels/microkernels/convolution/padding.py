@@ -7,7 +7,7 @@ from typing import Any
 from jitkernels.codegen.source_protocol import inlined, written_by
 from jitkernels.microkernels.convolution.extents import Convolution, ConvolutionExtents, needed_width
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
-from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack
+from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel
 
 COPIED_VECTORS = 2
 """Vectors that each iteration copies."""
@@ -15,7 +15,7 @@ COPIED_VECTORS = 2
 
 def padding_slack(kind: Convolution) -> int:
     """Return how many elements behind the last row `padding_of` may overwrite."""
-    return packing_slack(kind.lanes, COPIED_VECTORS * kind.lanes)
+    return COPIED_VECTORS * kind.lanes
 
 
 def padding_of(kind: Convolution) -> Any:

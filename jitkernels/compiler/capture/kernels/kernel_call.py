@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.schema import argument_binding
+from jitkernels.attrs.schema.argument_binding import Form
 from jitkernels.attrs.schema.schema_queries import SHAPE, inputs_of, min_results
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
@@ -71,11 +72,13 @@ def _trace_call(
     examples = {name: _example(tracer, schema, name, value) for name, value in options.items()}
     placeholders = {name: _placeholder(value) for name, value in inputs.items()}
     form = argument_binding.form_of(schema, values | examples | placeholders)
-    shapes = KernelShapes(form, {name: traced(tracer, value).node for name, value in inputs.items()}, examples)
-    nodes = None
-    if _has_exact_dtypes(shapes, inputs):
-        constants = {name: values[name] for name in inputs if type(values[name]) is Frozen}
-        packed = None if tracer.differentiates else form.attr.prepacked(constants)
+    has_exact_dtypes, packed = _has_exact_dtypes(form, inputs), None
+    if has_exact_dtypes and not tracer.differentiates:
+        packed = form.attr.prepacked({name: values[name] for name in inputs if type(values[name]) is Frozen})
+    unread = packed[1] if packed is not None and not tracer.depth else ()  # constants that are not copied into code
+    sources = {name: _unread(v) if name in unread else traced(tracer, v).node for name, v in inputs.items()}
+    shapes, nodes = KernelShapes(form, sources, examples), None
+    if has_exact_dtypes:
         # A kernel of packed constants beats its inlined reference, which reads them as they are.
         if inputs and (packed is None or tracer.depth):
             nodes = inline_reference(tracer, shapes, options)
@@ -129,10 +132,15 @@ def _placeholder(value: Any) -> Any:
     return np.broadcast_to(np.zeros((), value.dtype), [*map(symbolic_dims.value_of, value.extents)])
 
 
-def _has_exact_dtypes(shapes: KernelShapes, inputs: Mapping[str, Any]) -> bool:
+def _unread(array: Any) -> Node:
+    """A node of an array's shape and dtype."""
+    return Node("parameter", (), array.dtype, array.shape)
+
+
+def _has_exact_dtypes(form: Form, inputs: Mapping[str, Any]) -> bool:
     """Whether integers are all such as the schema takes: each call tests others."""
-    fields = shapes.form.attr.fields()
-    for argument in shapes.form.present:
+    fields = form.attr.fields()
+    for argument in form.present:
         kind = kind_of(inputs[argument.name])
         is_known = argument.dtype is None or kind not in (int, bool)
         if not is_known or (argument.dtype and not np.can_cast(kind, argument.dtype_in(fields), "safe")):
