@@ -49,6 +49,13 @@ def test_special_values(row: Row) -> None:
     )
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("row", cases.every_row())
+def test_each_special_value_of_every_dtype(row: Row) -> None:
+    middles = [attr for name in implementations(row) for attr in cases.middles_in_scope(row, name)]
+    _check(row, {other: True for attr in middles for other in testing.flags(attr)})
+
+
 @pytest.mark.parametrize("row", cases.every_row())
 def test_special_values_in_long_arrays(row: Row) -> None:
     """At the largest "ci" size, where unrolled loops and the code paths of libraries for long vectors run."""

@@ -79,14 +79,17 @@ def attrs(row: Any) -> Iterator[tuple[KernelAttr, int]]:
             yield from ((one, length) for one in found)
 
 
-def arrays_of(attr: KernelAttr, length: int) -> Iterator[tuple[str, list[AnyArray]]]:
-    """Arguments by the name of what they show; every array with the summed extent has the same numbers along it."""
+def arrays_of(attr: KernelAttr, length: int, *, everything: bool = False) -> Iterator[tuple[str, list[AnyArray]]]:
+    """Arguments by the name of what they show; every array with the summed extent has the same numbers along it.
+
+    Without `everything`, long ones show less: their truth takes long.
+    """
     random = np.random.default_rng(length)
     places = {0, length // 2, length - 1} if length == FLAGGED else {length // 3}
     kinds: dict[str, AnyArray] = {"of one sign": random.uniform(0.1, 1, length)}
-    if length <= FLAGGED:
+    if length <= FLAGGED or everything:
         kinds["far from zero"] = OFFSET + random.standard_normal(length)
-    for fraction in FRACTIONS if length < FLAGGED else FRACTIONS[:1]:
+    for fraction in FRACTIONS if length < FLAGGED or everything else FRACTIONS[:1]:
         for place in places:
             row = np.full(length, fraction * np.finfo(attr.fields()["dtype"]).eps)
             row[place] = 1
@@ -105,6 +108,16 @@ def arrays_of(attr: KernelAttr, length: int) -> Iterator[tuple[str, list[AnyArra
 
 @pytest.mark.parametrize("row", list(rows_that_sum()))
 def test_every_row_that_sums(row: Any) -> None:
+    check_sums(row, everything=False)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("row", list(rows_that_sum()))
+def test_every_row_that_sums_of_every_kind(row: Any) -> None:
+    check_sums(row, everything=True)
+
+
+def check_sums(row: Any, *, everything: bool) -> None:
     """All implementations together: the truth is the same for them, and takes longer than their calls."""
     names = [name for name in implementations(row) if name not in (*LIBRARIES, "refer")]
     tried = set()
@@ -114,7 +127,7 @@ def test_every_row_that_sums(row: Any) -> None:
         kernels = [kernel for name in usable for kernel in cases.kernels_of(attr, name)]
         if not kernels:
             continue
-        for kind, arrays in arrays_of(attr, length):
+        for kind, arrays in arrays_of(attr, length, everything=everything):
             truth = Truth.by(oracles.expected, attr, arrays)
             for kernel in kernels:
                 used = [array.copy() for array in arrays]
