@@ -19,6 +19,7 @@ from jitkernels.attrs.broadcast_ops import VScalAttr as VScalAttr
 from jitkernels.attrs.cdist import CDistAttr as CDistAttr
 from jitkernels.attrs.convolution import Conv2DAttr as Conv2DAttr
 from jitkernels.attrs.convolution import Conv2DPackedAttr as Conv2DPackedAttr
+from jitkernels.attrs.convolution_gradient import Conv2DBackwardWeightsAttr as Conv2DBackwardWeightsAttr
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr as CRFDecodingAttr
 from jitkernels.attrs.cumsum_histogram import CumsumAttr as CumsumAttr
 from jitkernels.attrs.cumsum_histogram import HistogramAttr as HistogramAttr
@@ -41,6 +42,7 @@ from jitkernels.attrs.normalization import BatchNormAttr as BatchNormAttr
 from jitkernels.attrs.normalization import RmsNormAttr as RmsNormAttr
 from jitkernels.attrs.pooling import AvgPool2DAttr as AvgPool2DAttr
 from jitkernels.attrs.pooling import MaxPool2DAttr as MaxPool2DAttr
+from jitkernels.attrs.pooling import MaxPool2DBackwardAttr as MaxPool2DBackwardAttr
 from jitkernels.attrs.quantize import DequantizeAttr as DequantizeAttr
 from jitkernels.attrs.quantize import QuantizeAttr as QuantizeAttr
 from jitkernels.attrs.random_numbers import NormalAttr as NormalAttr
@@ -188,6 +190,7 @@ __all__ = [
     "CDistAttr",
     "CRFDecodingAttr",
     "Conv2DAttr",
+    "Conv2DBackwardWeightsAttr",
     "Conv2DPackedAttr",
     "CosineAttr",
     "CrossEntropyAttr",
@@ -222,6 +225,7 @@ __all__ = [
     "MatMulInt8Attr",
     "MatMulInt8WeightsAttr",
     "MaxPool2DAttr",
+    "MaxPool2DBackwardAttr",
     "NCHW16CMulNCAttr",
     "NormalAttr",
     "QuantizeAttr",
@@ -271,6 +275,7 @@ __all__ = [
     "batch_norm",
     "cdist",
     "conv2d",
+    "conv2d_backward_weights",
     "conv2d_packed",
     "cosine",
     "crf_decoding",
@@ -306,6 +311,7 @@ __all__ = [
     "matmul_int8",
     "matmul_int8_weights",
     "max_pool2d",
+    "max_pool2d_backward",
     "nchw16c_mul_nc",
     "normal",
     "quantize",
@@ -483,6 +489,16 @@ def conv2d_packed(
     activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def conv2d_backward_weights(
+    x: ArrayLike,
+    dy: ArrayLike,
+    kernel: Any,
+    stride: Any = (1, 1),
+    padding: Any = ((0, 0), (0, 0)),
+    dilation: Any = (1, 1),
+    groups: int = 1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def crf_decoding(
     x: ArrayLike,
     w: ArrayLike,
@@ -628,6 +644,16 @@ def batch_norm(
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def max_pool2d(
     x: ArrayLike,
+    window: Any,
+    stride: Any = None,
+    padding: Any = ((0, 0), (0, 0)),
+    dilation: Any = (1, 1),
+    ceil_mode: bool = False,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def max_pool2d_backward(
+    x: ArrayLike,
+    dy: ArrayLike,
     window: Any,
     stride: Any = None,
     padding: Any = ((0, 0), (0, 0)),

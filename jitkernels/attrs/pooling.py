@@ -1,4 +1,4 @@
-"""MAX_POOL2D and AVG_POOL2D: the maximum or the mean of windows of images."""
+"""MAX_POOL2D, its gradient, and AVG_POOL2D: the maximum or the mean of windows of images."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -56,12 +56,12 @@ class PoolAttr(KernelAttr):
     dilation: Pair = custom(pair, to_json=listed, from_json=pair, meaning=A_PAIR, default=(1, 1), samples=(2, (3, 1)))
     ceil_mode: bool = False
     dtype: str = "float32"
-    arrays = (
+    arrays: ClassVar[tuple[Argument, ...]] = (
         Argument("x", "in", "*batch height width channels"),
         Argument("y", "out", "*batch out_height out_width channels"),
     )
     options: ClassVar[tuple[str, ...]] = ("window", "stride", "padding", "dilation", "ceil_mode")
-    streams = ((256, 64, 64, 16),)
+    streams: ClassVar[tuple[tuple[int, ...], ...]] = ((256, 64, 64, 16),)
     derived = (
         "out_height", "out_width", "window_height", "window_width", "stride_height", "stride_width",
         "pad_top", "pad_left", "pad_bottom", "pad_right", "dilation_height", "dilation_width",
@@ -122,6 +122,55 @@ class MaxPool2DAttr(PoolAttr, kernel_type="MAX_POOL2D"):
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=0)
+
+
+class MaxPool2DBackwardAttr(PoolAttr, kernel_type="MAX_POOL2D_BACKWARD"):
+    """dx[m] = sum of dy[n, i, j, c] over all windows of MAX_POOL2D whose first maximum is the element m of x.
+
+    The gradient of MAX_POOL2D with respect to the images, where `dy` is that with respect to its result. The elements
+    of a window are compared row by row, and the first one of equal ones receives all of it; NaN is a maximum.
+    """
+
+    arrays = (
+        Argument("x", "in", "*batch height width channels"),
+        Argument("dy", "in", "*batch out_height out_width channels"),
+        Argument("dx", "out", "*batch height width channels"),
+    )
+    streams = ()
+
+    def tolerance(self) -> Tolerance:
+        """A sum of as many gradients as windows overlap, in any order."""
+        return Tolerance(ulp=1, terms=self.area / 2)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        """The same sums of |dy|."""
+        x, dy, dx = arrays
+        return [self.scattered(self.maxima(x), np.abs(dy), dx)]
+
+    def maxima(self, x: AnyArray) -> AnyArray:
+        """The tap of the first maximum of each window, -1 where it has no element."""
+        windows = self.pooled_windows(x, -np.inf)
+        best = windows.max(axis=-1, keepdims=True)
+        found = (windows == best) | (np.isnan(windows) & np.isnan(best))
+        found &= self.pooled_windows(np.ones_like(x), 0) > 0
+        return np.where(found.any(axis=-1), np.argmax(found, axis=-1), -1)
+
+    def scattered(self, taps: AnyArray, dy: AnyArray, like: AnyArray) -> AnyArray:
+        """The sums of gradients, each added at the tap of its window; of the dtype and shape of `like`."""
+        down, along = self.stride or self.window
+        counts, reach = (self.out_height, self.out_width), []
+        for axis in range(2):
+            covered = self.dilation[axis] * (self.window[axis] - 1) + 1
+            reach.append((counts[axis] - 1) * (down, along)[axis] + covered)
+        top, left = self.padding[0][0], self.padding[1][0]
+        padded = np.zeros(
+            (len(like), max(reach[0], top + self.height), max(reach[1], left + self.width), self.channels), like.dtype
+        )
+        for tap in range(self.area):
+            row, column = (self.dilation[axis] * number for axis, number in enumerate(divmod(tap, self.window[1])))
+            rows, columns = slice(row, row + down * counts[0], down), slice(column, column + along * counts[1], along)
+            padded[:, rows, columns] += np.where(taps == tap, dy, np.zeros((), like.dtype))
+        return padded[:, top : top + self.height, left : left + self.width]
 
 
 class AvgPool2DAttr(PoolAttr, kernel_type="AVG_POOL2D"):

@@ -8,6 +8,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.attrs.convolution import Conv2DAttr, Conv2DPackedAttr
+from jitkernels.attrs.convolution_gradient import Conv2DBackwardWeightsAttr
 from jitkernels.attrs.schema.registry import implementation
 from jitkernels.core import cpu_target
 from jitkernels.dispatch.kernel import Kernel
@@ -55,6 +56,33 @@ def test_layers(layer: str, row: type[Conv2DAttr]) -> None:
         for variant in variants[turn % min(3, len(variants)) :: 3]:
             kernel = Kernel(attr, found, variant)
             testing.check_values(attr, kernel.callable, oracles.expected, label=f"{layer}: {kernel!r}")
+
+
+GRADIENTS: dict[str, dict[str, Any]] = {
+    "rows of pixels in chunks": {"height": 9, "width": 300, "kernel": (2, 3), "channels": 5, "padding": 1},
+    "chunks of several rows": {"height": 40, "width": 9, "kernel": 3, "channels": 17, "stride": (2, 1)},
+    "filters in sweeps": {"height": 3, "width": 4, "kernel": 3, "channels": 900, "filters": 70, "padding": 1},
+    "groups with panels": {"height": 5, "width": 6, "kernel": 3, "channels": 6, "filters": 120, "groups": 3},
+    "depthwise, with more taps than a tile": {"height": 5, "width": 30, "kernel": (2, 11), "channels": 83,
+                                              "filters": 83, "groups": 83, "padding": 1},
+    "dilated": {"height": 12, "width": 23, "kernel": 3, "channels": 9, "dilation": (2, 5), "padding": (2, 4)},
+    "padding beyond the image": {"height": 1, "width": 2, "kernel": 2, "channels": 3, "padding": ((4, 5), (3, 6))},
+    "filters for two threads": {"height": 20, "width": 20, "kernel": 3, "channels": 40, "filters": 150, "padding": 1},
+    "groups for two threads": {"height": 20, "width": 20, "kernel": 3, "channels": 40, "filters": 152, "groups": 4},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layer", GRADIENTS)
+def test_gradients_of_filters(layer: str) -> None:
+    """Values, and that nothing outside of the arrays is touched; those of one thread and of several."""
+    high, wide = np.broadcast_to(GRADIENTS[layer]["kernel"], 2)
+    fields = GRADIENTS[layer] | {"kernel": (int(high), int(wide))}
+    attr = Conv2DBackwardWeightsAttr(batch=2, **{"filters": 40, **fields})
+    found = implementation(Conv2DBackwardWeightsAttr, "gen")
+    assert len(found.variants(attr)) == 1 + any(word in layer for word in ("threads", "sweeps"))
+    for variant in found.variants(attr):
+        kernel = Kernel(attr, found, variant)
+        testing.check_values(attr, kernel.callable, oracles.expected, label=f"{layer}: {kernel!r}")
 
 
 def test_layers_exceed_the_cache() -> None:

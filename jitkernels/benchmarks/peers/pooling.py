@@ -1,12 +1,13 @@
-"""Peers of MAX_POOL2D and AVG_POOL2D in NumPy and torch."""
+"""Peers of MAX_POOL2D, MAX_POOL2D_BACKWARD and AVG_POOL2D in NumPy and torch."""
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.pooling import AvgPool2DAttr, MaxPool2DAttr, PoolAttr
+from jitkernels.attrs.pooling import AvgPool2DAttr, MaxPool2DAttr, MaxPool2DBackwardAttr, PoolAttr
 from jitkernels.attrs.schema.argument_binding import arguments_by_name
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
@@ -39,6 +40,22 @@ def _windows(x: Any, window: Any, options: dict[str, Any], fill: float) -> AnyAr
 def max_pool2d(*arguments: Any, out: Any = None, **named: Any) -> Any:
     given = arguments_by_name(MaxPool2DAttr, arguments, named)
     return np.max(_windows(_floats(given["x"]), given["window"], given, -np.inf), axis=(-2, -1), out=out)
+
+
+@equivalent(MaxPool2DBackwardAttr)
+def max_pool2d_backward(*arguments: Any, out: Any = None, **named: Any) -> Any:
+    """Count gradients by the index of the first maximum of each window."""
+    given = arguments_by_name(MaxPool2DBackwardAttr, arguments, named)
+    x, dy = map(_floats, (given["x"], given["dy"]))
+    places = np.arange(x.size).reshape(x.shape)
+    places, windows = (_windows(array, given["window"], given, -1) for array in (places, x))
+    places, windows = (array.reshape(*array.shape[:-2], math.prod(array.shape[-2:])) for array in (places, windows))
+    first = np.take_along_axis(places, np.argmax(windows, axis=-1)[..., np.newaxis], axis=-1)
+    sums = np.bincount(first.ravel(), dy.ravel(), minlength=x.size).reshape(x.shape)
+    if out is None:
+        return sums.astype(np.result_type(x, dy))
+    out[...] = sums
+    return out
 
 
 @equivalent(AvgPool2DAttr)
@@ -89,6 +106,14 @@ def _torch_pool(attr: PoolAttr, torch: Any, x: Any, y: Any, *, mean: bool) -> Bo
     return partial(call)
 
 
+@peer(MaxPool2DBackwardAttr, name="numpy")
+def numpy_max_pool2d_backward(attr: MaxPool2DBackwardAttr, x: AnyArray, dy: AnyArray, dx: AnyArray) -> Bound | None:
+    if any(map(any, attr.padding)) or attr.ceil_mode:  # elements below the padding's -1
+        return None
+    own = {name: value for name, value in attr.fields().items() if name in attr.options}
+    return partial(max_pool2d_backward, x, dy, **own, out=dx)
+
+
 of_torch(MaxPool2DAttr, partial(_torch_pool, mean=False))
 of_torch(AvgPool2DAttr, partial(_torch_pool, mean=True))
 
@@ -120,3 +145,17 @@ def means(elements: int) -> Iterator[OrdinaryCall]:
     x = values((2, 5, 6, 3))
     yield OrdinaryCall("padding counts", (x, 3, 2, 1), {"count_include_pad": True})
     yield OrdinaryCall("padding counts, ceil_mode", (x, 3, 2, 1), {"count_include_pad": True, "ceil_mode": True})
+
+
+@ordinary_calls(MaxPool2DBackwardAttr)
+def gradients_of_maxima(elements: int) -> Iterator[OrdinaryCall]:
+    x, dy = values((2, 5, 6, 1 + elements % 7)), values((2, 2, 3, 1 + elements % 7))
+    yield OrdinaryCall("plain", (x, dy, 2))
+    yield OrdinaryCall("by name", (x, values((2, 3, 5, x.shape[3]))), {"window": (3, 2), "stride": 1})
+    yield OrdinaryCall("dilated", (x, values((2, 4, 3, x.shape[3])), 2), {"dilation": (1, 3), "stride": 1})
+    yield OrdinaryCall("whole image", (x, values((2, 1, 1, x.shape[3])), (5, 6)))
+    yield OrdinaryCall("one image", (x[0], dy[0], 2))
+    yield OrdinaryCall("no image", (x[:0], dy[:0], 2))
+    yield from in_dtypes(x, dy, fixed=(2,))
+    yield from in_layouts(x, dy, fixed=(2,), label="all {}")
+    yield from with_outs((x, dy, 2), 8, np.zeros(x.shape, np.float32))

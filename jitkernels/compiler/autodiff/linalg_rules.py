@@ -24,6 +24,9 @@ Rule = Callable[..., dict[str, Node]]
 
 def call_cotangents(node: Node, result_cotangents: ResultCotangents) -> Sequence[Node | None]:
     """The cotangents of the inputs of a call. Raises UnsupportedError for a function without a rule."""
+    if "vjp" in node.options:  # of a kernel whose rule is one of the trace
+        parts_of_kernel: Sequence[Node | None] = node.options["vjp"](node, result_cotangents)
+        return parts_of_kernel
     function = node.options["function"]
     rule = RULES.get(getattr(function, "function", None))
     if rule is None or not isinstance(function, Called):

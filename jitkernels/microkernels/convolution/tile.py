@@ -36,7 +36,8 @@ class ConvolutionTile:
     """Compile-time parameters of the functions for 1 to `pixels` pixels, and of `symbol`, which calls the right one.
 
     For each of `rows` rows of the filter and `runs` runs in it, `run` neighbours of the image meet packed weights. A
-    tile that is `depthwise` meets each run with one vector of weights per vector of channels, `w_stride` apart. With
+    tile that is `depthwise` meets each run with one vector of weights per vector of channels, `w_stride` apart. In one
+    of `runs_of_one`, runs have one element, and that of the next pixel is its neighbour: `pixel_stride` is 1. With
     `masked`, loads and stores are limited to `live` columns; a tile that is not masks stores only where `live` is less
     than its width. `biased`: the first sums begin with the bias. `has_residual`: they begin with the elements of
     `residual` at the places of those of y, too. `panel`: the elements of a step of packed weights, if
@@ -52,6 +53,7 @@ class ConvolutionTile:
     relu: bool
     has_residual: bool = False
     depthwise: bool = False
+    runs_of_one: bool = False
     masked: bool = False
     panel: int = 0
 
@@ -93,6 +95,8 @@ class _ConvolutionTileText:
         self._begin_loop("tap", "runs", "row", "tap_end", "%{}_row", "%acc{}_row")
         if self.tile.depthwise:
             self._depthwise_tap()
+        elif self.tile.runs_of_one:
+            self._tap_of_neighbours()
         else:
             self._dense_run()
         self._end_loop("tap", "row_end", "%run_stride")
@@ -264,6 +268,22 @@ class _ConvolutionTileText:
         out.lines.append(f"  %w_step_next = getelementptr {kind}, ptr %w_step, i64 {self.panel}")
         out.lines.append(f"  %ahead_step_next = getelementptr {kind}, ptr %ahead_step, i64 %ahead_stride")
         self._next("step", "tap_end")
+
+    def _tap_of_neighbours(self) -> None:
+        """Append one tap: an element for each pixel, side by side, times vectors of weights."""
+        out, kind = self.out, self.kind
+        out.line("br label %tap_end")
+        out.label("tap_end")
+        weights = [
+            out.value(f"load {self.vector}, ptr {out.element(kind, '%w_tap', j * self.tile.lanes)}, align {self.align}")
+            for j in range(self.tile.vectors)
+        ]
+        for r in range(self.pixels):
+            every = self._broadcast(out.value(f"load {kind}, ptr {out.element(kind, '%x_tap', r)}"))
+            for j in range(self.tile.vectors):
+                self._multiply_add(every, weights[j], f"%acc{r}_{j}_tap", f"%acc{r}_{j}_end")
+        out.lines.append(f"  %w_end = getelementptr {kind}, ptr %w_tap, i64 {self.panel}")
+        out.lines.append(f"  %ahead_end = getelementptr {kind}, ptr %ahead_tap, i64 0")
 
     def _depthwise_tap(self) -> None:
         """Append one tap: vectors of the image times vectors of weights."""

@@ -1,4 +1,4 @@
-"""MAX_POOL2D and AVG_POOL2D, and mutants of them."""
+"""MAX_POOL2D, MAX_POOL2D_BACKWARD and AVG_POOL2D, and mutants of them."""
 
 from typing import Any
 
@@ -16,6 +16,17 @@ MISTAKES = {
         "NaN is lost": ("np.maximum(", "np.fmax("),
         "the last channel is lost where there are many": ("y[:, i, j] = best", "y[:, i, j, :32] = best[..., :32]"),
         "infinities are clipped": ("y[:, i, j] = best", "y[:, i, j] = np.maximum(best, np.finfo(y.dtype).min)"),
+    },
+    "max_pool2d_backward": {
+        "windows are transposed": ("down, along = attr.window", "along, down = attr.window"),
+        "strides are exchanged": ("step, next_step = attr.stride", "next_step, step = attr.stride"),
+        "dilation is ignored": ("a * attr.dilation[0]", "a"),
+        "the padding on the left is that on the right": ("- attr.padding[1][0]", "- attr.padding[1][1]"),
+        "the last of equal ones": ("value > most", "value >= most"),
+        "NaN is no maximum": ("np.isnan(value) &", "False &"),
+        "the first element receives it": ("sums[images, at,", "sums[images, 0 * at,"),
+        "windows that overlap replace each other": ("channels] += dy", "channels] = dy"),
+        "the gradient of the first window for all": ("dy[:, i, j]", "dy[:, 0, 0]"),
     },
     "avg_pool2d": {
         "padding always counts": ("attr.count_include_pad", "True"),
@@ -42,6 +53,26 @@ def max_pool2d(attr: Any, x: AnyArray, y: AnyArray) -> None:
                     if 0 <= row < x.shape[1] and 0 <= column < x.shape[2]:
                         best = np.maximum(best, x[:, row, column])
             y[:, i, j] = best
+
+
+def max_pool2d_backward(attr: Any, x: AnyArray, dy: AnyArray, dx: AnyArray) -> None:
+    down, along = attr.window
+    step, next_step = attr.stride or attr.window
+    dx[...] = 0
+    sums = dx.reshape(len(x), attr.height * attr.width, x.shape[3])
+    images, channels = np.arange(len(x))[:, None], np.arange(x.shape[3])
+    for i, j in np.ndindex(*dy.shape[1:3]):
+        at, most = np.full((len(x), x.shape[3]), -1), np.full((len(x), x.shape[3]), -np.inf)
+        for a in range(down):
+            row = i * step + a * attr.dilation[0] - attr.padding[0][0]
+            for b in range(along):
+                column = j * next_step + b * attr.dilation[1] - attr.padding[1][0]
+                if 0 <= row < x.shape[1] and 0 <= column < x.shape[2]:
+                    value = x[:, row, column]
+                    better = (at < 0) | (value > most) | (np.isnan(value) & ~np.isnan(most))
+                    at, most = np.where(better, row * x.shape[2] + column, at), np.where(better, value, most)
+        if (at >= 0).all():
+            sums[images, at, channels] += dy[:, i, j]
 
 
 def avg_pool2d(attr: Any, x: AnyArray, y: AnyArray) -> None:

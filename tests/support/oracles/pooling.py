@@ -1,4 +1,4 @@
-"""The oracles of MAX_POOL2D and AVG_POOL2D: tap by tap, all windows at once."""
+"""The oracles of pooling: tap by tap, all windows at once, and of its gradient, window by window."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -43,6 +43,25 @@ def max_pool2d(attr: Any, x: AnyArray) -> list[AnyArray]:
     for values in seen(attr, x, -np.inf):
         y = np.maximum(y, values)
     return [y]
+
+
+@oracle
+def max_pool2d_backward(attr: Any, x: AnyArray, dy: AnyArray) -> list[AnyArray]:
+    """Find the place of the first maximum of each window, tap by tap, and add up the gradients there."""
+    place, most = np.full(dy.shape, -1), np.full(dy.shape, -np.inf, WIDE)
+    for rows in taps(attr, 0, attr.out_height):
+        for columns in taps(attr, 1, attr.out_width):
+            inside = np.multiply.outer((rows >= 0) & (rows < attr.height), (columns >= 0) & (columns < attr.width))
+            if inside.any():
+                here = np.clip(rows, 0, attr.height - 1)[:, np.newaxis], np.clip(columns, 0, attr.width - 1)
+                value, index = x[:, here[0], here[1]], (here[0] * attr.width + here[1])[..., np.newaxis]
+                better = (place < 0) | (value > most) | (np.isnan(value) & ~np.isnan(most))
+                better &= inside[..., np.newaxis]
+                place, most = np.where(better, index, place), np.where(better, value, most)
+    dx = np.zeros((attr.batch, attr.height * attr.width, attr.channels), WIDE)
+    image, channel = (np.indices(dy.shape)[axis][place >= 0] for axis in (0, 3))
+    np.add.at(dx, (image, place[place >= 0], channel), dy[place >= 0])
+    return [dx.reshape(x.shape)]
 
 
 @oracle

@@ -16,6 +16,7 @@ from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.kernels.inline_reference import has_own_code, inline_reference
 from jitkernels.compiler.capture.kernels.kernel_node import build_kernel_node, result_items
+from jitkernels.compiler.capture.kernels.kernel_vjp import differentiable_call
 from jitkernels.compiler.capture.kernels.operand_shapes import KernelShapes
 from jitkernels.compiler.capture.numpy import numpy_callouts
 from jitkernels.compiler.capture.numpy.ufuncs import kind_of, operand, stored, weak
@@ -78,7 +79,9 @@ def _trace_call(
     unread = packed[1] if packed is not None and not tracer.depth else ()  # constants that are not copied into code
     sources = {name: _unread(v) if name in unread else traced(tracer, v).node for name, v in inputs.items()}
     shapes, nodes = KernelShapes(form, sources, examples), None
-    if has_exact_dtypes:
+    if has_exact_dtypes and tracer.differentiates:
+        nodes = differentiable_call(tracer, shapes, function, values, options)
+    if has_exact_dtypes and nodes is None:
         # A kernel of packed constants beats its inlined reference, which reads them as they are.
         if inputs and (packed is None or tracer.depth):
             nodes = inline_reference(tracer, shapes, options)

@@ -1,7 +1,7 @@
 """Kernel nodes of a trace: registry kernels that compiled code calls at their addresses."""
 
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jitkernels.attrs.schema.base import KernelAttr
@@ -31,11 +31,13 @@ def build_kernel_node(
     options: Mapping[str, Any],
     decomposition: Sequence[Node] | None = None,
     packed: PackedCall | None = None,
+    vjp: Callable[..., Any] | None = None,
 ) -> list[Node] | None:
     """The results of the schema's kernel, called at its address; None where its attr cannot be had for other sizes.
 
     `decomposition` is what may stand in place of the results, for code that has more to do with them. `packed`: the
-    attr that is called in place of the form's, and its inputs in another layout.
+    attr that is called in place of the form's, and its inputs in another layout. `vjp`: gives the cotangents of the
+    inputs, from the node and the cotangents of its results by their indices.
     """
     snapshot, form = operand_checks.TraceSnapshot(tracer), shapes.form
     fields = form.attr.fields()
@@ -75,6 +77,8 @@ def build_kernel_node(
         "results": tuple(results),
         "instead": decomposition and tuple(decomposition),
     }
+    if vjp is not None:
+        node_options["vjp"] = vjp
     return result_items(tracer.placed(Node("kernel", inputs, *results[0], node_options)), results)
 
 
