@@ -4,9 +4,11 @@ The cost of large memory is its pages: returned to the system after each call, w
 twice as long. So freed pieces are cached in a table of slots. A thread searches the slots that its identity hashes
 to, and frees into these; pieces of finished threads serve others.
 
-Pieces are mapped, so that a released one is the system's at once. All pieces take no more than `MAX_POOLED_BYTES`: a
-piece beyond that releases the cached ones, and is not cached itself. If the system is out of memory, cached pieces are
-released before a call fails.
+Pieces are mapped, so that a released one is the system's at once, in huge pages where the system has such. Beyond
+`RESIDENT_BYTES` of all pieces, the pages of a cached one are marked as free: the system takes them back when it is short
+of memory, and until then the next call has them without a page fault. All pieces take no more than `MAX_POOLED_BYTES`:
+a piece beyond that releases the cached ones, and is not cached itself. If the system is out of memory, cached pieces
+are released before a call fails.
 """
 
 import ctypes
@@ -24,15 +26,21 @@ ON_STACK = 1 << 14
 """The most bytes of a workspace on the stack."""
 SLOTS, SEARCHED_SLOTS = 64, 8
 """The slots for pieces, and how many of them a thread searches."""
-MAX_POOLED_BYTES = 1 << 27
+RESIDENT_BYTES = 1 << 27
+"""The most bytes of all pieces, above which the pages of cached ones are marked as free."""
+MAX_POOLED_BYTES = 1 << 30
 """The most bytes of all pieces, above which none is cached."""
+HUGE_PAGE_BYTES = 1 << 21
+"""Bytes of a huge page; pieces of two or more ask for them, as NumPy's arrays do."""
 HEADER_BYTES = 64
 """Bytes of a piece's header: the first word is its size."""
+LIMIT = "jk_pool_limit"
+"""The word that holds `MAX_POOLED_BYTES`."""
 ALLOCATE, RELEASE, EMPTY_ARRAY = "jk_pool_allocate", "jk_pool_release", "jk_empty"
 HOOKS = ("jk_allocate_hook", "jk_release_hook")
 """Hooks for tests: words that are null, or replacement functions for allocating and freeing."""
 
-_SYSTEM = {"mmap": ("ptr", "ptr, i64, i32, i32, i32, i64"), "munmap": ("i32", "ptr, i64"), "pthread_self": ("i64", "")}
+_SYSTEM = {"madvise": ("i32", "ptr, i64, i32"), "mmap": ("ptr", "ptr, i64, i32, i32, i32, i64"), "munmap": ("i32", "ptr, i64"), "pthread_self": ("i64", "")}
 _PYTHON = {"PyArray_Empty": ("ptr", "i32, ptr, ptr, i32"), "PyErr_Clear": ("void", ""), "Py_IncRef": ("void", "ptr")}
 
 _DECLARED = "".join(
@@ -40,8 +48,17 @@ _DECLARED = "".join(
 )
 _MODES = f"i32 {mmap.PROT_READ | mmap.PROT_WRITE}, i32 {mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}, i32 -1, i64 0"
 
+
+
+def _advise(pointer: str, size: str, advice: str) -> str:
+    """The call that advises the system on memory, where the system knows this advice."""
+    number = getattr(mmap, advice, None)
+    return "" if number is None else f"call i32 @madvise(ptr {pointer}, i64 {size}, i32 {number})"
+
+
 TEXT = f"""@jk_pool_slots = internal global [{SLOTS} x ptr] zeroinitializer, align 64
 @jk_pool_bytes = global i64 0
+@{LIMIT} = global i64 {MAX_POOLED_BYTES}
 @{HOOKS[0]} = global ptr null
 @{HOOKS[1]} = global ptr null
 {_DECLARED}define internal i64 @first_slot() alwaysinline nounwind {{
@@ -75,7 +92,8 @@ start:
   %size = and i64 %more, {-mmap.PAGESIZE}
   %before = atomicrmw add ptr @jk_pool_bytes, i64 %size monotonic
   %held = add i64 %before, %size
-  %much = icmp ugt i64 %held, {MAX_POOLED_BYTES}
+  %limit = load i64, ptr @{LIMIT}
+  %much = icmp ugt i64 %held, %limit
   br i1 %much, label %make.room, label %map
 make.room:
   call i64 @entry()
@@ -94,6 +112,12 @@ none:
   ret ptr null
 note:
   %piece = phi ptr [ %first, %map ], [ %second, %again ]
+  %huge = icmp uge i64 %size, {2 * HUGE_PAGE_BYTES}
+  br i1 %huge, label %advise, label %made
+advise:
+  {_advise("%piece", "%size", "MADV_HUGEPAGE")}
+  br label %made
+made:
   store i64 %size, ptr %piece
   ret ptr %piece
 }}
@@ -172,8 +196,20 @@ instead:
   ret void
 begin:
   %held = load atomic i64, ptr @jk_pool_bytes monotonic, align 8
-  %much = icmp sgt i64 %held, {MAX_POOLED_BYTES}
-  br i1 %much, label %free, label %find
+  %limit = load i64, ptr @{LIMIT}
+  %much = icmp sgt i64 %held, %limit
+  br i1 %much, label %free, label %keep
+keep:
+  %size = load i64, ptr %piece
+  %resident = icmp sle i64 %held, {RESIDENT_BYTES}
+  %few = icmp ult i64 %size, {2 * HUGE_PAGE_BYTES}
+  %as.it.is = or i1 %resident, %few
+  br i1 %as.it.is, label %find, label %mark
+mark:
+  %rest = getelementptr i8, ptr %piece, i64 {HUGE_PAGE_BYTES}
+  %rest.size = sub i64 %size, {HUGE_PAGE_BYTES}
+  {_advise("%rest", "%rest.size", "MADV_FREE")}
+  br label %find
 find:
   %first.slot = call i64 @first_slot()
   br label %look
@@ -224,7 +260,7 @@ def source() -> IRSource:
 
 @functools.cache
 def _addresses() -> dict[str, int]:
-    result = loader.functions_of(source(), (ALLOCATE, RELEASE, EMPTY_ARRAY, "jk_pool_bytes", *HOOKS))
+    result = loader.functions_of(source(), (ALLOCATE, RELEASE, EMPTY_ARRAY, "jk_pool_bytes", LIMIT, *HOOKS))
     loader.keep_for_good(source())
     result["release"] = loader.address_of(source())
     if hasattr(os, "register_at_fork"):
@@ -260,6 +296,11 @@ def release() -> int:
 def pooled_bytes() -> int:
     """The bytes of all pieces, cached or in use."""
     return _word("jk_pool_bytes").value if _addresses.cache_info().currsize else 0
+
+
+def limit_pool(most: int) -> None:
+    """Change the most bytes of all pieces, above which none is cached."""
+    _word(LIMIT).value = most
 
 
 def hook(allocate: int, free: int) -> None:

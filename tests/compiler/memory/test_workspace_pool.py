@@ -23,7 +23,7 @@ import resource
 import numpy as np
 import jitkernels as jk
 from jitkernels.benchmarks.processes import script
-compiled, u = jk.jit(lambda u: u.__setitem__(slice(1, -1), (u[:-2] + u[2:]) / 2)), np.ones(500_000)
+compiled, u = jk.jit(lambda u: u.__setitem__(slice(1, -1), (u[:-2] + u[2:]) / 2)), np.ones(ELEMENTS)
 for _ in range(3):
     compiled(u)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -33,13 +33,15 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-def test_pooled_pages_are_reused() -> None:
+@pytest.mark.parametrize("elements", [500_000, workspace_allocator.RESIDENT_BYTES // 8 + 1_000_000])
+def test_pooled_pages_are_reused(elements: int) -> None:
+    """Also those that are marked as free: there is no page fault while the system does not take them back."""
     pytest.importorskip("resource")
     # The C library gives large memory back to the system at once then, as it does anyhow now and then.
-    assert script(COUNTED, MALLOC_MMAP_THRESHOLD_="100000") < 500
+    assert script(COUNTED.replace("ELEMENTS", str(elements)), MALLOC_MMAP_THRESHOLD_="100000") < 500
 
 
-@pytest.mark.parametrize("words", [workspace_allocator.ON_STACK // 8, workspace_allocator.MAX_POOLED_BYTES // 8])
+@pytest.mark.parametrize("words", [workspace_allocator.ON_STACK // 8, workspace_allocator.RESIDENT_BYTES // 8])
 def test_sizes_around_the_pooling_limit(words: int) -> None:
     compiled, is_large = jk.jit(smoothed), words > 1_000_000
     for size in (words - 8, words) if is_large else (words - 24, words - 8, 5, words, 9, words - 16):
@@ -90,10 +92,11 @@ def smoothed(u):
 
 u = np.ones(12_000_000)
 smoothed(u)
+arenas.limit_pool(100_000_000)
 before, kept = resident(), arenas.pooled_bytes()
 smoothed.release()
 after = resident()
-beyond = np.ones(arenas.MAX_POOLED_BYTES // 8 + 1000)
+beyond = np.ones(100_000_000 // 8 + 1000)
 smoothed(beyond)
 print(json.dumps([before - after, kept, arenas.pooled_bytes()]))
 """
