@@ -80,8 +80,11 @@ def _parsed(code: CodeType) -> tuple[ast.FunctionDef, int]:
 def lines_of(code: CodeType) -> tuple[list[str], int]:
     """Return the lines of a function and the number of the first.
 
-    `inspect` tokenizes them in half a millisecond, after a search of all modules that takes 50.
+    `inspect` tokenizes them in half a millisecond, after a search of all modules that takes 50. Raises OSError for
+    functions without a file: several share the name that stands for it, so that its lines may be those of others.
     """
+    if code.co_filename == "<string>":
+        raise OSError("could not get source code")
     linecache.checkcache(code.co_filename)
     lines, first = linecache.getlines(code.co_filename), code.co_firstlineno
     if not 0 < first <= len(lines):

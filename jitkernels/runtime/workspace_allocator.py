@@ -5,10 +5,10 @@ twice as long. So freed pieces are cached in a table of slots. A thread searches
 to, and frees into these; pieces of finished threads serve others.
 
 Pieces are mapped, so that a released one is the system's at once, in huge pages where the system has such. Beyond
-`RESIDENT_BYTES` of all pieces, the pages of a cached one are marked as free: the system takes them back when it is short
-of memory, and until then the next call has them without a page fault. All pieces take no more than `MAX_POOLED_BYTES`:
-a piece beyond that releases the cached ones, and is not cached itself. If the system is out of memory, cached pieces
-are released before a call fails.
+`RESIDENT_BYTES` of all pieces, the pages of a cached one are marked as free: the system takes them back when it is
+short of memory, and until then the next call has them without a page fault. All pieces take no more than
+`MAX_POOLED_BYTES`: a piece beyond that releases the cached ones, and is not cached itself. If the system is out of
+memory, cached pieces are released before a call fails.
 """
 
 import ctypes
@@ -40,14 +40,18 @@ ALLOCATE, RELEASE, EMPTY_ARRAY = "jk_pool_allocate", "jk_pool_release", "jk_empt
 HOOKS = ("jk_allocate_hook", "jk_release_hook")
 """Hooks for tests: words that are null, or replacement functions for allocating and freeing."""
 
-_SYSTEM = {"madvise": ("i32", "ptr, i64, i32"), "mmap": ("ptr", "ptr, i64, i32, i32, i32, i64"), "munmap": ("i32", "ptr, i64"), "pthread_self": ("i64", "")}
+_SYSTEM = {
+    "madvise": ("i32", "ptr, i64, i32"),
+    "mmap": ("ptr", "ptr, i64, i32, i32, i32, i64"),
+    "munmap": ("i32", "ptr, i64"),
+    "pthread_self": ("i64", ""),
+}
 _PYTHON = {"PyArray_Empty": ("ptr", "i32, ptr, ptr, i32"), "PyErr_Clear": ("void", ""), "Py_IncRef": ("void", "ptr")}
 
 _DECLARED = "".join(
     f"declare {result} @{name}({arguments})\n" for name, (result, arguments) in (_SYSTEM | _PYTHON).items()
 )
 _MODES = f"i32 {mmap.PROT_READ | mmap.PROT_WRITE}, i32 {mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}, i32 -1, i64 0"
-
 
 
 def _advise(pointer: str, size: str, advice: str) -> str:

@@ -153,20 +153,21 @@ class ArgumentGuards(EntryBuilder):
     def _check_written_disjoint(self) -> None:
         """Guard that written arguments overlap no other argument."""
         arrays = [argument for argument in self.arguments if not argument.number and not argument.is_own]
-        for target in arrays:
+        nbytes = [symbolic_dims.product(argument.shape) * argument.size for argument in arrays]
+        for target, target_bytes in zip(arrays, nbytes, strict=True):
             if target.is_written and not target.contiguous:
                 self._check_no_self_overlap(target)
-            for other in arrays if target.is_written else ():
+            for other, other_bytes in zip(arrays, nbytes, strict=True) if target.is_written else ():
                 if other is target or (other.is_written and other.word < target.word):
                     continue
                 data, other_data = (
                     self.new(f"load i64, ptr {self.new(f'getelementptr i64, ptr %frame, i64 {argument.word}')}")
                     for argument in (target, other)
                 )
-                size = self.extent(symbolic_dims.product(target.shape) * target.size)
+                size = self.extent(target_bytes)
                 if not target.contiguous:
                     data, size = self.span(data, target)
-                low, span = other_data, self.extent(symbolic_dims.product(other.shape) * other.size)
+                low, span = other_data, self.extent(other_bytes)
                 if not other.contiguous:
                     low, span = self.span(other_data, other)
                 self.expect(self.disjoint((data, size), (low, span))[0])

@@ -86,7 +86,7 @@ class Extent:
 
     def __init__(self, terms: dict[Monomial, int], scope: Scope) -> None:
         self.terms, self.scope = terms, scope
-        self.value = evaluated(self, scope.values)
+        self.value = _value_of_terms(terms, scope.values)
         self.key = tuple(sorted(((tuple(a.text for a in m), c) for m, c in terms.items())))
 
     def _with(self, other: Number, factor: int) -> Number:
@@ -338,6 +338,21 @@ def evaluated(extent: Number, values: Mapping[str, int]) -> int:
     return total
 
 
+def _value_of_terms(terms: Mapping[Monomial, int], values: Mapping[str, int]) -> int:
+    """The value of a polynomial whose atoms' extents know their own values."""
+    total = 0
+    for monomial, count in terms.items():
+        for atom in monomial:
+            if not atom.operation:
+                count *= values[atom.text]
+            elif atom.operation == "scaled":
+                count *= int(value_of(atom.left) * atom.right)
+            else:
+                count *= OPERATIONS_OF_ATOMS[atom.operation](value_of(atom.left), value_of(atom.right))
+        total += count
+    return total
+
+
 OPERATIONS_OF_ATOMS: dict[str, Callable[[Any, Any], Any]] = {
     "floordiv": operator.floordiv, "mod": operator.mod, "min": min, "max": max,
 }  # fmt: skip
@@ -370,6 +385,16 @@ def _is_whole(value: object) -> bool:
 
 def terms_of(value: Number) -> dict[Monomial, int]:
     return value.terms if isinstance(value, Extent) else {(): operator.index(value)} if value else {}
+
+
+def constant_sum(one: Extent, other: Extent, factor: int = 1) -> int | None:
+    """``one + factor * other``, if that is a number for all values of the symbols."""
+    symbolic = len(one.terms) - (() in one.terms)
+    if symbolic != len(other.terms) - (() in other.terms):
+        return None
+    if any(monomial and other.terms.get(monomial) != -factor * count for monomial, count in one.terms.items()):
+        return None
+    return one.terms.get((), 0) + factor * other.terms.get((), 0)
 
 
 def polynomial(terms: dict[Monomial, int], scope: Scope) -> Number:

@@ -9,14 +9,14 @@ from jitkernels.onnx.values import axis_of, concrete_ints, like
 
 
 def _sum(x: Any, axes: Any, keep: bool) -> Any:
-    return np.sum(x, axis=axes, keepdims=keep, dtype=x.dtype)
+    return x.sum(axis=axes, keepdims=keep, dtype=x.dtype)
 
 
 def _mean(x: Any, axes: Any, keep: bool) -> Any:
     if x.dtype.kind in "iu":
         count = np.prod([x.shape[axis] for axis in axes]) if axes else 1
         return (_sum(x, axes, keep) / count).astype(x.dtype)
-    return np.mean(x, axis=axes, keepdims=keep, dtype=x.dtype)
+    return x.mean(axis=axes, keepdims=keep, dtype=x.dtype)
 
 
 def _extreme(function: Any, smallest: bool) -> Any:

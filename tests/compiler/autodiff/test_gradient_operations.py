@@ -41,7 +41,8 @@ def function_of(name: str) -> Any:
 
 
 def gives_floats(name: str) -> bool:
-    return np.asarray(function_of(name)(*operands(name))).dtype.kind == "f"
+    kind: str = np.asarray(function_of(name)(*operands(name))).dtype.kind
+    return kind == "f"
 
 
 def operands(name: str) -> list[Any]:

@@ -340,9 +340,9 @@ def least_steps(extent: Number) -> int:
         return int(extent)
     result = symbolic_dims.least_of(extent) or 0
     for guard in extent.scope.guards.values():
-        difference = extent - guard.extent
-        if guard.sign in (">", ">=") and not isinstance(difference, Extent):
-            result = max(result, int(difference) + (guard.sign == ">"))
+        difference = symbolic_dims.constant_sum(extent, guard.extent, -1)
+        if guard.sign in (">", ">=") and difference is not None:
+            result = max(result, difference + (guard.sign == ">"))
     return result
 
 
@@ -352,10 +352,10 @@ def most_steps(extent: Number) -> int | None:
         return int(extent)
     bounds = []
     for guard in extent.scope.guards.values():
-        total = extent + guard.extent
-        if guard.sign in (">", ">=", "==") and not isinstance(total, Extent):
-            bounds.append(int(total) - (guard.sign == ">"))
-        difference = extent - guard.extent
-        if guard.sign == "==" and not isinstance(difference, Extent):
-            bounds.append(int(difference))
+        total = symbolic_dims.constant_sum(extent, guard.extent)
+        if guard.sign in (">", ">=", "==") and total is not None:
+            bounds.append(total - (guard.sign == ">"))
+        difference = symbolic_dims.constant_sum(extent, guard.extent, -1)
+        if guard.sign == "==" and difference is not None:
+            bounds.append(difference)
     return min(bounds, default=None)
