@@ -136,7 +136,6 @@ class MaxPool2DBackwardAttr(PoolAttr, kernel_type="MAX_POOL2D_BACKWARD"):
         Argument("dy", "in", "*batch out_height out_width channels"),
         Argument("dx", "out", "*batch height width channels"),
     )
-    streams = ()
 
     def tolerance(self) -> Tolerance:
         """A sum of as many gradients as windows overlap, in any order."""

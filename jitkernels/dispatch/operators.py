@@ -20,6 +20,7 @@ from jitkernels.core import bfloat16, cffi_values
 from jitkernels.core.fork_locks import build_lock, writing
 from jitkernels.dispatch import docstrings, fused_casts
 from jitkernels.dispatch import outputs as results
+from jitkernels.dispatch.call_memo import CallMemo
 from jitkernels.dispatch.kernel import Kernel, kernel_of
 from jitkernels.dispatch.kernel_cache import LOOK, KernelFuncs
 from jitkernels.dispatch.native import launcher
@@ -56,6 +57,7 @@ class Everyday(launcher.Holder):
 
     __slots__ = (
         "_calls_until_search",
+        "_memo",
         "_position_beyond",
         "_signature",
         "_slow",
@@ -74,6 +76,7 @@ class Everyday(launcher.Holder):
             self._position_beyond = [*self._signature.parameters].index(attr_class.beyond[0])
             self._slow = self.forward
         self._table = _dispatch_table(attr_class)
+        self._memo = CallMemo() if self._table is None else None
         self._calls_until_search: dict[int, int] = {}  # by key of a class, for a kernel of static shape
         compiled = None
         if launcher.reason_for_slow_path() is None:
@@ -87,6 +90,10 @@ class Everyday(launcher.Holder):
 
     def serve(self, *arguments: Any, **named: Any) -> Any:
         """Serve calls from compiled code; if it lacked a segment that is loaded now, call it again."""
+        if self._memo is not None and not overrides.blocks:
+            known = self._memo.call(arguments, named)
+            if known is not None:
+                return known
         for value in (*arguments, *named.values()):
             traced = _proxy_call(value)
             if traced is not None:
@@ -138,6 +145,9 @@ class Everyday(launcher.Holder):
         targets = results.direct_targets(self.name, call, outputs, out)
         arrays = [results.allocate(self.name, o) if t is None else t for o, t in zip(outputs, targets, strict=True)]
         self._compute(call, [*results.copy_overlapping(signature, call.inputs, arrays), *arrays])
+        if self._memo is not None and not overrides.blocks:
+            given = named if out is None else {**named, "out": out}
+            self._memo.remember(arguments, given, call, KernelFuncs.cache().of_class(call.attr))
         shaped = [
             results.as_caller_dtype(call, parameter, array.reshape(shape))
             for parameter, array, shape in zip(outputs, arrays, call.shapes, strict=True)
@@ -251,6 +261,8 @@ class Everyday(launcher.Holder):
 
     def forget(self) -> None:
         """Remove all kernels from the dispatcher."""
+        if self._memo is not None:
+            self._memo.forget()
         if self._table is not None:
             self._calls_until_search.clear()
             with writing:

@@ -14,6 +14,8 @@ from test_peers import is_served_by_compiled_code
 
 import jitkernels as jk
 from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.registry import all_schemas
+from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.errors import JitKernelsError
 from jitkernels.tools import testing
 
@@ -54,3 +56,32 @@ def test_calls_without_elements(row: Row) -> None:
                 np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6, err_msg=attr.text())
         assert bits(function(**given)) == bits(got)
         assert is_served_by_compiled_code(partial(function, **given)), attr
+
+
+def indices_of(row: Row) -> list[Any]:
+    """The inputs that hold indices into others."""
+    return [a for a in row.arrays if a.role == "in" and isinstance(a.domain[1], str)]
+
+
+INDEXED_ROWS = [
+    row for row in all_schemas() if row.__module__ != "toy" and indices_of(row) and ordinary_calls_of(row, 24)
+]
+"""All but what another test module of the process has registered for itself."""
+
+
+@pytest.mark.parametrize("row", INDEXED_ROWS, ids=lambda row: row.kernel_type.name.lower())
+@pytest.mark.parametrize("width", [0, 3])
+@pytest.mark.parametrize("wrong", [-1, 4, 1 << 62])
+def test_indices_out_of_bounds_are_rejected(row: Row, width: int, wrong: int) -> None:
+    """For any width of the rows, also 0, where no result depends on them; at the first call and later ones."""
+    name = row.kernel_type.name.lower()
+    (index,) = indices_of(row)
+    arguments = dict(zip(row.parameters().parameters, ordinary_calls_of(row, 24)[0].arguments, strict=False))
+    for key, value in arguments.items():
+        if isinstance(value, np.ndarray):
+            ids = np.full((2,) * value.ndim, wrong)
+            cut = np.zeros((4 if key != "grad" and key != "x" else 2, width)[: value.ndim], value.dtype)
+            arguments[key] = ids if key == index.name else cut
+    for _ in range(3):
+        with pytest.raises(JitKernelsError, match=index.name if width else None):
+            getattr(jk, name)(**arguments)

@@ -261,3 +261,13 @@ def replaced(extent: Extent, atom: Atom, bounds: tuple[Number, Number], *, is_up
 def _hides(extent: Number, atom: Atom) -> bool:
     """Whether a symbol occurs inside an atom that is no polynomial."""
     return not atom.operation and atom.text in symbols_of(extent)
+
+
+def constant_sum(one: Extent, other: Extent, factor: int = 1) -> int | None:
+    """``one + factor * other``, if that is a number for all values of the symbols."""
+    symbolic = len(one.terms) - (() in one.terms)
+    if symbolic != len(other.terms) - (() in other.terms):
+        return None
+    if any(monomial and other.terms.get(monomial) != -factor * count for monomial, count in one.terms.items()):
+        return None
+    return one.terms.get((), 0) + factor * other.terms.get((), 0)

@@ -86,7 +86,7 @@ class Extent:
 
     def __init__(self, terms: dict[Monomial, int], scope: Scope) -> None:
         self.terms, self.scope = terms, scope
-        self.value = _value_of_terms(terms, scope.values)
+        self.value = _value_of_terms(terms, scope.values, value_of)
         self.key = tuple(sorted(((tuple(a.text for a in m), c) for m, c in terms.items())))
 
     def _with(self, other: Number, factor: int) -> Number:
@@ -329,26 +329,20 @@ def evaluated(extent: Number, values: Mapping[str, int]) -> int:
     """The value of an extent for values of its symbols."""
     if not isinstance(extent, Extent):
         return int(extent)
-    total = 0
-    for monomial, count in extent.terms.items():
-        term = count
-        for atom in monomial:
-            term *= _atom(atom, values)
-        total += term
-    return total
+    return _value_of_terms(extent.terms, values, lambda part: evaluated(part, values))
 
 
-def _value_of_terms(terms: Mapping[Monomial, int], values: Mapping[str, int]) -> int:
-    """The value of a polynomial whose atoms' extents know their own values."""
+def _value_of_terms(terms: Mapping[Monomial, int], values: Mapping[str, int], of: Callable[[Number], int]) -> int:
+    """The value of a polynomial; `of` gives that of an extent in one of its atoms."""
     total = 0
     for monomial, count in terms.items():
         for atom in monomial:
             if not atom.operation:
                 count *= values[atom.text]
             elif atom.operation == "scaled":
-                count *= int(value_of(atom.left) * atom.right)
+                count *= int(of(atom.left) * atom.right)
             else:
-                count *= OPERATIONS_OF_ATOMS[atom.operation](value_of(atom.left), value_of(atom.right))
+                count *= int(OPERATIONS_OF_ATOMS[atom.operation](of(atom.left), of(atom.right)))
         total += count
     return total
 
@@ -356,15 +350,6 @@ def _value_of_terms(terms: Mapping[Monomial, int], values: Mapping[str, int]) ->
 OPERATIONS_OF_ATOMS: dict[str, Callable[[Any, Any], Any]] = {
     "floordiv": operator.floordiv, "mod": operator.mod, "min": min, "max": max,
 }  # fmt: skip
-
-
-def _atom(atom: Atom, values: Mapping[str, int]) -> int:
-    if not atom.operation:
-        return values[atom.text]
-    if atom.operation == "scaled":
-        return int(evaluated(atom.left, values) * atom.right)
-    left, right = evaluated(atom.left, values), evaluated(atom.right, values)
-    return int(OPERATIONS_OF_ATOMS[atom.operation](left, right))
 
 
 def symbols_of(extent: Number) -> set[str]:
@@ -385,16 +370,6 @@ def _is_whole(value: object) -> bool:
 
 def terms_of(value: Number) -> dict[Monomial, int]:
     return value.terms if isinstance(value, Extent) else {(): operator.index(value)} if value else {}
-
-
-def constant_sum(one: Extent, other: Extent, factor: int = 1) -> int | None:
-    """``one + factor * other``, if that is a number for all values of the symbols."""
-    symbolic = len(one.terms) - (() in one.terms)
-    if symbolic != len(other.terms) - (() in other.terms):
-        return None
-    if any(monomial and other.terms.get(monomial) != -factor * count for monomial, count in one.terms.items()):
-        return None
-    return one.terms.get((), 0) + factor * other.terms.get((), 0)
 
 
 def polynomial(terms: dict[Monomial, int], scope: Scope) -> Number:

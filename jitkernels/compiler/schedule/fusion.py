@@ -13,7 +13,7 @@ Then, until none of these rules materializes a node; each applies where those be
 3. An expensive node is materialized if fusion would recompute it: at several access maps of a nest, or for every
    iteration of a loop that it does not depend on.
 4. Where a nest would read too many arrays, the node that reads the most of them is materialized.
-5. An expensive node is materialized if several nests would compute it.
+5. An expensive node is materialized if several nests would compute it, or what makes it expensive if that is smaller.
 6. A node that reads an array which a loop or branch overwrites before is materialized ahead of that (`_read_late`).
 7. A value is materialized if a nest would overwrite in place what it reads later (`resolve_hazards`).
 
@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 from jitkernels.compiler.ir import access_map, ops, region_memory, symbolic_dims
 from jitkernels.compiler.ir.config import MAX_FUSION_SIZE, MAX_NEST_INPUTS
 from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule import fusion_region, matmul_step
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
@@ -181,8 +182,39 @@ def _computed_twice(regions: Sequence[FusionRegion]) -> set[Node]:
                     continue
                 is_last = node is region.root or owners[node] != owners[operand]
                 if is_last and len({domains[owner] for owner in owners[operand]}) > 1:
-                    result.add(operand)
+                    result.add(_smallest_expensive_part(operand, costs))
     return result
+
+
+def _smallest_expensive_part(node: Node, costs: Mapping[Node, float]) -> Node:
+    """The smaller operand that makes a node expensive, such as the mean in ``x - mean(x)``, else the node itself.
+
+    It is materialized in place of the node if the rest of this is cheap and reads one array: nests read that array in
+    place of the node, which is never stored. `costs` has the nodes that are not materialized.
+    """
+    current = node
+    while OPERATIONS[current.operation].is_elementwise and ops.own_cost(current) < fusion_region.COSTLY:
+        operands = [_viewed(operand) for operand in current.inputs]
+        computed = [operand for operand in operands if operand in costs and operand.inputs]
+        arrays = [operand for operand in operands if operand not in costs and _rank(operand)]
+        if len(computed) != 1 or len(arrays) > 1:
+            return node
+        (current,) = computed
+        if _rank(current) < _rank(node):
+            return current
+    return node
+
+
+def _viewed(node: Node) -> Node:
+    """The array that a node is a view of."""
+    while node.operation == "view":
+        (node,) = node.inputs
+    return node
+
+
+def _rank(node: Node) -> int:
+    """The number of dimensions along which a node has several elements."""
+    return sum(not symbolic_dims.same(extent, 1) for extent in node.shape)
 
 
 def _read_late(roots: Sequence[Node], parts: OutputParts) -> set[Node]:

@@ -4,7 +4,7 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.load_store import is_small_stride
 from jitkernels.compiler.codegen.nest.nest_targets import NestTarget, Targets
 from jitkernels.compiler.codegen.nest.scan import loop_of
-from jitkernels.compiler.ir import access_map, symbolic_dims
+from jitkernels.compiler.ir import access_map, dim_proofs, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Node
@@ -340,7 +340,7 @@ def least_steps(extent: Number) -> int:
         return int(extent)
     result = symbolic_dims.least_of(extent) or 0
     for guard in extent.scope.guards.values():
-        difference = symbolic_dims.constant_sum(extent, guard.extent, -1)
+        difference = dim_proofs.constant_sum(extent, guard.extent, -1)
         if guard.sign in (">", ">=") and difference is not None:
             result = max(result, difference + (guard.sign == ">"))
     return result
@@ -352,10 +352,10 @@ def most_steps(extent: Number) -> int | None:
         return int(extent)
     bounds = []
     for guard in extent.scope.guards.values():
-        total = symbolic_dims.constant_sum(extent, guard.extent)
+        total = dim_proofs.constant_sum(extent, guard.extent)
         if guard.sign in (">", ">=", "==") and total is not None:
             bounds.append(total - (guard.sign == ">"))
-        difference = symbolic_dims.constant_sum(extent, guard.extent, -1)
+        difference = dim_proofs.constant_sum(extent, guard.extent, -1)
         if guard.sign == "==" and difference is not None:
             bounds.append(difference)
     return min(bounds, default=None)

@@ -1,0 +1,115 @@
+"""Repeated calls of everyday functions that have no dispatch table, as of options that are pairs of ints.
+
+The shapes and dtypes of the arrays, and the options as they are given, determine the kernel, its integers and the
+results' shapes. Such a call costs some microseconds in place of some hundred.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitkernels.attrs.schema.base import BoundCall, KernelAttr
+from jitkernels.attrs.schema.registry import implementation
+from jitkernels.dispatch.kernel import Kernel
+
+MAX_CALLS = 256
+"""Calls that are remembered of a function; all are forgotten when there are more."""
+Arguments = tuple[Any, ...]
+
+
+class RememberedCall(NamedTuple):
+    """The kernel of a call's class and the one of its sizes, which of its values are inputs, and its one result.
+
+    `address` is that of the kernel of the class when the call was remembered: other code takes another one.
+    """
+
+    of_class: Kernel
+    address: int
+    kernel: Kernel
+    inputs: Sequence[int]
+    shape: tuple[int, ...]
+    dtype: "np.dtype[Any]"
+
+    def takes(self, out: Any) -> bool:
+        """Whether the kernel can write to an array as it is; that it is contiguous is in the key."""
+        is_plain = type(out) is np.ndarray and out.flags.writeable
+        return is_plain and bool(out.shape == self.shape and out.dtype == self.dtype)
+
+
+class CallMemo:
+    """The remembered calls of one everyday function."""
+
+    def __init__(self) -> None:
+        self._calls: dict[Arguments, RememberedCall] = {}
+
+    def call(self, arguments: Arguments, named: Mapping[str, Any]) -> Any:
+        """The result of a call that is known; None for all others."""
+        values = (*arguments, *named.values())
+        out = named.get("out")
+        key = _key(values, named)
+        known = self._calls.get(key) if key is not None else None
+        if known is None or known.of_class.address != known.address:
+            return None
+        arrays = [values[number] for number in known.inputs]
+        if out is None:
+            out = np.empty(known.shape, known.dtype)
+        elif not known.takes(out) or any(np.may_share_memory(out, array) for array in arrays):
+            return None
+        known.kernel.callable(*arrays, out)
+        known.of_class.count(1)
+        return out
+
+    def remember(self, arguments: Arguments, named: Mapping[str, Any], call: BoundCall, kernel: Kernel) -> None:
+        """Remember a call that was computed by a kernel, if its inputs are arrays as they were given."""
+        values = (*arguments, *named.values())
+        key, inputs = _key(values, named), [_place_of(array, values) for array in call.inputs]
+        if key is None or not kernel.address or call.finish or len(call.shapes) != 1 or None in inputs:
+            return
+        if type(call.attr).check_data is not KernelAttr.check_data or call.narrow is not None:
+            return
+        if len(self._calls) >= MAX_CALLS:
+            self._calls.clear()
+        exact = Kernel(call.attr, implementation(type(call.attr), kernel.implementation), kernel.variant)
+        places, (result,) = [number for number in inputs if number is not None], exact.signature.outputs
+        shapes = [result.shape, *(array.shape for array in exact.signature.inputs)]
+        if shapes == [tuple(call.shapes[0]), *(values[number].shape for number in places)]:
+            self._calls[key] = RememberedCall(kernel, kernel.address, exact, places, result.shape, result.numpy)
+
+    def forget(self) -> None:
+        """Forget all calls."""
+        self._calls.clear()
+
+
+def _place_of(array: Any, values: Arguments) -> int | None:
+    """Which of the values has the memory of an input; None if it was converted."""
+    for number, value in enumerate(values):
+        if type(value) is np.ndarray and value.size == array.size and value.ctypes.data == array.ctypes.data:
+            return number if value.dtype == array.dtype else None
+    return None
+
+
+def _key(values: Arguments, named: Mapping[str, Any]) -> Arguments | None:
+    """What tells a call from others; None for arrays that kernels cannot read as they are, and for unhashable options.
+
+    True and 1.0 are no ints, so that types count.
+    """
+    parts: list[Any] = [*named]
+    for value in values:
+        if type(value) is np.ndarray:
+            flags = value.flags
+            if not (flags.c_contiguous and flags.aligned):
+                return None
+            parts.append((value.shape, value.dtype))
+        else:
+            parts.append((_types_of(value), value))
+    key = tuple(parts)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _types_of(value: Any) -> Any:
+    return tuple(map(_types_of, value)) if type(value) is tuple else type(value)
