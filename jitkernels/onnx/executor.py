@@ -111,15 +111,18 @@ class Executor:
         return plan
 
     def run(self, values: Mapping[str, Any]) -> list[Any]:
-        """The outputs for arrays by name."""
-        plan = self.plan_for(values)
+        """The outputs for arrays by name. A call that fails changes no plan: the next one may be right."""
+        known = plan = self.plan_for(values)
         while True:
             try:
-                return self._run(plan, dict(values))
+                results = self._run(plan, dict(values))
             except ReplanError as change:
                 levels = {**plan.levels, **change.nodes}
                 plan = Plan(self._stages(levels), levels)
+                continue
+            if plan is not known:
                 self._plans[tuple(_pattern(values.get(name)) for name in self.inputs)] = plan
+            return results
 
     def direct_function(self, names: Sequence[str]) -> Any:
         """The compiled function of a tuple of inputs, where it is the whole graph for all arguments; else None."""

@@ -35,8 +35,7 @@ class ReferenceNode:
             from onnx.reference import ReferenceEvaluator
 
             node = self._node
-            if node.proto is None:
-                raise ModelError("it contains the nodes behind it, which the reference does not know")
+            assert node.proto is not None, "nodes that contain those behind them are never at this level"
             inputs = [onnx.helper.make_empty_tensor_value_info(name) for name in dict.fromkeys(node.reads)]
             outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in node.outputs if name]
             graph = onnx.helper.make_graph([node.proto], node.op, inputs, outputs)

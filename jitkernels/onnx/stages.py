@@ -229,6 +229,8 @@ class SingleStage:
         except TooLargeError as error:
             raise ModelError(f"{node}: {error}") from error
         except Exception as error:  # the reference computes the node, or raises its error
+            if node.proto is None:  # it contains the nodes behind it, which the reference does not know
+                raise ModelError(f"{node}: {type(error).__name__}: {error}") from error
             raise ReplanError({node: (REFERENCE_LEVEL, f"{type(error).__name__}: {error}")}) from error
         for name in self.outputs:
             values[name] = plain(inputs[name])

@@ -36,16 +36,12 @@ class Window(NamedTuple):
         return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
     def results(self, extents: Sequence[int]) -> tuple[int, ...]:
-        """The number of positions along each axis of arrays of these extents."""
-        counts = [
-            (extent + low + high - reach) // step + 1
-            for extent, low, high, reach, step in zip(
-                extents, self.begin, self.end, self.reach, self.strides, strict=True
-            )
-        ]
-        if any(count < 0 for count in counts):
+        """The number of positions along each axis of arrays of these extents. Raises ModelError where there is none."""
+        sides = zip(extents, self.begin, self.end, self.reach, strict=True)
+        free = [extent + low + high - reach for extent, low, high, reach in sides]
+        if any(count < 0 for count in free):
             raise ModelError(f"a window of {list(self.kernel)} over {list(extents)} elements")
-        return tuple(counts)
+        return tuple(count // step + 1 for count, step in zip(free, self.strides, strict=True))
 
 
 def space_of(x: Any) -> tuple[int, ...]:
