@@ -66,7 +66,8 @@ def _layout(kind: Convolution) -> tuple[Any, Any, Any]:
 
     @inlined()
     def band_rows(e: ConvolutionExtents) -> int:
-        row = e.stride_height * needed_width(e) * e.channels
+        # Each panel writes a strip of the results: these stay in the cache, too, until their rows are complete.
+        row = e.stride_height * needed_width(e) * e.channels + e.out_width * e.filters
         most = max((band_elements - needed_height(e, 1) * needed_width(e) * e.channels) // max(row, 1), 1)
         bands = (e.out_height + most - 1) // most
         return (e.out_height + bands - 1) // bands
