@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.errors import ModelError
 from jitkernels.onnx.operator_registry import Operator, find_operator
 
 
@@ -44,6 +45,23 @@ class OnnxNode:
             tuple(schema.inputs[min(i, len(schema.inputs) - 1)].type_str for i in range(len(self.inputs))),
             tuple(schema.outputs[min(i, len(schema.outputs) - 1)].type_str for i in range(len(self.outputs))),
         )
+
+    def check_counts(self) -> None:
+        """Raise ModelError for more or fewer inputs or outputs than ONNX's definition has."""
+        import onnx
+
+        try:
+            schema = onnx.defs.get_schema(self.op, self.opset, self.domain)
+        except onnx.defs.SchemaError:  # an operator of others
+            return
+        for what, names, least, most in (
+            ("inputs", self.inputs, schema.min_input, schema.max_input),
+            ("outputs", self.outputs, schema.min_output, schema.max_output),
+        ):
+            count = max((number for number, name in enumerate(names, 1) if name), default=0)
+            if count > most or len(names) < least:
+                expected = str(least) if least == most else f"{least} to {most}"
+                raise ModelError(f"{self}: expected {expected} {what}, got {len(names)}")
 
     @property
     def subgraphs(self) -> "dict[str, OnnxGraph]":

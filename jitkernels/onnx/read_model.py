@@ -143,10 +143,12 @@ class GraphReader:
         captured = dict.fromkeys(name for graph in graphs for name in graph.captured)
         opset = opsets.get(domain, 1)
         own = None if proto.op_type == "Constant" else type(proto).FromString(proto.SerializeToString())
-        return OnnxNode(
+        node = OnnxNode(
             proto.name, proto.op_type, domain, opset, tuple(proto.input), tuple(proto.output), attributes, own,
             opsets, tuple(captured),
         )  # fmt: skip
+        node.check_counts()
+        return node
 
     def _attribute(self, proto: Any, opsets: Mapping[str, int], around: Sequence[Collection[str]], depth: int) -> Any:
         """The value of an attribute in Python; `around`: the names that its graphs may read."""

@@ -50,6 +50,25 @@ def test_names_that_are_not_defined_or_defined_twice() -> None:
         load(helper.make_node("Relu", ["x"], ["y"]), outputs=("q",))
 
 
+def test_numbers_of_inputs_and_outputs() -> None:
+    """A convolution with four inputs, whose last one would be a residual, is none of ONNX's."""
+    from onnx import helper
+
+    def load(operator: str, inputs: int, outputs: int = 1, **attributes: Any) -> Any:
+        names = [f"y{number}" for number in range(outputs)]
+        node = helper.make_node(operator, ["x"] * inputs, names, **attributes)
+        return jitkernels.onnx.load(made([node], [("x", [1, 1, 3, 3])], [(name, None) for name in names]))
+
+    with pytest.raises(ModelError, match="Conv: expected 2 to 3 inputs, got 4"):
+        load("Conv", 4)
+    with pytest.raises(ModelError, match="Conv: expected 2 to 3 inputs, got 1"):
+        load("Conv", 1)
+    with pytest.raises(ModelError, match="Relu: expected 1 inputs, got 2"):
+        load("Relu", 2)
+    with pytest.raises(ModelError, match="Relu: expected 1 outputs, got 2"):
+        load("Relu", 1, 2)
+
+
 def test_functions_that_call_themselves() -> None:
     from onnx import helper
 
