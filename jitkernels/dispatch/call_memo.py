@@ -15,6 +15,8 @@ from jitkernels.dispatch.kernel import Kernel
 
 MAX_CALLS = 256
 """Calls that are remembered of a function; all are forgotten when there are more."""
+PLAIN = frozenset({int, float, str, bool, type(None)})
+"""Types of options that are remembered."""
 Arguments = tuple[Any, ...]
 
 
@@ -93,7 +95,7 @@ def _place_of(array: Any, values: Arguments) -> int | None:
 
 
 def _key(values: Arguments, named: Mapping[str, Any]) -> Arguments | None:
-    """What tells a call from others; None for arrays that kernels cannot read as they are, and for unhashable options.
+    """What tells a call from others; None for arrays that kernels cannot read as they are, and for other options.
 
     True and 1.0 are no ints, so that types count.
     """
@@ -104,14 +106,16 @@ def _key(values: Arguments, named: Mapping[str, Any]) -> Arguments | None:
             if not (flags.c_contiguous and flags.aligned):
                 return None
             parts.append((value.shape, value.dtype))
-        else:
+        elif _is_plain(value):
             parts.append((_types_of(value), value))
-    key = tuple(parts)
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
+        else:
+            return None
+    return tuple(parts)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an option is a number, a string, or a tuple of such, whose hash no one else has written."""
+    return type(value) in PLAIN or (type(value) is tuple and all(map(_is_plain, value)))
 
 
 def _types_of(value: Any) -> Any:

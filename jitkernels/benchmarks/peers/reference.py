@@ -31,6 +31,7 @@ class _ByReference(Everyday):
 
     def __init__(self, attr_class: type[KernelAttr]) -> None:
         self.schema, self._signature, self._table = attr_class, attr_class.parameters(), None
+        self._memo = None
         self.name = attr_class.kernel_type.name.lower()
 
     def _compute(self, call: BoundCall, arrays: Sequence[AnyArray]) -> None:
