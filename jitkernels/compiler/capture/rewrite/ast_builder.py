@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 FLOW, PART = "_jk_flow", "_jk_part"
 """The name of the module of the runtime hooks in rewritten functions; the prefix of the names of outlined functions."""
@@ -63,7 +63,9 @@ def function(
     name: str, parameters: Iterable[str], body: list[ast.stmt], defaults: Sequence[ast.expr] = ()
 ) -> ast.FunctionDef:
     """``def name(*parameters): body``."""
-    return ast.FunctionDef(name, _parameters(parameters, defaults), body or [ast.Pass()], [])
+    definition: Any = ast.FunctionDef  # Python 3.12 has one more field, which is optional
+    made: ast.FunctionDef = definition(name, _parameters(parameters, defaults), body or [ast.Pass()], [])
+    return made
 
 
 def parameters_of(tree: ast.FunctionDef | ast.Lambda) -> frozenset[str]:
