@@ -6,21 +6,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from jitkernels.attrs.matmul_epilogue import ACTIVATIONS
-from jitkernels.attrs.schema.base import (
-    FLOATS,
-    Case,
-    KernelAttr,
-    Tolerance,
-    cases,
-    choice,
-    custom,
-    grid,
-    power_of_two,
-    whole,
-)
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, custom, grid, whole
 from jitkernels.attrs.schema.signature import AnyArray, Argument
-from jitkernels.attrs.windows import A_PAIR, BORDERS, Pair, borders, listed, pair, window_extents, windows_of
-from jitkernels.errors import AttrError
+from jitkernels.attrs.windows import (
+    A_PAIR,
+    BORDERS,
+    Pair,
+    borders,
+    class_sizes,
+    group_channels_of,
+    listed,
+    pair,
+    window_extents,
+    windows_of,
+)
 
 PANEL = 32
 """Filters of a panel: a multiple of two vectors of any processor."""
@@ -75,14 +74,9 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
 
     @classmethod
     def derive(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        channels, filters, groups = fields["channels"], fields["filters"], fields["groups"]
-        if channels % groups or filters % groups:
-            raise AttrError(
-                f"Conv2DAttr: groups: expected a divisor of the {channels} channels and the {filters} filters, "
-                f"got {groups}"
-            )
+        group_channels = group_channels_of("Conv2DAttr", fields)
         window = fields["kernel_height"], fields["kernel_width"]
-        return {"group_channels": channels // groups} | window_extents("Conv2DAttr", fields, window, ceil_mode=False)
+        return {"group_channels": group_channels} | window_extents("Conv2DAttr", fields, window, ceil_mode=False)
 
     @property
     def terms(self) -> int:
@@ -122,10 +116,9 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
         return float(self.batch) * self.out_height * self.out_width * self.filters * (2.0 * self.terms + each)
 
     def size_class(self) -> Self:
-        """Sizes rounded up to powers of two, but for channels and filters of groups: their quotients stay whole."""
-        names = ("batch", "height", "width", *(("channels", "filters") if self.groups == 1 else ()))
-        sizes = {name: int(power_of_two(getattr(self, name))) for name in names}
-        return self if sizes.items() <= self.fields().items() else type(self)(**self.fields() | sizes)
+        fields = self.fields()
+        sizes = class_sizes(fields)
+        return self if sizes.items() <= fields.items() else type(self)(**fields | sizes)
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:

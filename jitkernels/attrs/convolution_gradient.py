@@ -5,10 +5,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, custom, grid, power_of_two, whole
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, custom, grid, whole
 from jitkernels.attrs.schema.signature import AnyArray, Argument
-from jitkernels.attrs.windows import A_PAIR, BORDERS, Pair, borders, listed, pair, window_extents, windows_of
-from jitkernels.errors import AttrError
+from jitkernels.attrs.windows import (
+    A_PAIR,
+    BORDERS,
+    Pair,
+    borders,
+    class_sizes,
+    group_channels_of,
+    listed,
+    pair,
+    window_extents,
+    windows_of,
+)
 
 GRADIENT_SWEEP_FIELDS = "batch height width channels kernel filters stride padding groups"
 """The names of the fields in sweeps, in their order."""
@@ -55,14 +65,8 @@ class Conv2DBackwardWeightsAttr(KernelAttr, kernel_type="CONV2D_BACKWARD_WEIGHTS
 
     @classmethod
     def derive(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        channels, filters, groups = fields["channels"], fields["filters"], fields["groups"]
-        if channels % groups or filters % groups:
-            raise AttrError(
-                f"{cls.__name__}: groups: expected a divisor of the {channels} channels and the {filters} filters, "
-                f"got {groups}"
-            )
-        window = fields["kernel"]
-        sides = {"kernel_height": window[0], "kernel_width": window[1], "group_channels": channels // groups}
+        window, group_channels = fields["kernel"], group_channels_of(cls.__name__, fields)
+        sides = {"kernel_height": window[0], "kernel_width": window[1], "group_channels": group_channels}
         return sides | window_extents(cls.__name__, fields, window, ceil_mode=False)
 
     @property
@@ -92,10 +96,9 @@ class Conv2DBackwardWeightsAttr(KernelAttr, kernel_type="CONV2D_BACKWARD_WEIGHTS
         return 2.0 * self.pixels * self.kernel[0] * self.kernel[1] * self.group_channels * self.filters
 
     def size_class(self) -> Self:
-        """Sizes rounded up to powers of two, but for channels and filters of groups: their quotients stay whole."""
-        names = ("batch", "height", "width", *(("channels", "filters") if self.groups == 1 else ()))
-        sizes = {name: int(power_of_two(getattr(self, name))) for name in names}
-        return self if sizes.items() <= self.fields().items() else type(self)(**self.fields() | sizes)
+        fields = self.fields()
+        sizes = class_sizes(fields)
+        return self if sizes.items() <= fields.items() else type(self)(**fields | sizes)
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:

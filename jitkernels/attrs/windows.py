@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.schema.base import power_of_two
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.errors import AttrError, shown
 
@@ -89,6 +90,22 @@ def window_extents(label: str, fields: Mapping[str, Any], window: Sequence[Any],
             count = min((free + step - 1) // step + 1, (size + before + step - 1) // step)
         result |= {f"out_{name}": count, f"stride_{name}": step, f"dilation_{name}": fields["dilation"][axis]}
     return result | {"pad_top": fields["padding"][0][0], "pad_left": fields["padding"][1][0]}
+
+
+def group_channels_of(label: str, fields: Mapping[str, Any]) -> Any:
+    """Return the channels of a group. Raises AttrError for groups that do not divide channels and filters."""
+    channels, filters, groups = fields["channels"], fields["filters"], fields["groups"]
+    if channels % groups or filters % groups:
+        raise AttrError(
+            f"{label}: groups: expected a divisor of the {channels} channels and the {filters} filters, got {groups}"
+        )
+    return channels // groups
+
+
+def class_sizes(fields: Mapping[str, Any]) -> dict[str, int]:
+    """Return sizes rounded up to powers of two, but for channels and filters of groups: their quotients stay whole."""
+    names = ("batch", "height", "width", *(("channels", "filters") if fields["groups"] == 1 else ()))
+    return {name: int(power_of_two(fields[name])) for name in names}
 
 
 def windows_of(attr: Any, padded: AnyArray, window: Pair) -> AnyArray:

@@ -4,46 +4,25 @@ Other kernels are inlined as their references there. A rule is a NumPy function 
 in the reverse pass; those have rules themselves, so that derivatives of higher order and tangents follow.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
-from jitkernels.compiler.capture.kernels import convolution_vjp, pooling_vjp
 from jitkernels.compiler.capture.kernels.inline_reference import TracedFields
 from jitkernels.compiler.capture.kernels.kernel_node import build_kernel_node
 from jitkernels.compiler.capture.kernels.operand_shapes import KernelShapes
+from jitkernels.compiler.capture.kernels.vjp_registry import rules
 from jitkernels.compiler.capture.numpy.numpy_callouts import traced_copy
 from jitkernels.compiler.capture.symint import as_symint
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir.graph import Node
 
 
-class Rule(NamedTuple):
-    """The derivative of a kernel.
-
-    `cotangents` takes the attr, the cotangent of the result, and the inputs, and returns the cotangent of each input.
-    `expand` takes the attr, the everyday function, and its arguments by name; it returns the result by simpler calls of
-    it and NumPy, or None where `cotangents` holds for the call as it is.
-    """
-
-    cotangents: Callable[..., Sequence[Any]]
-    expand: Callable[..., Any] = lambda *_: None
-
-
-RULES: dict[str, Rule] = {
-    "conv2d": Rule(convolution_vjp.conv2d, convolution_vjp.expand_activation),
-    "conv2d_backward_weights": Rule(convolution_vjp.conv2d_backward_weights),
-    "max_pool2d": Rule(pooling_vjp.max_pool2d),
-    "max_pool2d_backward": Rule(pooling_vjp.max_pool2d_backward),
-}
-"""By the name of the everyday function."""
-
-
 def differentiable_call(
     tracer: Tracer, shapes: KernelShapes, function: Any, values: Mapping[str, Any], options: Mapping[str, Any]
 ) -> list[Node] | None:
     """The results of a call that is differentiated, if its kernel has a rule; None inside of loops and branches."""
-    rule = RULES.get(shapes.form.attr.name)
+    rule = rules().get(shapes.schema)
     if rule is None or tracer.depth:
         return None
     expanded = traced_copy(rule.expand)(shapes.form.attr, function, values)
@@ -61,7 +40,7 @@ def kernel_cotangents(node: Node, result_cotangents: Mapping[int, Node]) -> list
     cotangent, inputs = fresh(tracer, result_cotangents[0]), [fresh(tracer, operand) for operand in node.inputs]
     tracer.differentiates += 1  # the rule's own calls get rules: tangents are transposed cotangents
     try:
-        rule = traced_copy(RULES[kernel.attr.name].cotangents)
+        rule = traced_copy(rules()[type(kernel.attr)].cotangents)
         parts: Sequence[Traced | None] = rule(TracedFields(kernel.attr, fields), cotangent, *inputs)
     finally:
         tracer.differentiates -= 1

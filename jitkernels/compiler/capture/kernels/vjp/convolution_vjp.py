@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jitkernels.attrs.convolution import Conv2DAttr
+from jitkernels.attrs.convolution_gradient import Conv2DBackwardWeightsAttr
+from jitkernels.compiler.capture.kernels.vjp_registry import vjp_of
 from jitkernels.compiler.ir import special_functions
 from jitkernels.dispatch.operators import everyday
 
@@ -40,6 +43,7 @@ def expand_activation(attr: Any, function: Any, values: Mapping[str, Any]) -> An
         return special_functions.activate(attr.activation, z)
 
 
+@vjp_of(Conv2DAttr, expand_activation)
 def conv2d(attr: Any, dy: Any, x: Any, w: Any, *addends: Any) -> list[Any]:
     """The cotangents of images, filters, and of the bias and the residual where there are such."""
     options = {name: getattr(attr, name) for name in PARAMETERS}
@@ -50,6 +54,7 @@ def conv2d(attr: Any, dy: Any, x: Any, w: Any, *addends: Any) -> list[Any]:
     return parts + [dy] * (2 + len(addends) - len(parts))
 
 
+@vjp_of(Conv2DBackwardWeightsAttr)
 def conv2d_backward_weights(attr: Any, dw: Any, x: Any, dy: Any) -> list[Any]:
     """The cotangents of images and gradients: `dw` has the shape of filters."""
     options = {name: getattr(attr, name) for name in PARAMETERS}
