@@ -6,7 +6,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from jitkernels.attrs.matmul_epilogue import ACTIVATIONS
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, custom, grid, whole
+from jitkernels.attrs.schema.base import (
+    FLOATS,
+    Case,
+    KernelAttr,
+    PackedInputs,
+    Tolerance,
+    cases,
+    choice,
+    custom,
+    grid,
+    whole,
+)
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.attrs.windows import (
     A_PAIR,
@@ -20,6 +31,7 @@ from jitkernels.attrs.windows import (
     window_extents,
     windows_of,
 )
+from jitkernels.core.aligned_memory import aligned_empty
 
 PANEL = 32
 """Filters of a panel: a multiple of two vectors of any processor."""
@@ -83,12 +95,12 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
         """The number of products that an element of the result is the sum of."""
         return self.kernel_height * self.kernel_width * self.group_channels
 
-    def prepacked(self, constants: Mapping[str, AnyArray]) -> tuple[KernelAttr, Mapping[str, AnyArray]] | None:
+    def prepacked(self, constants: Mapping[str, AnyArray]) -> tuple[KernelAttr, PackedInputs] | None:
         """CONV2D_PACKED, unless each channel has one filter: those are read as they are."""
         if "w" not in constants or self.groups == self.channels == self.filters:
             return None
         attr = Conv2DPackedAttr(**self.fields())
-        return attr, {"w": attr.pack(np.asarray(constants["w"], self.dtype))}
+        return attr, {"w": (("CONV2D_PACKED", self.groups, self.dtype), attr.pack)}
 
     def convolved(self, x: AnyArray, w: AnyArray) -> AnyArray:
         """The sums of products: windows of the padded images as the rows of matrices (im2col), times the filters."""
@@ -180,13 +192,14 @@ class Conv2DPackedAttr(Conv2DAttr, kernel_type="CONV2D_PACKED"):
         """The filters of CONV2D in panels."""
         own = self.filters // self.groups
         panels = -(-own // PANEL)
-        packed = np.empty((self.groups, panels, *w.shape[:-1], PANEL), w.dtype)
+        packed = aligned_empty((self.groups, panels, *w.shape[:-1], PANEL), self.dtype)
         for group in range(self.groups):
             for panel in range(panels):
                 filters = w[..., group * own : (group + 1) * own][..., panel * PANEL : (panel + 1) * PANEL]
                 packed[group, panel, ..., : filters.shape[-1]] = filters
                 packed[group, panel, ..., filters.shape[-1] :] = 0
-        return packed.reshape(self.groups * panels, self.terms, PANEL)
+        result: AnyArray = packed.reshape(self.groups * panels, self.terms, PANEL)
+        return result
 
     def unpack(self, w: AnyArray) -> AnyArray:
         """The inverse of `pack`."""

@@ -14,7 +14,6 @@ from jitkernels.onnx.fuse_convolutions import fuse_convolutions, mark_channels_l
 from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode, needed
 from jitkernels.onnx.run_node import run_node
 from jitkernels.onnx.stages import COMPILED_LEVEL, NUMPY_LEVEL, REFERENCE_LEVEL, CompiledStage, ReplanError, SingleStage
-from jitkernels.onnx.values import constant
 
 DATA_KIND, SIZE_KIND = "data", "size"
 """Kinds of values while stages are planned: arrays, and sizes of arrays, which are known in a trace."""
@@ -50,7 +49,7 @@ class Executor:
     def __init__(self, graph: OnnxGraph) -> None:
         self.graph = graph
         self.inputs = tuple(dict.fromkeys((*graph.input_names, *graph.captured)))
-        self.constants: dict[str, Any] = {name: constant(array) for name, array in graph.constants.items()}
+        self.constants = graph.constants.copy()
         self._nodes: tuple[OnnxNode, ...] | None = None
         self._plans: dict[Any, Plan] = {}
         self.fused: set[OnnxNode] = set()
@@ -92,7 +91,7 @@ class Executor:
         for name in node.outputs:
             value = values.get(name)
             if name:
-                self.constants[name] = value if value is None or isinstance(value, list) else constant(value)
+                self.constants[name] = value
         return True
 
     @property
@@ -205,12 +204,11 @@ class _Planner:
     def _stage(self, level: str, nodes: list[OnnxNode], statics: tuple[str, ...], wanted: set[str]) -> Any:
         constants = self._executor.constants
         reads = dict.fromkeys(name for node in nodes for name in node.reads)
-        known = {name: constants[name] for name in reads if name in constants}
         if level != COMPILED_LEVEL:
-            return SingleStage(nodes[0], level, known)
+            return SingleStage(nodes[0], level, constants)
         made = [name for node in nodes for name in node.outputs if name]
         inputs = [name for name in reads if name not in constants and name not in set(made) and name not in statics]
-        stage = CompiledStage(nodes, inputs, statics, [name for name in made if name in wanted], known)
+        stage = CompiledStage(nodes, inputs, statics, [name for name in made if name in wanted], constants)
         fixed = {one.name for one in self._executor.graph.inputs if one.is_fixed}
         stage.is_exact = fixed.issuperset(inputs)
         stage.declared = {one.name: one for one in self._executor.graph.inputs}

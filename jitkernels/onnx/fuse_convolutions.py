@@ -3,15 +3,16 @@
 A batch normalization with given moments is a factor and a term of each channel, and so are Mul and Add of constants.
 """
 
+import math
 from collections import Counter
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from jitkernels.onnx.model_graph import ELEMENTWISE, OnnxNode
-from jitkernels.onnx.values import constant
+from jitkernels.onnx.weights import LazyArray, Weights
 
 CHANNELS_LAST = ("Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "ConvTranspose")
 """Operators whose results are channels last in memory."""
@@ -30,7 +31,7 @@ KEEPING_ORDER = ELEMENTWISE | {
 
 
 def fuse_convolutions(
-    nodes: Sequence[OnnxNode], outputs: Iterable[str], constants: MutableMapping[str, Any]
+    nodes: Sequence[OnnxNode], outputs: Iterable[str], constants: Weights
 ) -> tuple[tuple[OnnxNode, ...], set[OnnxNode]]:
     """The nodes with convolutions that contain what follows them, and the nodes that are gone.
 
@@ -58,13 +59,13 @@ def fuse_convolutions(
     return tuple(new.get(node, node) for node in nodes if node in new or node not in gone), gone
 
 
-def _is_foldable(node: OnnxNode, constants: MutableMapping[str, Any]) -> bool:
+def _is_foldable(node: OnnxNode, constants: Weights) -> bool:
     """Whether the filters and the bias of a convolution are constant floats."""
     names = [name for name in node.inputs[1:] if name]
-    return all(name in constants and constants[name].dtype in (np.float32, np.float64) for name in names)
+    return all(name in constants and constants.dtype(name) in (np.float32, np.float64) for name in names)
 
 
-def _folded(conv: OnnxNode, node: OnnxNode, constants: MutableMapping[str, Any]) -> OnnxNode | None:
+def _folded(conv: OnnxNode, node: OnnxNode, constants: Weights) -> OnnxNode | None:
     """A convolution that contains the node behind it; None where it cannot."""
     if node.domain or "activation" in conv.attributes or any(node.outputs[1:]):
         return None
@@ -72,9 +73,9 @@ def _folded(conv: OnnxNode, node: OnnxNode, constants: MutableMapping[str, Any])
         return replace(conv, outputs=node.outputs, attributes={**conv.attributes, "activation": "relu"})
     if any(conv.inputs[3:]):
         return None
-    weights = constants[conv.inputs[1]]
-    filters = weights.shape[0]
-    shape = (filters, *(1,) * (weights.ndim - 2))
+    extents = constants.shape(conv.inputs[1])
+    filters = extents[0]
+    shape = (filters, *(1,) * (len(extents) - 2))
     factor: Any = None
     term: Any = None
     if node.op == "BatchNormalization":
@@ -88,7 +89,10 @@ def _folded(conv: OnnxNode, node: OnnxNode, constants: MutableMapping[str, Any])
         if node.op != "Mul" and other and other not in constants:
             bias = conv.inputs[2] if len(conv.inputs) > 2 else ""
             return replace(conv, inputs=(*conv.inputs[:2], bias, other), outputs=node.outputs)
-        if other not in constants or constants[other].shape[-len(shape) :] != shape or constants[other].size != filters:
+        if other not in constants:
+            return None
+        other_shape = constants.shape(other)
+        if other_shape[-len(shape) :] != shape or math.prod(other_shape) != filters:
             return None
         values = constants[other].reshape(-1).astype(np.float64)
         factor, term = (values, None) if node.op == "Mul" else (None, values)
@@ -97,21 +101,26 @@ def _folded(conv: OnnxNode, node: OnnxNode, constants: MutableMapping[str, Any])
     return _scaled(conv, node, factor, term, constants)
 
 
-def _scaled(conv: OnnxNode, node: OnnxNode, factor: Any, term: Any, constants: MutableMapping[str, Any]) -> OnnxNode:
+def _scaled(conv: OnnxNode, node: OnnxNode, factor: Any, term: Any, constants: Weights) -> OnnxNode:
     """A convolution whose filters and bias contain a factor and a term of each channel."""
-    weights = constants[conv.inputs[1]]
+    filters, dtype, shape = conv.inputs[1], constants.dtype(conv.inputs[1]), constants.shape(conv.inputs[1])
     has_bias = len(conv.inputs) > 2 and conv.inputs[2]
-    bias = constants[conv.inputs[2]].astype(np.float64) if has_bias else np.zeros(weights.shape[0])
+    bias = constants[conv.inputs[2]].astype(np.float64) if has_bias else np.zeros(shape[0])
+    scaled, biased = f"{node.outputs[0]} (filters)", f"{node.outputs[0]} (bias)"
     if factor is not None:
-        scales = factor.reshape(-1, *(1,) * (weights.ndim - 1))
-        weights = np.multiply(weights, scales, out=np.empty_like(weights), casting="same_kind")  # computed in float64
+        scales = factor.reshape(-1, *(1,) * (len(shape) - 1))
+        constants[scaled] = LazyArray(shape, dtype, lambda: _product(constants[filters], scales))
         bias = bias * factor
     if term is not None:
         bias = bias + term
-    dtype = constants[conv.inputs[1]].dtype
-    names = f"{node.outputs[0]} (filters)", f"{node.outputs[0]} (bias)"
-    constants[names[0]], constants[names[1]] = constant(weights, dtype), constant(bias, dtype)
-    return replace(conv, inputs=(conv.inputs[0], *names), outputs=node.outputs[:1])
+    constants[biased] = bias.astype(dtype)
+    inputs = conv.inputs[0], filters if factor is None else scaled, biased
+    return replace(conv, inputs=inputs, outputs=node.outputs[:1])
+
+
+def _product(weights: Any, scales: Any) -> Any:
+    """Filters times the factor of each, which is rounded once: NumPy computes it in float64."""
+    return np.multiply(weights, scales, out=np.empty_like(weights), casting="same_kind")
 
 
 def mark_channels_last(nodes: Sequence[OnnxNode]) -> None:

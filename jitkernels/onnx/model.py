@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 from jitkernels.onnx.executor import Executor, Plan
 from jitkernels.onnx.model_graph import OnnxNode, ValueType
+from jitkernels.onnx.model_source import reduced
 from jitkernels.onnx.stages import COMPILED_LEVEL, CompiledStage, plain
 
 if TYPE_CHECKING:
@@ -53,9 +55,17 @@ class Model:
         self._executor = Executor(read.graph)
         self._executors: dict[frozenset[str], Executor] = {}
         self._direct: Any = None
+        self._read = read
+        self._input_names, self._output_names = read.graph.input_names, list(read.graph.output_names)
 
     def __repr__(self) -> str:
         return f"<onnx model {self.graph.name!r}: {', '.join(map(str, self.get_inputs()))}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as the model that it was loaded from, which is compiled anew."""
+        from jitkernels.onnx import load
+
+        return reduced(load, self._read.source, has_external_data=self._read.has_external_data)
 
     @property
     def plans(self) -> list[Plan]:
@@ -87,12 +97,15 @@ class Model:
         if len(inputs) != len(names):
             raise ArgumentError(f"expected {len(names)} inputs ({', '.join(names)}), got {len(inputs)}")
         results = self._run(dict(zip(names, inputs, strict=True)))
-        self._direct = self._executor.direct_function(names)
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, output_names: Sequence[str] | None, feeds: Mapping[str, Any]) -> list[Any]:
         """The outputs of these names, of all for None; `feeds`: the inputs by name."""
-        names = self.graph.output_names
+        direct, names = self._direct, self.graph.output_names
+        is_whole = output_names is None or output_names == self._output_names
+        if direct is not None and is_whole and len(feeds) == len(self._input_names):
+            with suppress(Exception):  # the checks below say what is wrong
+                return list(direct(tuple([feeds[name] for name in self._input_names])))
         unknown = [name for name in output_names or () if name not in names]
         if unknown:
             raise ArgumentError(f"expected names of outputs ({', '.join(names)}), got {', '.join(unknown)}")
@@ -102,12 +115,18 @@ class Model:
     def _run(self, feeds: Mapping[str, Any]) -> list[Any]:
         values = self._checked(feeds)
         given = frozenset(values).intersection(self.graph.constants)
-        return (self._overridden(given) if given else self._executor).run(values)
+        if given:
+            return self._overridden(given).run(values)
+        results = self._executor.run(values)
+        self._direct = self._executor.direct_function(self.graph.input_names)
+        return results
 
     def _overridden(self, names: frozenset[str]) -> Executor:
         """The executor for calls that pass inputs which have initializers."""
         if names not in self._executors:
-            constants = {name: array for name, array in self.graph.constants.items() if name not in names}
+            constants = self.graph.constants.copy()
+            for name in names:
+                del constants[name]
             self._executors[names] = Executor(replace(self.graph, constants=constants))
         return self._executors[names]
 

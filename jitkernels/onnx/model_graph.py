@@ -7,6 +7,7 @@ from typing import Any
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.errors import ModelError
 from jitkernels.onnx.operator_registry import Operator, find_operator
+from jitkernels.onnx.weights import Weights
 
 
 @dataclass(eq=False)
@@ -108,7 +109,7 @@ class OnnxGraph:
     inputs: tuple[ValueType, ...]
     outputs: tuple[ValueType, ...]
     nodes: tuple[OnnxNode, ...]
-    constants: dict[str, Any]
+    constants: Weights
     captured: tuple[str, ...] = ()
     executor: Any = None
 

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from jitkernels.errors import JitKernelsError, ModelError, NotUsableError, shown
+from jitkernels.onnx.detach_tensors import Span
 from jitkernels.onnx.element_types import dtype_of
 from jitkernels.onnx.inline_functions import MAX_NESTED_GRAPHS, Inliner
 from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode, ValueType
-from jitkernels.onnx.read_tensors import read_sparse, read_tensor
+from jitkernels.onnx.model_source import ModelBytes, ModelFile, ModelSource
+from jitkernels.onnx.read_tensors import EXTERNAL, lazy_tensor, read_sparse, read_tensor
 from jitkernels.onnx.values import constant
+from jitkernels.onnx.weights import Weights
 
 OLDEST_OPSET = 1
 
@@ -31,25 +34,38 @@ def package() -> Any:
 
 
 class ReadModel:
-    """A model as read: its graph and its opsets. It keeps no part of the protocol buffer, whose memory is then free."""
+    """A model as read: its graph and its opsets. It keeps no part of the protocol buffer, whose memory is then free.
 
-    def __init__(self, proto: Any, folder: Path | None) -> None:
+    `source` has the data of large initializers, which lie in `spans`; None where the protocol buffer has them all.
+    """
+
+    def __init__(self, proto: Any, source: ModelSource | None, spans: Mapping[int, Span]) -> None:
+        self.source = source
         self.opsets = _opsets(proto.opset_import)
-        inliner = Inliner(proto)
-        self.graph = GraphReader(folder, inliner).graph(proto.graph, self.opsets, frozenset(), 0)
+        reader = GraphReader(source, Inliner(proto), spans)
+        self.graph = reader.graph(proto.graph, self.opsets, frozenset(), 0)
+        self.has_external_data = reader.has_external_data
 
 
 def read_model(source: Any) -> ReadModel:
     """A model from a path, from bytes, or from a ``ModelProto``."""
     onnx = package()
     if isinstance(source, onnx.ModelProto):
-        return _read(source, None)
+        try:
+            content = source.SerializeToString()
+        except Exception:  # noqa: BLE001  # protobuf's own exceptions: it has more than 2 GB
+            return _read(source, None, {})
+        return _read_source(ModelBytes(content))
     if isinstance(source, bytes | bytearray | memoryview):
-        return _read(_parsed(bytes(source), "the bytes"), None)
+        return _read_source(ModelBytes(bytes(source)))
     if not isinstance(source, str | os.PathLike):
         raise ModelError(f"expected a path, bytes or a ModelProto, got {shown(source)}")
-    path = Path(source)
-    return _read(_parsed(path.read_bytes(), str(path)), path.resolve().parent)
+    return _read_source(ModelFile(Path(source)))
+
+
+def _read_source(source: ModelSource) -> ReadModel:
+    content, spans = source.detached()
+    return _read(_parsed(content, str(source)), source, spans)
 
 
 def _parsed(content: bytes, what: str) -> Any:
@@ -64,11 +80,11 @@ def _parsed(content: bytes, what: str) -> Any:
     return proto
 
 
-def _read(proto: Any, folder: Path | None) -> ReadModel:
+def _read(proto: Any, source: ModelSource | None, spans: Mapping[int, Span]) -> ReadModel:
     if not proto.HasField("graph"):
         raise ModelError("expected a model with a graph")
     try:
-        return ReadModel(proto, folder)
+        return ReadModel(proto, source, spans)
     except (JitKernelsError, MemoryError):
         raise
     except RecursionError:
@@ -92,18 +108,35 @@ def _domain(name: str) -> str:
 
 
 class GraphReader:
-    """Makes graphs of protocol buffers. `inliner` replaces nodes that are functions by their bodies."""
+    """Makes graphs of protocol buffers.
 
-    def __init__(self, folder: Path | None, inliner: Inliner) -> None:
-        self._folder, self._inliner = folder, inliner
+    `inliner` replaces nodes that are functions by their bodies. `spans`: where the data of large initializers of the
+    outermost graph lie in the source, which the protocol buffer lacks.
+    """
+
+    def __init__(self, source: ModelSource | None, inliner: Inliner, spans: Mapping[int, Span]) -> None:
+        self._source, self._inliner, self._spans = source, inliner, spans
+        self._folder = None if source is None else source.folder
+        self.has_external_data = False
+
+    def _initializer(self, proto: Any, span: Span | None) -> Any:
+        if span is None:
+            return self._tensor(proto)
+        assert self._source is not None, "it has the span"
+        return lazy_tensor(proto, span, self._source.read)
+
+    def _tensor(self, proto: Any) -> Any:
+        self.has_external_data |= proto.data_location == EXTERNAL
+        return read_tensor(proto, self._folder)
 
     def graph(self, proto: Any, opsets: Mapping[str, int], around: frozenset[str], depth: int) -> OnnxGraph:
         """A graph; `around`: the names that the graphs around it define."""
         if depth > MAX_NESTED_GRAPHS:
             raise ModelError(f"more than {MAX_NESTED_GRAPHS} graphs or functions inside of one another")
-        constants: dict[str, Any] = {}
-        for tensor in proto.initializer:
-            constants[_new(tensor.name, constants, "initializers")] = read_tensor(tensor, self._folder)
+        constants = Weights()
+        for i, tensor in enumerate(proto.initializer):
+            span = None if depth else self._spans.get(i)
+            constants[_new(tensor.name, constants, "initializers")] = self._initializer(tensor, span)
         for tensor in proto.sparse_initializer:
             constants[_new(tensor.values.name, constants, "initializers")] = read_sparse(tensor, self._folder)
         inputs = tuple(value_type(one) for one in proto.input)
@@ -161,7 +194,7 @@ class GraphReader:
             case "STRING":
                 return proto.s.decode(errors="replace")
             case "TENSOR":
-                return constant(read_tensor(proto.t, self._folder))
+                return constant(self._tensor(proto.t))
             case "SPARSE_TENSOR":
                 return constant(read_sparse(proto.sparse_tensor, self._folder))
             case "GRAPH":
@@ -173,12 +206,12 @@ class GraphReader:
             case "STRINGS":
                 return [one.decode(errors="replace") for one in proto.strings]
             case "TENSORS":
-                return [constant(read_tensor(one, self._folder)) for one in proto.tensors]
+                return [constant(self._tensor(one)) for one in proto.tensors]
             case _:
                 return None
 
 
-def _new(name: str, known: Mapping[str, Any], what: str) -> str:
+def _new(name: str, known: Collection[str], what: str) -> str:
     if name in known:
         raise ModelError(f"two {what} of the name '{name}'")
     return name

@@ -1,13 +1,16 @@
 """Tensors of a model as arrays: without copies where their bytes lie in the model, and mapped where in other files."""
 
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jitkernels.errors import ModelError
+from jitkernels.onnx.detach_tensors import Span
 from jitkernels.onnx.values import MAX_MODEL_ELEMENTS
+from jitkernels.onnx.weights import LazyArray
 
 EXTERNAL, LITTLE_BITS = 1, 8
 """``TensorProto.EXTERNAL``; the bits of a byte: elements of fewer share bytes."""
@@ -18,30 +21,67 @@ def read_tensor(proto: Any, folder: Path | None) -> Any:
     import onnx
     from onnx import numpy_helper
 
-    shape = tuple(int(extent) for extent in proto.dims)
+    shape = _shape(proto)
     elements = math.prod(shape)
-    if any(extent < 0 for extent in shape) or elements > MAX_MODEL_ELEMENTS:
-        raise ModelError(f"the tensor '{proto.name}' has the shape {list(shape)}")
     if proto.data_type == onnx.TensorProto.STRING:
         if len(proto.string_data) != elements:
             raise ModelError(f"the tensor '{proto.name}' of shape {list(shape)} has {len(proto.string_data)} strings")
         return np.array([one.decode(errors="replace") for one in proto.string_data], object).reshape(shape)
-    try:
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(proto.data_type)
-    except (KeyError, ValueError):
-        raise ModelError(f"the tensor '{proto.name}' has elements of an unknown type, {proto.data_type}") from None
+    dtype = _dtype(proto)
     if proto.data_location == EXTERNAL:
         return _external(proto, folder, dtype, shape)
     bits = _bits(dtype)
     if proto.HasField("raw_data"):
-        if len(proto.raw_data) != -(-elements * bits // LITTLE_BITS):
-            raise ModelError(f"the tensor '{proto.name}' of shape {list(shape)} has {len(proto.raw_data)} bytes")
+        _check_bytes(proto, shape, bits, len(proto.raw_data))
         if bits >= LITTLE_BITS and np.little_endian:
             return np.frombuffer(proto.raw_data, dtype).reshape(shape)
     try:
         return numpy_helper.to_array(proto)
     except (ValueError, TypeError) as error:
         raise ModelError(f"the tensor '{proto.name}' of shape {list(shape)}: {error}") from None
+
+
+def lazy_tensor(proto: Any, span: Span, read: Callable[[Span], Any]) -> LazyArray:
+    """A tensor whose raw data is read when it is needed. Raises ModelError where that does not fit type and shape."""
+    import onnx
+    from onnx import numpy_helper
+
+    shape, dtype = _shape(proto), _dtype(proto)
+    if proto.data_type == onnx.TensorProto.STRING or proto.data_location == EXTERNAL:
+        raise ModelError(f"the tensor '{proto.name}' has raw data beside its strings or external data")
+    bits = _bits(dtype)
+    _check_bytes(proto, shape, bits, span.end - span.begin)
+    data_type = proto.data_type
+
+    def make() -> Any:
+        data = read(span)
+        if bits >= LITTLE_BITS and np.little_endian:
+            array = data.view(dtype).reshape(shape)
+            return array if array.flags.aligned else array.copy()  # where its bytes lie in the middle of a model
+        return numpy_helper.to_array(onnx.TensorProto(data_type=data_type, dims=shape, raw_data=data.tobytes()))
+
+    return LazyArray(shape, dtype, make)
+
+
+def _shape(proto: Any) -> tuple[int, ...]:
+    shape = tuple(int(extent) for extent in proto.dims)
+    if any(extent < 0 for extent in shape) or math.prod(shape) > MAX_MODEL_ELEMENTS:
+        raise ModelError(f"the tensor '{proto.name}' has the shape {list(shape)}")
+    return shape
+
+
+def _dtype(proto: Any) -> Any:
+    import onnx
+
+    try:
+        return onnx.helper.tensor_dtype_to_np_dtype(proto.data_type)
+    except (KeyError, ValueError):
+        raise ModelError(f"the tensor '{proto.name}' has elements of an unknown type, {proto.data_type}") from None
+
+
+def _check_bytes(proto: Any, shape: Sequence[int], bits: int, size: int) -> None:
+    if size != -(-math.prod(shape) * bits // LITTLE_BITS):
+        raise ModelError(f"the tensor '{proto.name}' of shape {list(shape)} has {size} bytes")
 
 
 def _bits(dtype: Any) -> int:

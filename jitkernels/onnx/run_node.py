@@ -11,6 +11,7 @@ from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.onnx.model_graph import ELEMENTWISE, OnnxGraph, OnnxNode
 from jitkernels.onnx.narrow_types import NarrowArray, has_narrow, narrowed, widened
 from jitkernels.onnx.values import NotServedError, is_traced, materialized, settled
+from jitkernels.onnx.weights import Values
 
 
 class BoundGraph:
@@ -37,7 +38,8 @@ class BoundGraph:
             values = dict(zip(names, (*inputs, *self._captured.values()), strict=False))
             return tuple(graph.executor.run(values))
         nodes = graph.executor.nodes  # this computes more constants
-        values = {**graph.executor.constants, **self._captured, **dict(zip(graph.input_names, inputs, strict=False))}
+        known = {**self._captured, **dict(zip(graph.input_names, inputs, strict=False))}
+        values = Values(graph.executor.constants, known)
         run_nodes(nodes, values)
         return tuple(values[name] for name in graph.output_names)
 

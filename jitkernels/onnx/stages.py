@@ -19,6 +19,7 @@ from jitkernels.onnx.narrow_types import NarrowArray, bits_type, has_narrow
 from jitkernels.onnx.reference_node import ReferenceNode
 from jitkernels.onnx.run_node import run_node
 from jitkernels.onnx.values import NotServedError, TooLargeError, constant, materialized
+from jitkernels.onnx.weights import Values, Weights
 
 COMPILED_LEVEL, NUMPY_LEVEL, REFERENCE_LEVEL = "compiled", "NumPy", "onnx.reference"
 """How a node runs: in compiled code; its operator by NumPy; or by the reference implementation of ONNX."""
@@ -50,7 +51,7 @@ class CompiledStage:
         inputs: Sequence[str],
         statics: Sequence[str],
         outputs: Sequence[str],
-        constants: Mapping[str, Any],
+        constants: Weights,
     ) -> None:
         self.nodes, self.inputs, self.statics, self.outputs = tuple(nodes), tuple(inputs), tuple(statics), outputs
         self.is_exact = False
@@ -121,7 +122,7 @@ class CompiledStage:
         tracer = current()
         if tracer is not None:
             tracer.is_quiet = tracer.accepts_arrays = True
-        values = {**self._constants, **dict(zip(self.inputs, arrays, strict=True)), **known}
+        values = Values(self._constants, {**dict(zip(self.inputs, arrays, strict=True)), **known})
         if not narrow:
             for name, array in zip(self.inputs, arrays, strict=True):
                 check_declared(self.declared.get(name), array)
@@ -208,7 +209,7 @@ class SingleStage:
 
     statics: tuple[str, ...] = ()
 
-    def __init__(self, node: OnnxNode, level: str, constants: Mapping[str, Any]) -> None:
+    def __init__(self, node: OnnxNode, level: str, constants: Weights) -> None:
         self.nodes, self.level = (node,), level
         self.inputs, self.outputs = node.reads, tuple(name for name in node.outputs if name)
         self._constants = constants

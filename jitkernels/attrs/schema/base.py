@@ -4,7 +4,7 @@ import functools
 import inspect
 import itertools
 import math
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
 
@@ -106,6 +106,10 @@ class Case:
     name: str
     attr: "KernelAttr"
     tags: frozenset[str]
+
+
+PackedInputs = Mapping[str, tuple[Hashable, Callable[[AnyArray], AnyArray]]]
+"""By the names of inputs in another layout, a key of that layout, and the function that packs an input."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(choice, custom, real, stored, whole))
@@ -252,10 +256,11 @@ class KernelAttr:
     def prepacked(
         self,
         constants: Mapping[str, AnyArray],  # noqa: ARG002  # of schemas that have a packed form
-    ) -> "tuple[KernelAttr, Mapping[str, AnyArray]] | None":
-        """The attr of a schema of the same arguments that has some inputs in another layout, and these inputs.
+    ) -> "tuple[KernelAttr, PackedInputs] | None":
+        """The attr of a schema of the same arguments that has some inputs in another layout.
 
-        They are made of `constants`, the inputs that a compiled function has as constants. None without such a schema.
+        With it, by the names of these inputs, a key of the layout, and the function that packs an input. `constants`:
+        the inputs that a compiled function has as constants. None without such a schema.
         """
         return None
 

@@ -23,12 +23,15 @@ from jitkernels.compiler.ir.graph import Node, serial, sorted_nodes
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope, is_loop_variant, same
 from jitkernels.compiler.ir.unsupported import ConcretizationError, UnknownSizeError
 from jitkernels.core import source_hash
+from jitkernels.core.aligned_memory import is_aligned
 from jitkernels.dispatch.operators import traces
 
 INITIAL_TAPE_CAPACITY = 64
 """Initial capacity, in iterations, of tapes of loops whose trip counts are unknown."""
 MAX_TRACE_NODES = 20_000
 """Upper limit of nodes in a trace: LLVM takes a millisecond or so for each."""
+MIN_UNCOPIED_BYTES = 1 << 22
+"""Transposed static matrices of at least this size are read in place: a product is as fast as memory in both orders."""
 INT64 = range(-(2**63), 2**63)
 PACKAGE = str(source_hash.PACKAGE) + os.sep
 PROGRAMS = (f"{PACKAGE}benchmarks{os.sep}",)
@@ -161,6 +164,10 @@ class Tracer:
         """Add a concrete array as an input whose shape is part of the code."""
         return self._constant(cache_aligned(array))
 
+    def packed_constant(self, array: Any) -> Node:
+        """Add an array that the compiler made, aligned to cache lines, as an input whose shape is part of the code."""
+        return self._constant(array)
+
     def _constant(self, copy: Any) -> Node:
         node = Node(
             "input",
@@ -188,7 +195,11 @@ class Tracer:
 
     def frozen_array(self, array: Any) -> Node:
         """A static array, or an array computed from some: one constant, however often the function uses it."""
+        if self.accepts_arrays and array.nbytes >= MIN_UNCOPIED_BYTES and array.ndim == 2 and is_aligned(array.T):
+            return builder.transpose(self.frozen_array(array.T))
         key = array.ctypes.data, array.shape, array.strides, array.dtype
+        if self.accepts_arrays and is_aligned(array) and key not in self._frozen:
+            self._frozen[key] = array, b"", self._constant(array.view(np.ndarray))
         content = b"" if self.accepts_arrays else array.tobytes()  # code that makes constants leaves them as they are
         if key not in self._frozen or self._frozen[key][1] != content:  # computed arrays may change in place
             self._frozen[key] = array, content, self._constant(shared_copy(array))

@@ -21,10 +21,11 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.lowering import autotune_nest, autotune_program, backends, lower_graph
 from jitkernels.compiler.lowering.build_segment import NestRequest
-from jitkernels.compiler.lowering.compiled_program import CompiledProgram, aligned_memory
+from jitkernels.compiler.lowering.compiled_program import CompiledProgram
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.core import cpu_target
+from jitkernels.core.aligned_memory import aligned_memory
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, NotUsableError, shown
 from jitkernels.selection.explain_selection import Explanation
 from jitkernels.tuning.plan_tuning import Plans, tune_for

@@ -7,8 +7,8 @@ import numpy as np
 
 from jitkernels.compiler.export.manifest import CHECKED, Tensor, checksum, described
 from jitkernels.core import cpu_target
+from jitkernels.core.aligned_memory import aligned_memory
 from jitkernels.core.c_symbols import symbol_address
-from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.errors import ArgumentError, ArgumentTypeError, BundleError, WorkspaceError
 from jitkernels.runtime.cffi_library import function_at, pointer_to, pointers_to
 from jitkernels.runtime.loading.elf_loader import load_object
@@ -44,7 +44,7 @@ class Bundle:
                     f"expected SHA-256 {self.about.checksums[end]}, got {checksum(content)}"
                 )
         code, weights = (files[end] for end in CHECKED)
-        self._weights = _aligned(len(weights))
+        self._weights = aligned_memory(len(weights))
         self._weights[:] = np.frombuffer(weights, np.uint8)
         try:
             placed = load_object(code, f"{self.about.name}_run", symbol_address)
@@ -70,7 +70,7 @@ class Bundle:
             if tensor.name in about.written and array is not argument:
                 raise ArgumentError(f"{tensor.name}: expected an array in C order, since the bundle writes to it")
         outputs = [np.empty(node.shape, node.dtype) for node in about.outputs]
-        arena = _aligned(about.arena_bytes)
+        arena = aligned_memory(about.arena_bytes)
         status = self._run(pointers_to(arrays), pointers_to(outputs), pointer_to(self._weights), pointer_to(arena))
         if status == OUT_OF_BOUNDS:
             raise IndexError("an index is out of bounds")
@@ -88,10 +88,3 @@ def _checked(argument: Any, expected: Tensor) -> Any:
     if expected.shape and array is argument and not array.flags.c_contiguous:
         return np.ascontiguousarray(array)
     return array
-
-
-def _aligned(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
-    """Memory aligned to a cache line."""
-    buffer = np.zeros(size + CACHE_LINE_BYTES, np.uint8)
-    begin = -buffer.ctypes.data % CACHE_LINE_BYTES
-    return buffer[begin : begin + size]

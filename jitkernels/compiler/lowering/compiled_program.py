@@ -23,7 +23,7 @@ from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.update_in_place import memory_of
-from jitkernels.core.cpu_target import CACHE_LINE_BYTES
+from jitkernels.core.aligned_memory import aligned_memory
 from jitkernels.errors import WorkspaceError
 from jitkernels.runtime import errstate, vectorcall, workspace_allocator
 from jitkernels.runtime.loading import lazy_link, loader
@@ -250,10 +250,3 @@ def empty_segment() -> Segment:
         "empty_segment", "define i64 @entry(ptr %frame) nounwind {\n  ret i64 0\n}\n", 64, ()
     )
     return Segment([], source, 0)
-
-
-def aligned_memory(size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
-    """`size` bytes of memory aligned to a cache line."""
-    memory = np.empty(size + CACHE_LINE_BYTES, np.uint8)
-    first = -memory.ctypes.data % CACHE_LINE_BYTES
-    return memory[first : first + size]

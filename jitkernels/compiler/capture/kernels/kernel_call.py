@@ -15,12 +15,12 @@ from jitkernels.attrs.schema.schema_queries import SHAPE, inputs_of, min_results
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.kernels.inline_reference import has_own_code, inline_reference
-from jitkernels.compiler.capture.kernels.kernel_node import build_kernel_node, result_items
+from jitkernels.compiler.capture.kernels.kernel_node import PackedCall, build_kernel_node, result_items
 from jitkernels.compiler.capture.kernels.kernel_vjp import differentiable_call
 from jitkernels.compiler.capture.kernels.operand_shapes import KernelShapes
 from jitkernels.compiler.capture.numpy import numpy_callouts
 from jitkernels.compiler.capture.numpy.ufuncs import kind_of, operand, stored, weak
-from jitkernels.compiler.capture.static_arrays import Frozen
+from jitkernels.compiler.capture.static_arrays import Frozen, packed_array
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir import symbolic_dims
@@ -75,7 +75,7 @@ def _trace_call(
     form = argument_binding.form_of(schema, values | examples | placeholders)
     has_exact_dtypes, packed = _has_exact_dtypes(form, inputs), None
     if has_exact_dtypes and not tracer.differentiates:
-        packed = form.attr.prepacked({name: values[name] for name in inputs if type(values[name]) is Frozen})
+        packed = _packed(form, {name: values[name] for name in inputs if type(values[name]) is Frozen})
     unread = packed[1] if packed is not None and not tracer.depth else ()  # constants that are not copied into code
     sources = {name: _unread(v) if name in unread else traced(tracer, v).node for name, v in inputs.items()}
     shapes, nodes = KernelShapes(form, sources, examples), None
@@ -97,6 +97,15 @@ def _trace_call(
         return _store(tracer, schema, nodes, out)
     results = [fresh(tracer, node) for node in nodes]
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _packed(form: Form, constants: Mapping[str, Any]) -> PackedCall | None:
+    """The call of the packed form of a schema, with its packed inputs; None where there is none."""
+    packed = form.attr.prepacked(constants)
+    if packed is None:
+        return None
+    attr, inputs = packed
+    return attr, {name: packed_array(constants[name], layout, pack) for name, (layout, pack) in inputs.items()}
 
 
 def _option(tracer: Tracer, schema: Schema, name: str, value: Any) -> Any:

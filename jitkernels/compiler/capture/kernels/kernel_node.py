@@ -6,11 +6,10 @@ from typing import Any
 
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.compiler.capture.array_proxy import Traced, traced
+from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.kernels import operand_checks
 from jitkernels.compiler.capture.kernels.inline_reference import TracedFields
 from jitkernels.compiler.capture.kernels.operand_shapes import KernelShapes
-from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.symint import SymInt, as_symint
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
@@ -57,7 +56,7 @@ def build_kernel_node(
     inputs = []
     for argument in form.present:
         if argument.name in constants:
-            inputs.append(traced(tracer, constants[argument.name].view(Frozen)).node)
+            inputs.append(tracer.packed_constant(constants[argument.name]))
             continue
         node = builder.cast(shapes.nodes[argument.name], argument.dtype_in(fields))
         if operand_checks.is_index_input(argument):
