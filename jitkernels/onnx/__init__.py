@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 def load(model: Any) -> "Model":
     """Load a model from a path, from bytes or from a ``ModelProto``. Raises ModelError for one that is not valid."""
-    from jitkernels.onnx.model import Model
-    from jitkernels.onnx.read_model import read_model
+    from jitkernels.onnx.model import loaded
 
-    return Model(read_model(model))
+    return loaded(model)

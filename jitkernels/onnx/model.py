@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 from jitkernels.onnx.executor import Executor, Plan
 from jitkernels.onnx.model_graph import OnnxNode, ValueType
 from jitkernels.onnx.model_source import reduced
+from jitkernels.onnx.read_model import ReadModel, read_model
 from jitkernels.onnx.stages import COMPILED_LEVEL, CompiledStage, plain
-
-if TYPE_CHECKING:
-    from jitkernels.onnx.read_model import ReadModel
 
 
 @dataclass(frozen=True)
@@ -47,10 +45,15 @@ class ModelExplanation:
         return "\n".join([*lines, *map(str, self.functions)])
 
 
+def loaded(source: Any) -> "Model":
+    """The model of a path, bytes, or a ``ModelProto``. Raises ModelError."""
+    return Model(read_model(source))
+
+
 class Model:
     """A model as a function of its inputs, which returns its output, or a tuple of its outputs."""
 
-    def __init__(self, read: "ReadModel") -> None:
+    def __init__(self, read: ReadModel) -> None:
         self.graph = read.graph
         self._executor = Executor(read.graph)
         self._executors: dict[frozenset[str], Executor] = {}
@@ -62,10 +65,8 @@ class Model:
         return f"<onnx model {self.graph.name!r}: {', '.join(map(str, self.get_inputs()))}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as the model that it was loaded from, which is compiled anew."""
-        from jitkernels.onnx import load
-
-        return reduced(load, self._read.source, has_external_data=self._read.has_external_data)
+        """Pickled as the model that it was loaded from, which is compiled again."""
+        return reduced(loaded, self._read.source, has_external_data=self._read.has_external_data)
 
     @property
     def plans(self) -> list[Plan]:

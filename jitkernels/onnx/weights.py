@@ -1,4 +1,4 @@
-"""`Weights`: the constants of a graph by name; large ones are read or computed when they are asked for.
+"""`Weights`: the constants of a graph by name; large ones are read or computed lazily.
 
 A model keeps no large array that compiled code does not read: filters are packed once, and what they were packed from
 is read again from the model where another shape of image needs it.
@@ -20,7 +20,7 @@ class LazyArray(NamedTuple):
 
 
 class Weights(MutableMapping[str, Any]):
-    """Arrays by name. An item that is set may be a `LazyArray`: each read of it makes the array anew."""
+    """Arrays by name. An item may be set to a `LazyArray`, which each read evaluates again."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, Any] = {}
