@@ -207,10 +207,20 @@ def _quota(unlimited: int) -> int:
 
 
 @functools.cache
+def l1_cache_bytes() -> int:
+    """Bytes of a core's L1 data cache; 32 KB where the system does not report it."""
+    return _cache_bytes(0, 32 << 10)
+
+
+@functools.cache
 def l2_cache_bytes() -> int:
     """Bytes of a core's L2 cache; 1 MB where the system does not report it."""
+    return _cache_bytes(2, 1 << 20)
+
+
+def _cache_bytes(index: int, default: int) -> int:
     try:
-        size = Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip()
-        return int(size.removesuffix("K")) << 10 if size.endswith("K") else 1 << 20
+        size = Path(f"/sys/devices/system/cpu/cpu0/cache/index{index}/size").read_text().strip()
+        return int(size.removesuffix("K")) << 10 if size.endswith("K") else default
     except (OSError, ValueError):
-        return 1 << 20
+        return default

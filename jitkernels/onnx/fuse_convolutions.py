@@ -108,19 +108,14 @@ def _scaled(conv: OnnxNode, node: OnnxNode, factor: Any, term: Any, constants: W
     bias = constants[conv.inputs[2]].astype(np.float64) if has_bias else np.zeros(shape[0])
     scaled, biased = f"{node.outputs[0]} (filters)", f"{node.outputs[0]} (bias)"
     if factor is not None:
-        scales = factor.reshape(-1, *(1,) * (len(shape) - 1))
-        constants[scaled] = LazyArray(shape, dtype, lambda: _product(constants[filters], scales))
+        scales = factor.astype(dtype).reshape(-1, *(1,) * (len(shape) - 1))
+        constants[scaled] = LazyArray(shape, dtype, lambda: constants[filters] * scales)
         bias = bias * factor
     if term is not None:
         bias = bias + term
     constants[biased] = bias.astype(dtype)
     inputs = conv.inputs[0], filters if factor is None else scaled, biased
     return replace(conv, inputs=inputs, outputs=node.outputs[:1])
-
-
-def _product(weights: Any, scales: Any) -> Any:
-    """Filters times the factor of each, which is rounded once: NumPy computes it in float64."""
-    return np.multiply(weights, scales, out=np.empty_like(weights), casting="same_kind")
 
 
 def mark_channels_last(nodes: Sequence[OnnxNode]) -> None:

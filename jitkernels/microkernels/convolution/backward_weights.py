@@ -34,8 +34,10 @@ MIN_THREAD_FILTERS = 32
 """Filters that a thread gets at least: a panel."""
 SWEEP_SHARE = 2
 """The share of the L2 cache, as a divisor, that the filters take which the images pass over together."""
-CHUNK_BYTES = 1 << 14
-"""Packed gradients of a chunk: half of the smallest L1 cache, the images of the same pixels have the rest."""
+MAX_COPIED_ELEMENTS = 1 << 17
+"""Elements of the padded copies of small images in a chunk, which all filters and taps read from the L2 cache."""
+L1_SHARE = 0.625
+"""The share of the L1 cache that the packed gradients of a chunk take; the images of the same pixels have the rest."""
 
 
 class Gradients(NamedTuple):
@@ -47,15 +49,18 @@ class Gradients(NamedTuple):
 
 
 class PixelChunk(NamedTuple):
-    """Pixels of `rows` rows of the result, `columns` of each; the first one is pixel `first` of all images.
+    """Pixels of `rows` rows of the result in each of some `images`, `columns` of each row.
 
-    The element of their first tap is `at` of `image`, which may be a padded copy; a row of taps below is `pitch`
-    elements further on. `state`: the argument `chunk` of tiles.
+    The first one is pixel `first` of all images. The element of their first tap is `at` of `image`, which may be a
+    padded copy; a row of taps below is `pitch` elements further on, an image `size` elements. `state`: the argument
+    `chunk` of tiles.
     """
 
     image: Any
     at: int
     pitch: int
+    size: int
+    images: int
     rows: int
     columns: int
     first: int
@@ -101,8 +106,7 @@ def _block(attr: Any, width: int) -> int:
 
 
 def _chunk_pixels(kind: Convolution) -> int:
-    pixels: int = CHUNK_BYTES // (kind.width * element_size(kind.dtype))
-    return pixels
+    return int(cpu_target.l1_cache_bytes() * L1_SHARE) // (kind.width * element_size(kind.dtype))
 
 
 def _packed_elements(kind: Convolution) -> int:
@@ -116,17 +120,42 @@ def _workspace(kind: Convolution) -> Any:
     )  # fmt: skip
 
     def needed(e: ConvolutionExtents) -> Any:
-        rows = max(min(pixels // e.out_width, e.out_height), 1)
-        scratch = needed_height(e, rows) * needed_width(e) * e.channels + slack if is_padded(e) else 0
+        chunk = chunk_shape(e, pixels)
+        scratch = chunk.images * padded_elements(e, chunk.rows) + slack if is_padded(e) else 0
         return (packed + scratch) * size
 
     return needed
 
 
+class ChunkShape(NamedTuple):
+    """Images and rows of a chunk; all its images have that many rows, or it has one image."""
+
+    images: int
+    rows: int
+
+
+@inlined()
+def padded_elements(e: ConvolutionExtents, rows: int) -> int:
+    """The elements of an image that some rows of the result read, with padding."""
+    return needed_height(e, rows) * needed_width(e) * e.channels
+
+
+@inlined()
+def chunk_shape(e: ConvolutionExtents, pixels: int) -> ChunkShape:
+    """Chunks of at most some pixels: equal parts of an image, or small images, whose padded copies stay in L2."""
+    most = max(pixels // e.out_width, 1)
+    parts = (e.out_height + most - 1) // most
+    rows = (e.out_height + parts - 1) // parts
+    images = 1
+    if parts == 1 and not is_depthwise(e):
+        images = max(min(pixels // (e.out_height * e.out_width), MAX_COPIED_ELEMENTS // padded_elements(e, rows)), 1)
+    return ChunkShape(images, rows)
+
+
 def _dense(kind: Convolution) -> Any:
     """Make the function that adds a chunk's products to a panel of filters."""
-    wide = tile_of(kind, "weights_wide", kind.pixels, TILE_VECTORS, runs_of_one=True)
-    narrow = tile_of(kind, "weights_narrow", kind.pixels, 1, panel=kind.width, runs_of_one=True)
+    wide = tile_of(kind, "weights_wide", kind.pixels, TILE_VECTORS, strided_runs=True)
+    narrow = tile_of(kind, "weights_narrow", kind.pixels, 1, panel=kind.width, strided_runs=True)
     width, lanes, most = kind.width, kind.lanes, kind.pixels
     text = written_by(copy_panel, "weights_pack", kind.dtype, lanes, width)
     pack = ir_function("weights_pack", kind.dtype, PACK_ARGUMENTS, text)
@@ -134,9 +163,10 @@ def _dense(kind: Convolution) -> Any:
     @inlined()
     def dense(arrays: Gradients, e: ConvolutionExtents, chunk: PixelChunk, panel: FilterPanel, packed: Any) -> None:
         image, dw, f, live = chunk.image, arrays.dw, panel.first, panel.live
-        for i in range(chunk.rows):
-            first = chunk.first + i * e.out_width
-            pack(arrays.dy, first * e.filters + f, e.filters, packed, i * chunk.columns * width, live, chunk.columns)
+        for i in range(chunk.images * chunk.rows):
+            row = i // chunk.rows * e.out_height + i % chunk.rows
+            first = (chunk.first + row * e.out_width) * e.filters + f
+            pack(arrays.dy, first, e.filters, packed, i * chunk.columns * width, live, chunk.columns)
         is_one_run = e.groups == 1 and e.dilation_width == 1
         runs = 1 if is_one_run else e.kernel_width
         run = e.kernel_width * e.channels if is_one_run else e.group_channels
@@ -150,11 +180,11 @@ def _dense(kind: Convolution) -> Any:
                 n = (run - done + count - part - 1) // (count - part)
                 at = (tap * run + done) * e.filters + f
                 if live > lanes:
-                    wide(image, x + done, 1, ROW_PIXELS, chunk.rows, down, chunk.columns, right, 1, packed, 0, 0, 0, 0,
-                         dw, 0, dw, dw, at, e.filters, live, n, chunk.state)  # fmt: skip
+                    wide(image, x + done, right, 0, chunk.images, chunk.size, chunk.rows, down, chunk.columns, packed,
+                         0, 0, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state)  # fmt: skip
                 else:
-                    narrow(image, x + done, 1, ROW_PIXELS, chunk.rows, down, chunk.columns, right, 1, packed, 0, 0, 0,
-                           0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state)  # fmt: skip
+                    narrow(image, x + done, right, 0, chunk.images, chunk.size, chunk.rows, down, chunk.columns, packed,
+                           0, 0, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state)  # fmt: skip
                 done += n
 
     return dense
@@ -223,27 +253,31 @@ def _body(kind: Convolution) -> Any:
     @inlined()
     def add_images(arrays: Gradients, e: ConvolutionExtents, batch: int, begin: int, end: int, workspace: Any) -> None:
         scratch, c, padded = offset(workspace, packed_elements), e.channels, is_padded(e)
-        size, pitch, state = e.height * e.width * c, e.width * c, FIRST_CHUNK
-        most, columns = max(pixels // e.out_width, 1), min(e.out_width, pixels)
-        for image in range(batch):
-            row = 0
+        size, pitch, shape = e.height * e.width * c, e.width * c, chunk_shape(e, pixels)
+        columns, copied, image, state = min(e.out_width, pixels), padded_elements(e, shape.rows), 0, FIRST_CHUNK
+        while image < batch:
+            images, row = min(shape.images, batch - image), 0
             while row < e.out_height:
-                rows, top = min(most, e.out_height - row), row * e.stride_height - e.pad_top
+                rows, top = min(shape.rows, e.out_height - row), row * e.stride_height - e.pad_top
                 first, column = (image * e.out_height + row) * e.out_width, 0
                 if padded:
-                    pad_rows(offset(arrays.x, image * size), e, top, needed_height(e, rows), scratch)
+                    for i in range(images):
+                        one = offset(arrays.x, (image + i) * size)
+                        pad_rows(one, e, top, needed_height(e, rows), offset(scratch, i * copied))
                 while column < e.out_width:
                     n, right = min(columns, e.out_width - column), column * e.stride_width * c
                     if padded:
-                        chunk = PixelChunk(scratch, right, needed_width(e) * c, rows, n, first + column, state)
+                        wide = needed_width(e) * c
+                        chunk = PixelChunk(scratch, right, wide, copied, images, rows, n, first + column, state)
                         add_chunk(arrays, e, chunk, begin, end, workspace)
                     else:
                         at = image * size + top * pitch + right
-                        chunk = PixelChunk(arrays.x, at, pitch, rows, n, first + column, state)
+                        chunk = PixelChunk(arrays.x, at, pitch, size, images, rows, n, first + column, state)
                         add_chunk(arrays, e, chunk, begin, end, workspace)
                     state = 0
                     column += n
                 row += rows
+            image += images
 
     @inlined()
     def clear(arrays: Gradients, e: ConvolutionExtents, begin: int, end: int) -> None:

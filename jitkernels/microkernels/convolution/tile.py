@@ -37,7 +37,7 @@ class ConvolutionTile:
 
     For each of `rows` rows of the filter and `runs` runs in it, `run` neighbours of the image meet packed weights. A
     tile that is `depthwise` meets each run with one vector of weights per vector of channels, `w_stride` apart. In one
-    of `runs_of_one`, runs have one element, and that of the next pixel is its neighbour: `pixel_stride` is 1. With
+    of `strided_runs`, the elements of a run lie `pixel_stride` apart, and the next pixel's are their neighbours. With
     `masked`, loads and stores are limited to `live` columns; a tile that is not masks stores only where `live` is less
     than its width. `biased`: the first sums begin with the bias. `has_residual`: they begin with the elements of
     `residual` at the places of those of y, too. `panel`: the elements of a step of packed weights, if
@@ -53,7 +53,7 @@ class ConvolutionTile:
     relu: bool
     has_residual: bool = False
     depthwise: bool = False
-    runs_of_one: bool = False
+    strided_runs: bool = False
     masked: bool = False
     panel: int = 0
 
@@ -82,7 +82,7 @@ class _ConvolutionTileText:
         self.vector = f"<{tile.lanes} x {self.kind}>"
         self.suffix = f"v{tile.lanes}f{8 * self.align}"
         self.cells = [(r, j) for r in range(pixels) for j in range(tile.vectors)]
-        self.bases = range(0, pixels, ROW_PIXELS)
+        self.bases = range(0, pixels, pixels if tile.strided_runs else ROW_PIXELS)
         self.width = tile.vectors * tile.lanes
         self.panel = tile.panel or self.width
 
@@ -95,8 +95,6 @@ class _ConvolutionTileText:
         self._begin_loop("tap", "runs", "row", "tap_end", "%{}_row", "%acc{}_row")
         if self.tile.depthwise:
             self._depthwise_tap()
-        elif self.tile.runs_of_one:
-            self._tap_of_neighbours()
         else:
             self._dense_run()
         self._end_loop("tap", "row_end", "%run_stride")
@@ -114,7 +112,7 @@ class _ConvolutionTileText:
             out.lines.append(f"  %{name}_start = getelementptr {self.kind}, ptr %{name}, i64 %{name}_offset")
         out.lines.append(f"  %ahead_start = getelementptr {self.kind}, ptr %w, i64 %ahead_offset")
         steps = [self._opaque(out.times(r, "%pixel_stride")) for r in range(min(ROW_PIXELS, self.pixels))]
-        self.steps = [steps[r % ROW_PIXELS] for r in range(self.pixels)]
+        self.steps = [r if tile.strided_runs else steps[r % ROW_PIXELS] for r in range(self.pixels)]
         self.leads = [self._opaque(out.times(group, "%lead")) for group in range(len(self.bases))]
         self.y_rows = [out.element(self.kind, "%y_start", out.times(r, "%y_stride")) for r in range(self.pixels)]
         if tile.has_residual:
@@ -257,33 +255,18 @@ class _ConvolutionTileText:
             for j in range(self.tile.vectors)
         ]
         for r in range(self.pixels):
-            every = self._broadcast(
-                out.value(f"load {kind}, ptr {out.element(kind, f'%x{r // ROW_PIXELS}', self.steps[r])}")
-            )
+            group = r // self.bases.step
+            every = self._broadcast(out.value(f"load {kind}, ptr {out.element(kind, f'%x{group}', self.steps[r])}"))
             for j in range(self.tile.vectors):
                 self._multiply_add(every, weights[j], f"%acc{r}_{j}_step", f"%acc{r}_{j}_next")
+        step = "%pixel_stride" if self.tile.strided_runs else 1
         for group in range(len(self.leads)):
-            out.lines.append(f"  %x{group}_next = getelementptr {kind}, ptr %x{group}, i64 1")
-        out.line("call void @llvm.prefetch.p0(ptr %ahead_step, i32 0, i32 2, i32 1)")
+            out.lines.append(f"  %x{group}_next = getelementptr {kind}, ptr %x{group}, i64 {step}")
+        if not self.tile.strided_runs:
+            out.line("call void @llvm.prefetch.p0(ptr %ahead_step, i32 0, i32 2, i32 1)")
         out.lines.append(f"  %w_step_next = getelementptr {kind}, ptr %w_step, i64 {self.panel}")
         out.lines.append(f"  %ahead_step_next = getelementptr {kind}, ptr %ahead_step, i64 %ahead_stride")
         self._next("step", "tap_end")
-
-    def _tap_of_neighbours(self) -> None:
-        """Append one tap: an element for each pixel, side by side, times vectors of weights."""
-        out, kind = self.out, self.kind
-        out.line("br label %tap_end")
-        out.label("tap_end")
-        weights = [
-            out.value(f"load {self.vector}, ptr {out.element(kind, '%w_tap', j * self.tile.lanes)}, align {self.align}")
-            for j in range(self.tile.vectors)
-        ]
-        for r in range(self.pixels):
-            every = self._broadcast(out.value(f"load {kind}, ptr {out.element(kind, '%x_tap', r)}"))
-            for j in range(self.tile.vectors):
-                self._multiply_add(every, weights[j], f"%acc{r}_{j}_tap", f"%acc{r}_{j}_end")
-        out.lines.append(f"  %w_end = getelementptr {kind}, ptr %w_tap, i64 {self.panel}")
-        out.lines.append(f"  %ahead_end = getelementptr {kind}, ptr %ahead_tap, i64 0")
 
     def _depthwise_tap(self) -> None:
         """Append one tap: vectors of the image times vectors of weights."""
