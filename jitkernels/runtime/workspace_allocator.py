@@ -5,10 +5,10 @@ twice as long. So freed pieces are cached in a table of slots. A thread searches
 to, and frees into these; pieces of finished threads serve others.
 
 Pieces are mapped, so that a released one is the system's at once, in huge pages where the system has such. Beyond
-`RESIDENT_BYTES` of all pieces, the pages of a cached one are marked as free: the system takes them back when it is
-short of memory, and until then the next call has them without a page fault. All pieces take no more than
-`MAX_POOLED_BYTES`: a piece beyond that releases the cached ones, and is not cached itself. If the system is out of
-memory, cached pieces are released before a call fails.
+`RESIDENT_BYTES` of all pieces, cached ones decay, as in jemalloc: after `DECAY_SECONDS` without use their pages are
+marked as free, for the system to take back. A call that repeats sooner has them without a page fault. All pieces take
+no more than `MAX_POOLED_BYTES`: a piece beyond that releases the cached ones, and is not cached itself. If the system
+is out of memory, cached pieces are released before a call fails.
 """
 
 import ctypes
@@ -27,15 +27,21 @@ ON_STACK = 1 << 14
 SLOTS, SEARCHED_SLOTS = 64, 8
 """The slots for pieces, and how many of them a thread searches."""
 RESIDENT_BYTES = 1 << 27
-"""The most bytes of all pieces, above which the pages of cached ones are marked as free."""
+"""The most bytes of all pieces, above which cached ones decay."""
+MAX_EXCESS = 16
+"""How many times the bytes of a call a large piece may have: one that small calls use would not decay."""
+DECAY_SECONDS = 10
+"""Seconds after which the pages of a cached piece are marked as free; jemalloc's default."""
 MAX_POOLED_BYTES = 1 << 30
 """The most bytes of all pieces, above which none is cached."""
 HUGE_PAGE_BYTES = 1 << 21
 """Bytes of a huge page; pieces of two or more ask for them, as NumPy's arrays do."""
 HEADER_BYTES = 64
-"""Bytes of a piece's header: the first word is its size."""
+"""Bytes of a piece's header: its size, and the second when it was freed, which is 0 once its pages are marked."""
 LIMIT = "jk_pool_limit"
 """The word that holds `MAX_POOLED_BYTES`."""
+DECAY = "jk_pool_decay"
+"""The word that holds `DECAY_SECONDS`."""
 ALLOCATE, RELEASE, EMPTY_ARRAY = "jk_pool_allocate", "jk_pool_release", "jk_empty"
 HOOKS = ("jk_allocate_hook", "jk_release_hook")
 """Hooks for tests: words that are null, or replacement functions for allocating and freeing."""
@@ -45,6 +51,7 @@ _SYSTEM = {
     "mmap": ("ptr", "ptr, i64, i32, i32, i32, i64"),
     "munmap": ("i32", "ptr, i64"),
     "pthread_self": ("i64", ""),
+    "time": ("i64", "ptr"),
 }
 _PYTHON = {"PyArray_Empty": ("ptr", "i32, ptr, ptr, i32"), "PyErr_Clear": ("void", ""), "Py_IncRef": ("void", "ptr")}
 
@@ -62,7 +69,9 @@ def _advise(pointer: str, size: str, advice: str) -> str:
 
 TEXT = f"""@jk_pool_slots = internal global [{SLOTS} x ptr] zeroinitializer, align 64
 @jk_pool_bytes = global i64 0
+@jk_pool_purged = internal global i64 0
 @{LIMIT} = global i64 {MAX_POOLED_BYTES}
+@{DECAY} = global i64 {DECAY_SECONDS}
 @{HOOKS[0]} = global ptr null
 @{HOOKS[1]} = global ptr null
 {_DECLARED}define internal i64 @first_slot() alwaysinline nounwind {{
@@ -150,6 +159,53 @@ next:
 done:
   ret i64 %freed
 }}
+define internal void @purge(i64 %now) noinline nounwind {{
+start:
+  br label %look
+look:
+  %i = phi i64 [ 0, %start ], [ %i.next, %next ]
+  %on = icmp ult i64 %i, {SLOTS}
+  br i1 %on, label %see, label %done
+see:
+  %at = getelementptr ptr, ptr @jk_pool_slots, i64 %i
+  %candidate = load atomic ptr, ptr %at monotonic, align 8
+  %none = icmp eq ptr %candidate, null
+  br i1 %none, label %next, label %take
+take:
+  %piece = atomicrmw xchg ptr %at, ptr null acq_rel
+  %gone = icmp eq ptr %piece, null
+  br i1 %gone, label %next, label %age
+age:
+  %size = load i64, ptr %piece
+  %freed.at = getelementptr i64, ptr %piece, i64 1
+  %freed = load i64, ptr %freed.at
+  %idle = sub i64 %now, %freed
+  %decay = load i64, ptr @{DECAY}
+  %is.old = icmp sge i64 %idle, %decay
+  %is.resident = icmp ne i64 %freed, 0
+  %is.large = icmp uge i64 %size, {2 * HUGE_PAGE_BYTES}
+  %old.resident = and i1 %is.old, %is.resident
+  %marks = and i1 %old.resident, %is.large
+  br i1 %marks, label %mark, label %put
+mark:
+  %rest = getelementptr i8, ptr %piece, i64 {HUGE_PAGE_BYTES}
+  %rest.size = sub i64 %size, {HUGE_PAGE_BYTES}
+  {_advise("%rest", "%rest.size", "MADV_FREE")}
+  store i64 0, ptr %freed.at
+  br label %put
+put:
+  %pair = cmpxchg ptr %at, ptr null, ptr %piece acq_rel monotonic
+  %is.back = extractvalue {{ ptr, i1 }} %pair, 1
+  br i1 %is.back, label %next, label %release
+release:
+  call void @unmap(ptr %piece)
+  br label %next
+next:
+  %i.next = add i64 %i, 1
+  br label %look
+done:
+  ret void
+}}
 define ptr @{ALLOCATE}(i64 %bytes) nounwind {{
 start:
   %other = load ptr, ptr @{HOOKS[0]}
@@ -180,7 +236,16 @@ next:
 measure:
   %size = load i64, ptr %piece
   %fits = icmp uge i64 %size, %bytes
-  br i1 %fits, label %use, label %exchange
+  br i1 %fits, label %compare, label %exchange
+compare:
+  %scaled = mul i64 %bytes, {MAX_EXCESS}
+  %most = add i64 %scaled, {2 * HUGE_PAGE_BYTES}
+  %is.excess = icmp ugt i64 %size, %most
+  br i1 %is.excess, label %return, label %use
+return:
+  %pair = cmpxchg ptr %at, ptr null, ptr %piece acq_rel monotonic
+  %is.back = extractvalue {{ ptr, i1 }} %pair, 1
+  br i1 %is.back, label %next, label %exchange
 use:
   ret ptr %piece
 exchange:
@@ -204,15 +269,18 @@ begin:
   %much = icmp sgt i64 %held, %limit
   br i1 %much, label %free, label %keep
 keep:
-  %size = load i64, ptr %piece
   %resident = icmp sle i64 %held, {RESIDENT_BYTES}
-  %few = icmp ult i64 %size, {2 * HUGE_PAGE_BYTES}
-  %as.it.is = or i1 %resident, %few
-  br i1 %as.it.is, label %find, label %mark
-mark:
-  %rest = getelementptr i8, ptr %piece, i64 {HUGE_PAGE_BYTES}
-  %rest.size = sub i64 %size, {HUGE_PAGE_BYTES}
-  {_advise("%rest", "%rest.size", "MADV_FREE")}
+  br i1 %resident, label %find, label %decay
+decay:
+  %now = call i64 @time(ptr null)
+  %freed.at = getelementptr i64, ptr %piece, i64 1
+  store i64 %now, ptr %freed.at
+  %purged = load atomic i64, ptr @jk_pool_purged monotonic, align 8
+  %is.purged = icmp eq i64 %purged, %now
+  br i1 %is.purged, label %find, label %purge
+purge:
+  store atomic i64 %now, ptr @jk_pool_purged monotonic, align 8
+  call void @purge(i64 %now)
   br label %find
 find:
   %first.slot = call i64 @first_slot()
@@ -264,7 +332,7 @@ def source() -> IRSource:
 
 @functools.cache
 def _addresses() -> dict[str, int]:
-    result = loader.functions_of(source(), (ALLOCATE, RELEASE, EMPTY_ARRAY, "jk_pool_bytes", LIMIT, *HOOKS))
+    result = loader.functions_of(source(), (ALLOCATE, RELEASE, EMPTY_ARRAY, "jk_pool_bytes", LIMIT, DECAY, *HOOKS))
     loader.keep_for_good(source())
     result["release"] = loader.address_of(source())
     if hasattr(os, "register_at_fork"):
@@ -305,6 +373,11 @@ def pooled_bytes() -> int:
 def limit_pool(most: int) -> None:
     """Change the most bytes of all pieces, above which none is cached."""
     _word(LIMIT).value = most
+
+
+def decay_after(seconds: int) -> None:
+    """Change the time after which the pages of cached pieces are marked as free."""
+    _word(DECAY).value = seconds
 
 
 def hook(allocate: int, free: int) -> None:

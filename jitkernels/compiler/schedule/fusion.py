@@ -182,27 +182,30 @@ def _computed_twice(regions: Sequence[FusionRegion]) -> set[Node]:
                     continue
                 is_last = node is region.root or owners[node] != owners[operand]
                 if is_last and len({domains[owner] for owner in owners[operand]}) > 1:
-                    result.add(_smallest_expensive_part(operand, costs))
+                    result |= _expensive_parts(operand, costs)
     return result
 
 
-def _smallest_expensive_part(node: Node, costs: Mapping[Node, float]) -> Node:
-    """The smaller operand that makes a node expensive, such as the mean in ``x - mean(x)``, else the node itself.
+def _expensive_parts(node: Node, costs: Mapping[Node, float]) -> set[Node]:
+    """The smaller operands that make a node expensive, such as the mean in ``x - mean(x)``, else the node itself.
 
-    It is materialized in place of the node if the rest of this is cheap and reads one array: nests read that array in
-    place of the node, which is never stored. `costs` has the nodes that are not materialized.
+    They are materialized in place of the node if the rest of this is cheap and reads one array of its size: nests read
+    that array in place of the node, which is never stored. `costs` has the nodes that are not materialized.
     """
-    current = node
-    while OPERATIONS[current.operation].is_elementwise and ops.own_cost(current) < fusion_region.COSTLY:
-        operands = [_viewed(operand) for operand in current.inputs]
-        computed = [operand for operand in operands if operand in costs and operand.inputs]
-        arrays = [operand for operand in operands if operand not in costs and _rank(operand)]
-        if len(computed) != 1 or len(arrays) > 1:
-            return node
-        (current,) = computed
-        if _rank(current) < _rank(node):
-            return current
-    return node
+    size, parts, arrays, cost, waiting = _rank(node), set[Node](), set[Node](), 0.0, [node]
+    while waiting:
+        current = waiting.pop()
+        cost += ops.own_cost(current)
+        if not OPERATIONS[current.operation].is_elementwise or cost >= fusion_region.COSTLY:
+            return {node}
+        for operand in map(_viewed, current.inputs):
+            if operand not in costs or not operand.inputs:
+                arrays |= {operand} if _rank(operand) >= size else set()
+            elif _rank(operand) >= size:
+                waiting.append(operand)
+            else:
+                parts.add(operand)
+    return parts if parts and len(arrays) < 2 else {node}
 
 
 def _viewed(node: Node) -> Node:

@@ -35,10 +35,41 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 @pytest.mark.parametrize("elements", [500_000, workspace_allocator.RESIDENT_BYTES // 8 + 1_000_000])
 def test_pooled_pages_are_reused(elements: int) -> None:
-    """Also those that are marked as free: there is no page fault while the system does not take them back."""
+    """Also large ones, which decay only after a while: there is no page fault."""
     pytest.importorskip("resource")
     # The C library gives large memory back to the system at once then, as it does anyhow now and then.
     assert script(COUNTED.replace("ELEMENTS", str(elements)), MALLOC_MMAP_THRESHOLD_="100000") < 500
+
+
+DECAYED = """
+import time
+from pathlib import Path
+import numpy as np
+import jitkernels as jk
+from jitkernels.benchmarks.processes import script
+from jitkernels.runtime import workspace_allocator
+compiled = jk.jit(lambda u: u.__setitem__(slice(1, -1), (u[:-2] + u[2:]) / 2))
+u, small = np.ones(workspace_allocator.RESIDENT_BYTES // 8 + 1_000_000), np.ones(10_000)
+workspace_allocator.release()
+workspace_allocator.decay_after(SECONDS)
+compiled(u)
+time.sleep(1.1)
+compiled(small)
+compiled(u)
+assert (u == 1).all()
+time.sleep(1.1)
+compiled(small)
+lines = Path("/proc/self/smaps").read_text().splitlines()
+print(sum(int(line.split()[1]) for line in lines if line.startswith("LazyFree")) >> 10)
+"""
+
+
+@pytest.mark.parametrize("seconds", [1, 60])
+def test_the_pages_of_pieces_without_use_are_marked_as_free(seconds: int) -> None:
+    if not Path("/proc/self/smaps").exists():
+        pytest.skip("no /proc/self/smaps")
+    marked = script(DECAYED.replace("SECONDS", str(seconds)))
+    assert marked > workspace_allocator.RESIDENT_BYTES * 0.9 / 2**20 if seconds == 1 else marked == 0
 
 
 @pytest.mark.parametrize("words", [workspace_allocator.ON_STACK // 8, workspace_allocator.RESIDENT_BYTES // 8])
