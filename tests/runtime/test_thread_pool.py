@@ -252,3 +252,47 @@ found = signal.sigtimedwait({signal.SIGUSR1}, 10)
 print(len(set(os.listdir("/proc/self/task")) - before), mine, found.si_signo == signal.SIGUSR1)
 """
     assert python(POOL + code, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="1") == "1 set() True\n"
+
+
+PHASES = """
+import os
+CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+class Phase(ctypes.Structure):
+    _fields_ = [("function", CALLBACK)] + [(name, ctypes.c_int64) for name in ("extent", "unit", "work", "waits")]
+
+def in_phases(*phases):
+    "Does phases of functions of a number: each its parts, behind a barrier."
+    openmp._addresses()
+    kept = [CALLBACK(lambda _, begin, end, one=one: [one(i) for i in range(begin, end)] and 0) for one, _ in phases]
+    listed = (Phase * len(phases))(*[Phase(one, n, 1, n << 20, 1) for one, (_, n) in zip(kept, phases)])
+    at = load.functions_of(openmp._runtime_source(), ("jk_share_run",))["jk_share_run"]
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(at)(None, listed, len(phases))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="threads of a process cannot have priorities of their own")
+def test_a_thread_takes_no_wakeup_of_another_phase() -> None:
+    """A helper that wakes the caller behind one phase, and sleeps in the next before the caller runs, leaves it that.
+
+    The caller is the last to run on the only processor, so the helper always is that early.
+    """
+    code = """
+jk.set_num_threads(2)
+one_helper()
+parallel(lambda number: time.sleep(0.01), 2, 2)  # start the helper
+begun, done = threading.Event(), []
+def first(number):
+    if number == 0:
+        begun.wait()  # the other part is the helper's then
+    else:
+        begun.set()
+        time.sleep(0.1)  # the caller sleeps by now
+processor = {min(os.sched_getaffinity(0))}
+for thread in os.listdir("/proc/self/task"):
+    os.sched_setaffinity(int(thread), processor)
+os.sched_setscheduler(threading.get_native_id(), os.SCHED_IDLE, os.sched_param(0))
+signal.alarm(20)
+print(in_phases((first, 2), (done.append, 1), (done.append, 2)), sorted(done))
+"""
+    assert python(POOL + PHASES + code, OMP_NUM_THREADS="2").strip() == "0 [0, 0, 1]"

@@ -1,7 +1,9 @@
 """A thread's share of the phases of a parallel region, one function per phase (see `parallel_for`).
 
 A team member runs all phases. In each it takes parts that nobody has taken; at a barrier it spins until all parts of
-the phases before are done, and sleeps if that takes long. The thread that completes a phase wakes the sleepers.
+the phases before are done, and sleeps if that takes long. The thread that completes a phase wakes those who sleep for
+it. Each phase has a semaphore of its own: of a common one, a thread that has to wait for a later phase would take the
+wakeup of another that has not run since, and nobody would wake that one again.
 """
 
 from jitkernels.runtime.threads import thread_pool
@@ -10,11 +12,12 @@ from jitkernels.runtime.threads.parallel_for import MAX_PARTS_PER_THREAD, MIN_PA
 WAITING = 256
 """The yields of the waiting caller between two signal polls."""
 
-# %Run: the data, the phases and their number, the states of phases and their stride, the or of all statuses, the poll
-# function of the waiting caller, the number of sleepers, and their semaphore.
-# %Known, the state of a phase: its parts, and how many are done; then, in the next cache line, which ones are taken.
-TEXT = f"""%Run = type {{ ptr, ptr, i64, ptr, i64, i64, ptr, i32, [36 x i8] }}
-%Known = type {{ i64, i64, [48 x i8] }}
+# %Run: the data, the phases and their number, the states of phases and their stride, the or of all statuses, and the
+# poll function of the waiting caller.
+# %Known, the state of a phase: its parts, how many are done, the number of those who sleep until all are, and at a
+# multiple of 8 bytes their semaphore; then, in the next cache line, which parts are taken.
+TEXT = f"""%Run = type {{ ptr, ptr, i64, ptr, i64, i64, ptr }}
+%Known = type {{ i64, i64, i64, [40 x i8] }}
 define internal i64 @shared_out(ptr %data, ptr %phases, i64 %count, i64 %team, ptr %asks) noinline nounwind {{
 start:
   %run = alloca %Run, align 64
@@ -30,8 +33,6 @@ start:
   %stride.at = getelementptr %Run, ptr %run, i32 0, i32 4
   %statuses.at = getelementptr %Run, ptr %run, i32 0, i32 5
   %asks.at = getelementptr %Run, ptr %run, i32 0, i32 6
-  %sleepers.at = getelementptr %Run, ptr %run, i32 0, i32 7
-  %done.at = getelementptr %Run, ptr %run, i32 0, i32 8
   store ptr %data, ptr %run
   store ptr %phases, ptr %phases.at
   store i64 %count, ptr %count.at
@@ -39,10 +40,8 @@ start:
   store i64 %stride, ptr %stride.at
   store i64 0, ptr %statuses.at
   store ptr %asks, ptr %asks.at
-  store i32 0, ptr %sleepers.at
   %single = icmp eq i64 %count, 1
   %least = select i1 %single, i64 {MIN_PART_WORK}, i64 {SMALL_PART}
-  %has.sem = call i32 @sem_init(ptr %done.at, i32 0, i32 0)
   br label %look
 look:
   %k = phi i64 [ 0, %start ], [ %k.next, %see ]
@@ -58,6 +57,8 @@ see:
   %place = mul i64 %k, %stride
   %own = getelementptr i8, ptr %known, i64 %place
   store i64 %parts, ptr %own
+  %semaphore = getelementptr %Known, ptr %own, i32 0, i32 3
+  %has.sem = call i32 @sem_init(ptr %semaphore, i32 0, i32 0)
   %k.next = add i64 %k, 1
   br label %look
 go:
@@ -96,7 +97,7 @@ barrier:
 settle:
   %j.place = mul i64 %j, %stride
   %j.known = getelementptr i8, ptr %known, i64 %j.place
-  call void @settle(ptr %run, ptr %j.known)
+  call void @settle(ptr %j.known)
   %j.next = add i64 %j, 1
   br label %barrier
 parted:
@@ -154,7 +155,7 @@ note:
   %all = icmp eq i64 %now, %parts
   br i1 %all, label %wake, label %next
 wake:
-  call void @wake(ptr %run)
+  call void @wake(ptr %own)
   br label %next
 next:
   %i.next = add i64 %i, 1
@@ -189,11 +190,11 @@ ask:
 leave:
   ret void
 }}
-define internal void @settle(ptr %run, ptr %known) nounwind noinline {{
+define internal void @settle(ptr %known) nounwind noinline {{
 start:
   %done.at = getelementptr %Known, ptr %known, i32 0, i32 1
-  %sleepers = getelementptr %Run, ptr %run, i32 0, i32 7
-  %semaphore = getelementptr %Run, ptr %run, i32 0, i32 8
+  %sleepers = getelementptr %Known, ptr %known, i32 0, i32 2
+  %semaphore = getelementptr %Known, ptr %known, i32 0, i32 3
   %parts = load i64, ptr %known
   br label %look
 look:
@@ -231,10 +232,10 @@ less:
 end:
   ret void
 }}
-define internal void @wake(ptr %run) nounwind {{
+define internal void @wake(ptr %known) nounwind {{
 start:
-  %sleepers = getelementptr %Run, ptr %run, i32 0, i32 7
-  %semaphore = getelementptr %Run, ptr %run, i32 0, i32 8
+  %sleepers = getelementptr %Known, ptr %known, i32 0, i32 2
+  %semaphore = getelementptr %Known, ptr %known, i32 0, i32 3
   %any = load atomic i32, ptr %sleepers seq_cst, align 4
   %some = icmp sgt i32 %any, 0
   br i1 %some, label %all, label %end
