@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from jitkernels.onnx.model import Model
 
 
-def load(model: Any) -> "Model":
-    """Load a model from a path, from bytes or from a ``ModelProto``. Raises ModelError for one that is not valid."""
+def load(model: Any, *, profile: bool = False) -> "Model":
+    """Load a model from a path, from bytes or from a ``ModelProto``. Raises ModelError for one that is not valid.
+
+    `profile`: calls count the time of each kernel, for `Model.stats`; they go through Python, and take longer.
+    """
     from jitkernels.onnx.model import loaded
 
-    return loaded(model)
+    return loaded(model, profile=profile)

@@ -73,6 +73,11 @@ class OnnxNode:
         """The names of all values that the node needs."""
         return (*(name for name in self.inputs if name), *self.captured)
 
+    @property
+    def title(self) -> str:
+        """The operator with the name of the node, or with that of its first output where it has none."""
+        return str(self) if self.name else f"{self} -> {self.outputs[0]}"
+
     def __str__(self) -> str:
         domain = f"{self.domain}." if self.domain else ""
         return f"{domain}{self.op}" + (f" '{self.name}'" if self.name else "")

@@ -4,6 +4,7 @@ A node ends a stage where a later one needs the elements of its result as a shap
 """
 
 from collections.abc import Mapping, MutableMapping, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from jitkernels.compiler.capture.array_proxy import Traced, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir.elementwise_ops import is_known
+from jitkernels.compiler.ir.graph import serial
 from jitkernels.errors import ArgumentError, ArgumentTypeError, ModelError, TracingError, WorkspaceError, shown
 from jitkernels.onnx.model_graph import OnnxNode, ValueType
 from jitkernels.onnx.narrow_types import NarrowArray, bits_type, has_narrow
@@ -40,7 +42,8 @@ class CompiledStage:
     """Nodes that are compiled as one function.
 
     `statics`: the names among its inputs whose elements are constants of the code. `is_exact`: the sizes of all inputs
-    are fixed by the model, and are constants of the code, too.
+    are fixed by the model, and are constants of the code, too. `is_profiled`: its code counts the time of each kernel.
+    `origins`: the serials of the graph's nodes at which the trace of each node began; None follows the last one.
     """
 
     level = COMPILED_LEVEL
@@ -54,7 +57,8 @@ class CompiledStage:
         constants: Weights,
     ) -> None:
         self.nodes, self.inputs, self.statics, self.outputs = tuple(nodes), tuple(inputs), tuple(statics), outputs
-        self.is_exact = False
+        self.is_exact = self.is_profiled = False
+        self.origins: list[tuple[int, OnnxNode | None]] = []
         self.declared: Mapping[str, ValueType] = {}
         self._has_numbers = False
         self._constants = constants
@@ -67,6 +71,11 @@ class CompiledStage:
     def functions(self) -> list[Any]:
         """The compiled functions, one for each set of elements of the static values."""
         return [*self._functions.values()]
+
+    @property
+    def specializations(self) -> list[Any]:
+        """The code of all of these."""
+        return [one for function in self.functions for one in function.specializations]
 
     def function(self, values: Mapping[str, Any]) -> Any:
         """The compiled function for the elements of the static values."""
@@ -81,7 +90,9 @@ class CompiledStage:
             def model(arrays: Any) -> Any:
                 return self._run(arrays, known, narrow)
 
-            function = self._functions[key] = jit(model, strict=True, exact_sizes=self.is_exact)
+            function = self._functions[key] = jit(
+                model, strict=True, exact_sizes=self.is_exact, profile=self.is_profiled
+            )
         return function
 
     def direct_function(self, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
@@ -131,7 +142,9 @@ class CompiledStage:
         with monitor_suspended(), np.errstate(all="ignore"):
             for node in self.nodes:
                 self._at = node
+                self.origins.append((serial(), node))
                 run_node(node, values)
+            self.origins.append((serial(), None))
             results = []
             for name in self.outputs:
                 self._at = next(node for node in self.nodes if name in node.outputs)
@@ -214,9 +227,16 @@ class SingleStage:
         self.inputs, self.outputs = node.reads, tuple(name for name in node.outputs if name)
         self._constants = constants
         self._reference = ReferenceNode(node) if level == REFERENCE_LEVEL else None
+        self.least_seconds: float | None = None
 
     def run(self, values: MutableMapping[str, Any]) -> None:
         """Run the node. Raises ReplanError where NumPy cannot, ModelError where nothing can."""
+        began = perf_counter()
+        self._run(values)
+        seconds = perf_counter() - began
+        self.least_seconds = seconds if self.least_seconds is None else min(seconds, self.least_seconds)
+
+    def _run(self, values: MutableMapping[str, Any]) -> None:
         (node,) = self.nodes
         inputs = {name: values[name] if name in values else self._constants[name] for name in self.inputs}
         if self._reference is not None:

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from jitkernels.attrs.vector import VExpAttr, VMulAttr
-from jitkernels.benchmarks import peaks, report, saved
-from jitkernels.benchmarks.peaks import Peaks
+from jitkernels.benchmarks import report, saved
 from jitkernels.benchmarks.report.points import points_of
 from jitkernels.benchmarks.saved import Run
 from jitkernels.benchmarks.suite import Line
 from jitkernels.errors import ArgumentError, NotUsableError
 from jitkernels.tools import cli
+from jitkernels.tuning import peaks
+from jitkernels.tuning.peaks import Peaks
 from jitkernels.tuning.timer import Timing
 
 LIMITS = Peaks(1, {"float32": 1e11, "float64": 5e10}, 2e10)

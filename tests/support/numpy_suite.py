@@ -83,7 +83,9 @@ def _count_ways() -> None:
 
     JitFunction._plain, compiled_program.CompiledProgram.run = counted_plain, counted_run  # type: ignore[method-assign, assignment]
 
-    def done(self: Any, taken: Any, arrays: Any) -> None:  # which would hold references that tests count
+    def done(
+        self: Any, taken: Any, arrays: Any, memory: Any = None
+    ) -> None:  # which would hold references that tests count
         taken.calls += 1
 
     profile_counters.Profile.done = done  # type: ignore[method-assign]

@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmarks.peaks import multiply_adds
 from jitkernels.benchmarks.peers import Bound
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import time_calls
+from jitkernels.tuning.peaks import multiply_adds
 from jitkernels.tuning.timer import Timing
 
 SIZES = (8, 16, 24, 32, 48, 64, 100, 128, 256, 512, 1024, 2048)

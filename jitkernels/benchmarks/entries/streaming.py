@@ -12,13 +12,13 @@ from typing import Any
 
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.schema_queries import trailing_of
-from jitkernels.benchmarks import peaks
 from jitkernels.benchmarks.peers import Bound
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import time_calls
 from jitkernels.dispatch.kernel_cache import KernelFuncs, get_refer
 from jitkernels.errors import AttrError
 from jitkernels.selection.size_classes import nbytes
+from jitkernels.tuning import peaks
 from jitkernels.tuning.timer import Timing
 from jitkernels.tuning.tune import candidates, tune_class
 

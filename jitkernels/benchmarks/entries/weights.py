@@ -14,12 +14,12 @@ from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr
 from jitkernels.attrs.quantized_weights import ROUNDED
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.registry import implementation
-from jitkernels.benchmarks import peaks
 from jitkernels.benchmarks.peers import Bound
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import time_calls
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.selection.size_classes import nbytes
+from jitkernels.tuning import peaks
 from jitkernels.tuning.timer import Timing
 
 READ_BANDWIDTH, GEN = "read", "gen"

@@ -8,9 +8,9 @@ import importlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from jitkernels.benchmarks.peaks import Peaks
 from jitkernels.benchmarks.saved import Run
 from jitkernels.errors import ArgumentError, NotUsableError
+from jitkernels.tuning.peaks import Peaks
 
 PAGE_NAME = "index.html"
 LIBRARIES = ("matplotlib", "jinja2")

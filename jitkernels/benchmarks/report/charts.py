@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from jitkernels.benchmarks.compare import Change
-from jitkernels.benchmarks.peaks import Peaks
 from jitkernels.benchmarks.report.drawing import FAINT, INK, SERIES, drawn, series
 from jitkernels.benchmarks.report.points import Point
 from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.benchmarks.units import duration, size
+from jitkernels.tuning.peaks import Peaks
 
 BAR = 0.26
 """Inches of one bar."""

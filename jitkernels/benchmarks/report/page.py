@@ -6,7 +6,6 @@ from typing import Any
 
 import jitkernels
 from jitkernels.benchmarks import compare
-from jitkernels.benchmarks.peaks import Peaks
 from jitkernels.benchmarks.report import charts, contest_charts
 from jitkernels.benchmarks.report.points import Point, points_of
 from jitkernels.benchmarks.report.template import rendered
@@ -14,6 +13,7 @@ from jitkernels.benchmarks.saved import Run
 from jitkernels.benchmarks.suite import Line, benchmarks
 from jitkernels.benchmarks.table import geometric_mean, regrets
 from jitkernels.benchmarks.units import duration
+from jitkernels.tuning.peaks import Peaks
 
 FIRST = ("refer", "numpy")
 """Baselines of speedups, in order of preference."""

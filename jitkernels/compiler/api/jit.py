@@ -146,12 +146,16 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
         specialization, call, _ = self.look_up(args, kwargs)
         return specialization, call
 
+    @property
+    def specializations(self) -> "list[Specialization]":
+        """All that was compiled so far."""
+        return [one for candidates in list(self._specializations.values()) for one in candidates]
+
     def stats(self) -> "JitStats":
         """Statistics of all specializations."""
         from jitkernels.compiler.diagnostics.explain import numbers
 
-        specializations = [one for candidates in list(self._specializations.values()) for one in candidates]
-        return numbers(specializations, self._hits, self._entries.by_frequency)
+        return numbers(self.specializations, self._hits, self._entries.by_frequency)
 
 
 if _base is not _Unlinked:

@@ -123,7 +123,7 @@ def _time(group: Group, profile: Profile, taken: SizeCounters, steps: Sequence[A
     numbers = [number for number in numbers if number < len(taken.counters)]
     seconds = sum(taken.seconds(number) for number in numbers)
     runs = max((int(taken.counters[number, 1]) for number in numbers), default=0)
-    bytes_moved, operations = _work(group, taken.values)
+    bytes_moved, operations = work_of(group, taken.values)
     rate = runs / seconds if seconds else 0.0
     return KernelTime(
         f"{group.kind}: {group.text or 'copy'}",
@@ -137,7 +137,7 @@ def _time(group: Group, profile: Profile, taken: SizeCounters, steps: Sequence[A
     )
 
 
-def _work(group: Group, values: Mapping[str, int]) -> tuple[int, int]:
+def work_of(group: Group, values: Mapping[str, int]) -> tuple[int, int]:
     """Bytes moved and operations of one run; zeros where these are unknown."""
     if group.kind in ("loop", "branch"):
         return 0, 0
@@ -153,21 +153,24 @@ def _bytes(step: Any, values: Mapping[str, int]) -> int:
     """Bytes that one run of a step moves: of an array that it needs a slice of, that slice."""
     if isinstance(step, LoopNest):
         stored = {store.region.root for store in step.stores}
-        return sum(_size(node, values) for node in stored) + sum(
-            min(_size(leaf, values), symbolic_dims.evaluated(count, values) * np.dtype(leaf.dtype).itemsize)
+        return sum(size_for(node, values) for node in stored) + sum(
+            min(size_for(leaf, values), symbolic_dims.evaluated(count, values) * np.dtype(leaf.dtype).itemsize)
             for leaf, count in step.reads
         )
     node = step if isinstance(step, Node) else step.node
-    return sum(_size(operand, values) for operand in (*node.inputs, node))
+    return sum(size_for(operand, values) for operand in (*node.inputs, node))
 
 
-def _size(node: Node, values: Mapping[str, int]) -> int:
+def size_for(node: Node, values: Mapping[str, int]) -> int:
+    """Bytes of an array for some values of the symbols."""
     return _elements(node, values) * np.dtype(node.dtype).itemsize
 
 
 def _operations(node: Node, values: Mapping[str, int]) -> int:
     if node.operation in OPERATIONS_WITHOUT_ARITHMETIC or node.operation == "call":
         return 0
+    if node.operation == "kernel":
+        return int(node.options["function"].operations(values))
     if node.operation == "matmul":
         return 2 * _elements(node, values) * symbolic_dims.evaluated(node.inputs[0].shape[-1], values)
     return _elements(node.inputs[0] if node.operation == "reduce" else node, values)

@@ -22,9 +22,12 @@ _serials = itertools.count(1)
 
 
 class Node:
-    """One array or 0-d scalar of a graph. `options`: attributes of the operation. `serial`: grows with creation."""
+    """One array or 0-d scalar of a graph. `options`: attributes of the operation. `serial`: grows with creation.
 
-    __slots__ = ("dtype", "inputs", "operation", "options", "serial", "shape")
+    `origin`: the serial of the node that this one is a copy of with other operands; its own where it is none.
+    """
+
+    __slots__ = ("dtype", "inputs", "operation", "options", "origin", "serial", "shape")
 
     def __init__(
         self,
@@ -36,7 +39,7 @@ class Node:
     ) -> None:
         self.operation, self.inputs, self.dtype = operation, tuple(inputs), dtype
         self.shape, self.options = tuple(shape), options
-        self.serial = next(_serials)
+        self.serial = self.origin = next(_serials)
 
     @property
     def ndim(self) -> int:
@@ -44,7 +47,9 @@ class Node:
 
     def with_inputs(self, inputs: Iterable["Node"]) -> "Node":
         """The same operation on other operands of the same dtypes and shapes."""
-        return Node(self.operation, inputs, self.dtype, self.shape, self.options)
+        node = Node(self.operation, inputs, self.dtype, self.shape, self.options)
+        node.origin = self.origin
+        return node
 
     def replace_inputs(self, inputs: Sequence["Node"]) -> "Node":
         """The node with these operands: itself where they are its own."""

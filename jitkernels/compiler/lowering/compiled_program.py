@@ -112,14 +112,18 @@ class CompiledProgram:
         limit = self.arena.limit
         return limit is None or self.arena.offsets(dim_bounds.SymbolValues(values))[1] <= limit
 
-    def _between(self, value: Callable[[Number], int]) -> dict[Node, Any]:
-        """New arrays between the steps, in one arena."""
-        begins, total = self.arena.offsets(value)
+    def _memory_between(self, value: Callable[[Number], int]) -> Any:
+        """New memory for the arena."""
+        total = self.arena.offsets(value)[1]
         try:
-            memory = aligned_memory(total)
+            return aligned_memory(total)
         except MemoryError:
             workspace_allocator.release()
-            memory = aligned_memory(total)
+            return aligned_memory(total)
+
+    def _between(self, value: Callable[[Number], int], memory: Any) -> dict[Node, Any]:
+        """New arrays between the steps, in one arena."""
+        begins, _ = self.arena.offsets(value)
         at = {buffer.word: begin for buffer, begin in zip(self.arena.buffers, begins, strict=True)}
         return {
             node: self.empty(node, value, memory, at[self.words[node]])
@@ -128,9 +132,13 @@ class CompiledProgram:
         }
 
     def _arrays(
-        self, arrays: Sequence[Any], value: Callable[[Number], int], out: Sequence[Any] | None = None
+        self,
+        arrays: Sequence[Any],
+        value: Callable[[Number], int],
+        out: Sequence[Any] | None = None,
+        memory: Any = None,
     ) -> dict[Node, Any]:
-        """The arrays of inputs, outputs and intermediates."""
+        """The arrays of inputs, outputs and intermediates, the last in `memory` if it is given."""
         known: dict[Node, Any] = {
             node: array if isinstance(array, np.ndarray) else np.asarray(array, node.dtype)
             for node, array in zip(self.graph.inputs, arrays, strict=True)
@@ -141,7 +149,7 @@ class CompiledProgram:
                 for node, array in zip(self.graph.outputs, out, strict=True)
                 if node not in known and array is not None
             }
-        known |= self._between(value)
+        known |= self._between(value, self._memory_between(value) if memory is None else memory)
         for node in self.allocated:
             if node not in known:
                 known[node] = self.empty(node, value)
@@ -198,11 +206,13 @@ class CompiledProgram:
         `out`: arrays for the outputs, which overlap no input.
         """
         value = dim_bounds.SymbolValues(values)
-        known = self._arrays(arrays, value, out)
-        frame, new = self._frame(values), dict(known)
-        counters = None
+        counters, memory = None, None
         if self.profile is not None:
             counters = self.profile.of(values)
+            memory = counters.memory.pop() if counters.memory else self._memory_between(value)
+        known = self._arrays(arrays, value, out, memory)
+        frame, new = self._frame(values), dict(known)
+        if counters is not None and self.profile is not None:
             frame[self.profile.word] = counters.counters.ctypes.data
         for step in self.steps:
             if isinstance(step, Node):
@@ -216,7 +226,7 @@ class CompiledProgram:
                 step.run(frame)
                 new = self._share(known)
         if counters is not None and self.profile is not None:
-            self.profile.done(counters, arrays)
+            self.profile.done(counters, arrays, memory)
         results = [known[node] for node in self.graph.outputs]
         for array, result in zip(out, results, strict=True) if out is not None else ():
             if array is not None and array is not result:

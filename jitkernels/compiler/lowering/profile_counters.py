@@ -20,12 +20,20 @@ SECONDS_OF_CALIBRATION = 2e-3
 
 @dataclass
 class SizeCounters:
-    """Counters of the calls of one size: ticks and runs of each step. `arrays`: those of the latest call."""
+    """Counters of the calls of one size: ticks and runs of each step. `arrays`: those of the latest call.
+
+    `least`: for each step the ticks of the call in which it took the fewest; `seen`: the ticks of all calls but the
+    running one. `memory`: arenas of former calls for the next ones, as compiled entries keep theirs: the pages of new
+    memory would cost the steps that first touch them more than their work.
+    """
 
     values: dict[str, int]
     counters: "np.ndarray[Any, np.dtype[np.int64]]"
     calls: int = 0
     arrays: Sequence[Any] = ()
+    least: "np.ndarray[Any, np.dtype[np.int64]] | None" = None
+    seen: "np.ndarray[Any, np.dtype[np.int64]] | None" = None
+    memory: list[Any] = field(default_factory=list)
 
     @property
     def whole(self) -> float:
@@ -34,6 +42,20 @@ class SizeCounters:
 
     def seconds(self, step: int) -> float:
         return float(self.counters[step, 0]) * seconds_of_tick()
+
+    def least_seconds(self, step: int) -> float:
+        """Seconds of a step in the call in which it took the fewest; 0 before the first call is done."""
+        return 0.0 if self.least is None else float(self.least[step]) * seconds_of_tick()
+
+    def done(self) -> None:
+        """Count a call."""
+        self.calls += 1
+        now = self.counters[:, 0].copy()
+        if self.least is None or self.seen is None:
+            self.least = now
+        else:
+            self.least = np.minimum(self.least, now - self.seen)
+        self.seen = now
 
 
 @dataclass
@@ -70,10 +92,12 @@ class Profile:
             counters_of_size = self.by_sizes.setdefault(key, SizeCounters(dict(values), counters))
         return counters_of_size
 
-    def done(self, taken: SizeCounters, arrays: Sequence[Any]) -> None:
-        """Count a call and keep its arrays."""
-        taken.calls += 1
+    def done(self, taken: SizeCounters, arrays: Sequence[Any], memory: Any = None) -> None:
+        """Count a call and keep its arrays and the memory of its arena."""
+        taken.done()
         taken.arrays = arrays
+        if memory is not None:
+            taken.memory.append(memory)
 
     def by_numpy(self, taken: SizeCounters, step: Any, seconds: float) -> None:
         """Add the time that NumPy took for a node."""

@@ -47,6 +47,12 @@ class NamedKernel:
         KernelFuncs.cache().of_class(attr).run_as(attr, [*arrays, *outputs])
         return outputs
 
+    def operations(self, values: Mapping[str, int]) -> int:
+        """The arithmetic operations for some values of the symbols. Raises KeyError where a size needs another one."""
+        sizes = {name: symbolic_dims.evaluated(size, values) for name, size in self.values.items()}
+        own = {name: size for name, size in sizes.items() if name not in self.attr.derived}
+        return int(type(self.attr)(**{**self.attr.fields(), **own}).operations())
+
     @unlocked_cached_property
     def external(self) -> External | None:
         """The kernel that serves all sizes of the class; None if there is none, or NumPy is pinned."""

@@ -16,6 +16,9 @@ app = App(
 cache = App(name="cache", help="Look at, check or empty the folder of built kernels and measurements.")
 app.command(cache)
 
+Inputs = Annotated[list[str] | None, Parameter(name="--input", consume_multiple=False)]
+Dims = Annotated[list[str] | None, Parameter(name="--dim", consume_multiple=False)]
+
 
 @app.command
 def info(*, kernels: bool = False, json: bool = False) -> int:
@@ -130,8 +133,12 @@ def bench(
 def run(
     bundle: Path,
     *,
-    inputs: Annotated[list[Path] | None, Parameter(name="--input", consume_multiple=False)] = None,
+    inputs: Inputs = None,
     output: Path | None = None,
+    dim: Dims = None,
+    profile: bool = False,
+    json: bool = False,
+    threads: int | None = None,
 ) -> int:
     """Run a bundle that `export` of a compiled function wrote, or an ONNX model, and show its outputs.
 
@@ -140,13 +147,22 @@ def run(
     bundle
         The folder of the bundle, or the file of the model.
     inputs
-        An input as a .npy file; repeat the option for each input, in order.
+        An input as a .npy file; repeat the option for each input, in order or as name=x.npy. Inputs of a model that
+        are not given are random, the same each time.
     output
         Write the outputs to this file: .npy for a single output, else .npz.
+    dim
+        The size of a symbolic dimension of a model's random inputs, such as batch=1.
+    profile
+        Show instead the time, arithmetic rate and memory of each layer of a model.
+    json
+        Print the profile as JSON.
+    threads
+        Maximum number of threads of kernels.
     """
     from jitkernels.tools.cli import run as command
 
-    return command.run(bundle, inputs or [], output)
+    return command.run(bundle, inputs or [], command.RunOptions(output, dim or [], profile, json, threads))
 
 
 @app.command

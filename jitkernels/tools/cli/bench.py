@@ -11,12 +11,13 @@ from rich.table import Table
 
 import jitkernels
 from jitkernels.attrs.schema.registry import all_schemas, op_schema
-from jitkernels.benchmarks import compare, peaks, saved, stamp
+from jitkernels.benchmarks import compare, saved, stamp
 from jitkernels.benchmarks.peers.threads import limit
 from jitkernels.benchmarks.saved import Run
 from jitkernels.benchmarks.suite import Benchmark, Line, Settings, benchmarks
 from jitkernels.errors import ArgumentError, UnknownNameError
 from jitkernels.tools.cli import output
+from jitkernels.tuning import peaks
 
 KERNELS = "kernels"
 

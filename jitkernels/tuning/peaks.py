@@ -38,13 +38,15 @@ class Peaks:
 def measured(threads: int, seconds: float = 0.5) -> Peaks:
     """Measure the peak rates of `threads` threads, which takes a few times `seconds`."""
     parallel = threads > 1
-    operations = {
-        dtype: work / _least(run, seconds, parallel)
-        for dtype in ("float32", "float64")
-        for run, work in [multiply_adds(dtype, threads)]
-    }
+    operations = {dtype: multiply_add_rate(dtype, threads, seconds) for dtype in ("float32", "float64")}
     triads = [triad(streaming=streaming, parallel=parallel) for streaming in (False, True)]
     return Peaks(threads, operations, max(nbytes / _least(run, seconds, parallel) for run, nbytes in triads))
+
+
+def multiply_add_rate(dtype: str, threads: int, seconds: float = 0.1) -> float:
+    """Measure the operations per second of fused multiply-adds in the widest registers that code may use."""
+    run, operations = multiply_adds(dtype, threads)
+    return operations / _least(run, seconds, threads > 1)
 
 
 def _least(run: Callable[[], object], seconds: float, threaded: bool) -> float:

@@ -1,0 +1,150 @@
+"""`Model.stats` and the commands that show it: layers with their nodes, operations, bytes, and times with a profile."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx_cases import needs_onnx
+
+import jitkernels.onnx
+from jitkernels.errors import ArgumentError
+from jitkernels.onnx.model_graph import ValueType
+from jitkernels.onnx.random_inputs import random_inputs
+from jitkernels.tools.cli import main
+
+pytestmark = needs_onnx
+IMAGE = (2, 3, 9, 9)
+
+
+def network() -> Any:
+    """A convolution of 4 filters of 3x3, a maximum, then rows of ones that NonZero finds by itself."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    w = np.random.default_rng(0).standard_normal((4, 3, 3, 3)).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["h"], name="first", pads=[1, 1, 1, 1]),
+        helper.make_node("Exp", ["h"], ["e"], name="second"),
+        helper.make_node("NonZero", ["e"], ["y"], name="third"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "layers",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *IMAGE[1:]])],
+        [helper.make_tensor_value_info("y", TensorProto.INT64, None)],
+        [numpy_helper.from_array(w, "w")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def saved(folder: Path) -> str:
+    import onnx
+
+    onnx.save(network(), folder / "model.onnx")
+    return str(folder / "model.onnx")
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    """What a command prints."""
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    printed = capsys.readouterr()
+    assert (ended.value.code or 0) == code, printed.err
+    return printed.err if code else printed.out
+
+
+def test_layers_have_their_nodes_and_work() -> None:
+    model = jitkernels.onnx.load(network(), profile=True)
+    x = np.ones(IMAGE, np.float32)
+    for _ in range(3):
+        model(x)
+    stats = model.stats()
+    by_node = {layer.nodes: layer for layer in stats.layers if "conv2d" in layer.kernel or layer.level != "compiled"}
+    convolution, numpy_node = by_node["Conv 'first'",], by_node["NonZero 'third'",]
+    assert numpy_node.level == "NumPy"
+    elements = 2 * 9 * 9 * 4
+    assert convolution.operations == elements * (2 * 27 + 1)
+    packed = 27 * 32 * 4  # filters of a panel of 32
+    assert convolution.constant_bytes == packed
+    assert stats.constant_bytes >= packed
+    assert any(layer.nodes == ("Exp 'second'",) and layer.operations == elements for layer in stats.layers)
+    assert all(layer.seconds is not None and layer.seconds > 0 for layer in stats.layers)
+    assert stats.seconds == pytest.approx(sum(layer.seconds or 0 for layer in stats.layers))
+    assert sum(layer.share or 0 for layer in stats.layers) == pytest.approx(1)
+    rate, share = convolution.operations_per_second, convolution.share_of_peak
+    assert rate is not None
+    assert share == pytest.approx(rate / stats.peaks["float32"])
+    assert "Conv 'first'" in str(stats)
+    assert json.loads(json.dumps(stats.as_json()))["arena_bytes"] == stats.arena_bytes
+
+
+def test_the_fastest_call_counts() -> None:
+    """The time of a layer does not grow with calls, as a sum or a mean with a slow first call would."""
+    model = jitkernels.onnx.load(network(), profile=True)
+    x = np.ones(IMAGE, np.float32)
+    found = []
+    for _ in range(2):
+        for _ in range(50):
+            model(x)
+        found.append([layer.seconds for layer in model.stats().layers])
+    assert all(later <= earlier for earlier, later in zip(*found, strict=True))
+
+
+def test_without_a_profile_work_is_known_but_no_time() -> None:
+    model = jitkernels.onnx.load(network())
+    assert model.stats().layers == ()
+    model(np.ones(IMAGE, np.float32))
+    stats = model.stats()
+    assert stats.seconds is None
+    assert all(layer.seconds is None for layer in stats.layers)
+    assert any(layer.operations for layer in stats.layers)
+
+
+def test_random_inputs() -> None:
+    declared = [
+        ValueType("x", "tensor(float)", ("batch", None, 3), "float32"),
+        ValueType("i", "tensor(int64)", (5,), "int64"),
+        ValueType("b", "tensor(bool)", (), "bool"),
+    ]
+    first = random_inputs(declared, {"batch": 2, "x.1": 4})
+    assert {name: (array.shape, array.dtype.name) for name, array in first.items()} == {
+        "x": ((2, 4, 3), "float32"), "i": ((5,), "int64"), "b": ((), "bool"),
+    }  # fmt: skip
+    again = random_inputs(declared, {"batch": 2, "x.1": 4})
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+    assert set(np.unique(first["i"])) <= {0, 1}
+    with pytest.raises(ArgumentError, match="expected a size of the dimension 'x.1'"):
+        random_inputs(declared, {"batch": 2})
+    with pytest.raises(ArgumentError, match="no random ones of its type"):
+        random_inputs([ValueType("s", "tensor(string)", (1,), "object")], {})
+
+
+def test_run_shows_layers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, x = saved(tmp_path), np.ones(IMAGE, np.float32)
+    np.save(tmp_path / "x.npy", x)
+    table = command(capsys, "run", path, "--input", f"x={tmp_path / 'x.npy'}", "--profile")
+    assert "Conv 'first'" in table
+    assert "GFLOP/s" in table
+    assert "x float32[2, 3, 9, 9]" in table
+    found = json.loads(command(capsys, "run", path, "--dim", "batch=3", "--profile", "--json"))
+    assert found["layers"][-1]["level"] == "NumPy"
+    assert "y: tensor(int64)" in command(capsys, "run", path, "--dim", "batch=1")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "expected a size of the dimension 'batch', such as batch=1"),
+        (("--dim", "batch"), "--dim batch: expected a size of a symbolic dimension"),
+        (("--dim", "batch=1", "--json"), "--json: expected --profile beside it"),
+        (("--input", "z=x.npy"), "--input z=x.npy: expected one of the inputs x, got 'z'"),
+        (("--input", "x=none.npy"), "none.npy: expected a file written by numpy.save"),
+    ],
+)
+def test_wrong_words_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    printed = command(capsys, "run", saved(tmp_path), *words, code=2)
+    assert message in printed
+    assert len(printed.splitlines()) == 1
