@@ -24,7 +24,8 @@ TINY_TAG = "tiny"
 class Settings:
     """The settings of a run: schemas, the tag of their sweeps, seconds for timing each line, threads, peers.
 
-    `parts`: the requested parts of a benchmark, see `Benchmark`; all of it if empty.
+    `parts`: the requested parts of a benchmark, see `Benchmark`; all of it if empty. `batch`: images of a call, of the
+    benchmarks that have some.
     """
 
     schemas: Sequence[type[KernelAttr]]
@@ -33,6 +34,7 @@ class Settings:
     threads: int
     peers: bool
     parts: Sequence[str] = ()
+    batch: int = 1
 
     @property
     def is_tiny(self) -> bool:

@@ -85,7 +85,7 @@ def _count_ways() -> None:
 
     def done(
         self: Any, taken: Any, arrays: Any, memory: Any = None
-    ) -> None:  # which would hold references that tests count
+    ) -> None:  # arrays are not kept: tests count references
         taken.calls += 1
 
     profile_counters.Profile.done = done  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""``jitkernels bench models``: image networks as ONNX models, one image at a time, against onnxruntime.
+"""``jitkernels bench models``: image networks as ONNX models, against onnxruntime.
 
 Each network runs in a process of its own, where the contestants are interleaved. Weights are random, and results are
 compared before they are timed.
@@ -14,6 +14,7 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.benchmarks.light_networks import NETWORKS, randomized
+from jitkernels.benchmarks.model_batch import with_batch
 from jitkernels.benchmarks.processes import run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean
@@ -38,17 +39,21 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("models", verdict=verdict, against=ONNX, parts=lambda: NETWORKS)
 def models(settings: Settings) -> Iterator[Line]:
-    """Image networks as ONNX models, one image at a time, and the time to the first result; with onnxruntime."""
+    """Image networks as ONNX models, by default one image at a time, and the time to the first result; onnxruntime."""
     for name in settings.some_of(NETWORKS):
-        answer = run(__name__, "child", name, settings.seconds, settings.threads, settings.peers)
+        limits: dict[str, Any] = {"JITKERNELS_NUM_THREADS": str(settings.threads)}
+        answer = run(
+            __name__, "child", name, settings.batch, settings.seconds, settings.threads, settings.peers, **limits
+        )
         timings = {contestant: Timing(*values) for contestant, values in answer["times"].items()}
-        yield Line(name, "batch 1, float32", timings, OURS, figures={"first s": answer["first"]})
+        case = f"batch {settings.batch}, float32, {settings.threads} thread{'s'[: settings.threads > 1]}"
+        yield Line(name, case, timings, OURS, figures={"first s": answer["first"]})
 
 
-def child(name: str, seconds: float, threads: int, peers: bool) -> dict[str, Any]:
+def child(name: str, batch: int, seconds: float, threads: int, peers: bool) -> dict[str, Any]:
     """Seconds of a call by each contestant, and of ours from the model to its first result."""
     jk.set_num_threads(threads)
-    proto = randomized(name)
+    proto = with_batch(randomized(name), batch)
     began = perf_counter()
     model = jk.onnx.load(proto)
     (declared,) = model.get_inputs()

@@ -97,6 +97,7 @@ def bench(
     tag: Literal["tiny", "ci", "full"] = "ci",
     threads: int | None = None,
     seconds: float = 0.25,
+    batch: int = 1,
 ) -> int:
     """Time every implementation, the selected one and its regret over the sweeps of kernels, or run another benchmark.
 
@@ -122,10 +123,12 @@ def bench(
         Maximum number of threads of kernels and peers.
     seconds
         Time for measuring one line.
+    batch
+        Images of a call, of the benchmarks models and conv-layers.
     """
     from jitkernels.tools.cli import bench as command
 
-    options = command.Options(peers, json, report, compare or [], tag, threads, seconds)
+    options = command.Options(peers, json, report, compare or [], tag, threads, seconds, batch)
     return command.run(["contest", *names] if contest else names, options)
 
 

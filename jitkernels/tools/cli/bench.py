@@ -32,11 +32,14 @@ class Options(NamedTuple):
     tag: str = "ci"
     threads: int | None = None
     seconds: float = 0.25
+    batch: int = 1
 
 
 def run(names: Sequence[str], options: Options) -> int:
     """Measure and print; return 1 if the benchmark misses a promised figure."""
-    _, json, report, against, tag, threads, seconds = options
+    _, json, report, against, tag, threads, seconds, batch = options
+    if batch < 1:
+        raise ArgumentError(f"--batch: expected 1 or more, got {batch}")
     if seconds <= 0 or seconds != seconds:
         raise ArgumentError(f"--seconds: expected more than 0, got {seconds}")
     if len(against) > 2:
@@ -62,7 +65,7 @@ def run(names: Sequence[str], options: Options) -> int:
     if options.peers:
         limit(used)
     settings = Settings(
-        [op_schema(kernel) for kernel in kernels] or all_schemas(), tag, seconds, used, options.peers, parts
+        [op_schema(kernel) for kernel in kernels] or all_schemas(), tag, seconds, used, options.peers, parts, batch
     )
     machine = stamp.stamp(used)
     output.console().print(escape(f"{chosen.name}: {stamp.in_words(machine)}"), soft_wrap=True)
