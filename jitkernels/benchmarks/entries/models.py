@@ -15,6 +15,7 @@ import numpy as np
 import jitkernels as jk
 from jitkernels.benchmarks.light_networks import NETWORKS, randomized
 from jitkernels.benchmarks.model_batch import with_batch
+from jitkernels.benchmarks.onnx_sessions import session_of
 from jitkernels.benchmarks.processes import run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean
@@ -63,18 +64,9 @@ def child(name: str, batch: int, seconds: float, threads: int, peers: bool) -> d
     first = perf_counter() - began
     calls: dict[str, Callable[[], Any]] = {OURS: partial(model, x)}
     if peers and importlib.util.find_spec("onnxruntime"):
-        calls[ONNX] = _of_onnxruntime(proto, {declared.name: x}, threads)
+        session = session_of(proto.SerializeToString(), threads)
+        calls[ONNX] = partial(session.run, None, {declared.name: x})
         (expected,) = calls[ONNX]()
         np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
     times = measure(calls, budget=max(20 * seconds, 0.1), rounds=(5, 60))
     return {"first": round(first, 2), "times": {key: [timing.seconds, timing.spread] for key, timing in times.items()}}
-
-
-def _of_onnxruntime(proto: Any, feeds: dict[str, Any], threads: int) -> Callable[[], Any]:
-    """A session of so many threads, with all optimisations of graphs, which are its default."""
-    import onnxruntime
-
-    chosen = onnxruntime.SessionOptions()
-    chosen.intra_op_num_threads, chosen.inter_op_num_threads, chosen.log_severity_level = threads, 1, 3
-    session = onnxruntime.InferenceSession(proto.SerializeToString(), chosen, providers=["CPUExecutionProvider"])
-    return partial(session.run, None, feeds)

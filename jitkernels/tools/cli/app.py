@@ -169,6 +169,38 @@ def run(
 
 
 @app.command
+def compare(
+    model: Path,
+    *,
+    inputs: Inputs = None,
+    dim: Dims = None,
+    threads: int | None = None,
+    seconds: float = 5.0,
+    json: bool = False,
+) -> int:
+    """Compare an ONNX model with onnxruntime: differences of outputs, time of a call, start-up and memory.
+
+    Parameters
+    ----------
+    model
+        The file of the model.
+    inputs
+        An input as name=x.npy or, in order, as x.npy. Others are random, the same each time.
+    dim
+        The size of a symbolic dimension of random inputs, such as batch=1.
+    threads
+        Threads of both; default: those of jitkernels.
+    seconds
+        Time for measuring calls.
+    json
+        Print JSON instead of a table.
+    """
+    from jitkernels.tools.cli import compare as command
+
+    return command.run(model, feeds=(inputs or [], dim or []), threads=threads, seconds=seconds, json=json)
+
+
+@app.command
 def explain(kernel: str, *fields: str) -> int:
     """Show every implementation of an attr: usable or why not, its time, and which rule selects which one.
 
