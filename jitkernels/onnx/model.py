@@ -17,6 +17,7 @@ from jitkernels.onnx.read_model import ReadModel, read_model
 from jitkernels.onnx.stages import COMPILED_LEVEL, CompiledStage, plain
 
 if TYPE_CHECKING:
+    from jitkernels.onnx.model_drawing import ModelDrawing
     from jitkernels.onnx.model_stats import ModelStats
 
 
@@ -42,11 +43,14 @@ class ModelExplanation:
         """The number of nodes of each level."""
         return dict(Counter(one.level for one in self.nodes))
 
-    def __str__(self) -> str:
+    def levels_text(self) -> str:
+        """The number of nodes of each level, and why nodes are not compiled."""
         counts = ", ".join(f"{count} {level}" for level, count in self.levels.items())
         lines = [f"{self.name}: {len(self.nodes)} nodes ({counts})"]
-        lines += [f"  {one.node}: {one.level}, {one.reason}" for one in self.nodes if one.reason]
-        return "\n".join([*lines, *map(str, self.functions)])
+        return "\n".join([*lines, *(f"  {one.node}: {one.level}, {one.reason}" for one in self.nodes if one.reason)])
+
+    def __str__(self) -> str:
+        return "\n".join([self.levels_text(), *map(str, self.functions)])
 
 
 def loaded(source: Any, *, profile: bool = False) -> "Model":
@@ -169,6 +173,17 @@ class Model:
         if level not in (COMPILED_LEVEL, "constant") and not reason:
             reason = "its operator runs there"
         return NodeReport(str(node), level, reason)
+
+    def drawing(self, *inputs: Any) -> "ModelDrawing":
+        """Draw the kernels of a call with these inputs, with nodes and, after ``load(model, profile=True)``, times.
+
+        Runs the model once. Nodes that run by themselves are boxes between the drawings of compiled code.
+        """
+        from jitkernels.onnx.model_drawing import ModelDrawing
+
+        self(*inputs)
+        values = dict(zip(self.graph.input_names, map(plain, inputs), strict=True))
+        return ModelDrawing(self.name, self._executor.plan_for(values).stages, is_timed=self._is_profiled)
 
     def stats(self) -> "ModelStats":
         """Time, arithmetic rate and memory of each layer in calls of the latest kind of arguments so far.

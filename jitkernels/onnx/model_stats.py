@@ -86,7 +86,7 @@ def stats_of(name: str, stages: Iterable[Any], *, is_timed: bool) -> ModelStats:
             layers.append(LayerStats((str(stage.nodes[0]),), stage.level, stage.level, seconds))
             continue
         for specialization in stage.specializations:
-            layers += [_layer(stage, cost) for cost in costs_of(specialization)]
+            layers += layers_of(stage, specialization)
             planned = getattr(specialization.program, "arena", None)
             arena = max(arena, planned.traced_bytes if planned is not None else 0)
             bound = max(bound, planned.bound if planned is not None else 0)
@@ -97,6 +97,11 @@ def stats_of(name: str, stages: Iterable[Any], *, is_timed: bool) -> ModelStats:
     peaks = {dtype: multiply_add_rate(dtype, threads) for dtype in sorted(dtypes)}
     shared = tuple(_with_shares(layer, total, peaks) for layer in layers)
     return ModelStats(name, shared, total, threads, peaks, arena, bound, constants)
+
+
+def layers_of(stage: CompiledStage, specialization: Any) -> list[LayerStats]:
+    """The kernels of compiled code in the order in which they run, without shares."""
+    return [_layer(stage, cost) for cost in costs_of(specialization)]
 
 
 def _with_shares(layer: LayerStats, total: float | None, peaks: Mapping[str, float]) -> LayerStats:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 import jitkernels
+from jitkernels.errors import ArgumentError
 
 app = App(
     name="jitkernels",
@@ -201,22 +202,34 @@ def compare(
 
 
 @app.command
-def explain(kernel: str, *fields: str) -> int:
+def explain(kernel: str, *fields: str, dim: Dims = None, svg: Path | None = None) -> int:
     """Show every implementation of an attr: usable or why not, its time, and which rule selects which one.
 
     For a function compiled by `jit`: which operations are fused into one kernel, and what falls back to NumPy and why.
+    For an ONNX model: how its nodes run, the kernels of its compiled code, and the memory between these.
 
     Parameters
     ----------
     kernel
-        A kernel such as vmul, or a function such as file.py:softmax.
+        A kernel such as vmul, a function such as file.py:softmax, or the file of a model.
     fields
-        Fields of its attr, such as n=1024 dtype=float32; or arguments of the function, such as float32[128,256] axis=0.
+        Fields of its attr, such as n=1024 dtype=float32; or arguments of the function, such as float32[128,256] axis=0;
+        or inputs of the model as .npy files, random ones in place of those that are not given.
+    dim
+        The size of a symbolic dimension of a model's random inputs, such as batch=1.
+    svg
+        Also draw the graph of a function or model with its kernels, those of a model with their times, to this file.
     """
     if ".py:" in kernel:
         from jitkernels.tools.cli import function
 
-        return function.run(kernel, fields)
+        return function.run(kernel, fields, svg)
+    if Path(kernel).is_file():
+        from jitkernels.tools.cli import explain_model
+
+        return explain_model.run(Path(kernel), fields, dim or [], svg)
+    if svg is not None or dim:
+        raise ArgumentError(f"{kernel}: expected a function or the file of a model with --svg and --dim")
     from jitkernels.tools.cli import explain as command
 
     return command.run(kernel, fields)

@@ -18,13 +18,15 @@ from jitkernels.tools.cli import output
 ARRAY = re.compile(r"(bool|(?:float|int|uint)[0-9]+)\[([0-9, ]*)\]")
 
 
-def run(path: str, described: Sequence[str]) -> int:
-    """Print how a function compiles for the described arguments."""
+def run(path: str, described: Sequence[str], svg: Path | None = None) -> int:
+    """Print how a function compiles for the described arguments; draw its graph if `svg` names a file."""
     function = load_function(path)
     compiled = function if isinstance(function, JitFunction) else jitkernels.jit(function)
     positional = [argument(text) for text in described if "=" not in text]
     named = {name: argument(text) for name, _, text in (text.partition("=") for text in described if "=" in text)}
     output.console().print(escape(str(compiled.explain(*positional, **named))), soft_wrap=True)
+    if svg is not None:
+        svg.write_text(str(compiled.graph(*positional, **named)), encoding="utf-8")
     return 0
 
 

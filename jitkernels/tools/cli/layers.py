@@ -1,26 +1,29 @@
 """The table of a model's layers: time, rates and memory of each, and their sums."""
 
+from rich.markup import escape
 from rich.table import Table
 
 from jitkernels.onnx.model_stats import LayerStats, ModelStats
 from jitkernels.tools.cli import output
 
+HEADS = ("nodes", "kernel", "time", "share", "GFLOP/s", "of peak", "arena", "constants")
 TITLE_LENGTH = 60
 """The most characters of the nodes of a layer."""
 
 
 def table(stats: ModelStats) -> Table:
-    """One line for each layer in the order in which they run."""
-    columns = ("time", "share", "GFLOP/s", "of peak", "arena", "constants")
-    result = output.table("nodes", "kernel", *columns, right=columns)
-    for layer in stats.layers:
-        result.add_row(*_cells(layer))
+    """One line for each layer in the order in which they run; no columns for what is unknown of all."""
+    rows = [_cells(layer) for layer in stats.layers]
+    heads = [head for head in HEADS if any(row[head] for row in rows)]
+    result = output.table(*heads, right=tuple(heads[2:]))
+    for row in rows:
+        result.add_row(*(escape(row[head]) for head in heads))
     return result
 
 
-def _cells(layer: LayerStats) -> list[str]:
+def _cells(layer: LayerStats) -> dict[str, str]:
     nodes = ", ".join(layer.nodes)
-    return [
+    values = (
         nodes if len(nodes) <= TITLE_LENGTH else f"{nodes[:TITLE_LENGTH]}... ({len(layer.nodes)})",
         layer.kernel,
         "" if layer.seconds is None else output.duration(layer.seconds),
@@ -29,7 +32,8 @@ def _cells(layer: LayerStats) -> list[str]:
         "" if layer.share_of_peak is None else f"{layer.share_of_peak:.0%}",
         output.size(layer.arena_bytes) if layer.arena_bytes else "",
         output.size(layer.constant_bytes) if layer.constant_bytes else "",
-    ]
+    )
+    return dict(zip(HEADS, values, strict=True))
 
 
 def summary(stats: ModelStats) -> str:

@@ -29,8 +29,8 @@ def feeds_of(file: Path, declared: Sequence[ValueType], inputs: Sequence[str], d
     if len(in_order) > len(rest):
         raise ArgumentError(f"{file}: expected {len(names)} inputs ({', '.join(names)}), got {len(inputs)}")
     feeds.update(zip(rest, in_order, strict=False))
-    sizes = sizes_of(dims)
-    return feeds | random_inputs([one for one in declared if one.name not in feeds], sizes)
+    random = random_inputs([one for one in declared if one.name not in feeds], sizes_of(dims))
+    return {name: feeds[name] if name in feeds else random[name] for name in names}
 
 
 def sizes_of(dims: Sequence[str]) -> dict[str, int]:
