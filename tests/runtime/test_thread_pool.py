@@ -267,7 +267,8 @@ def in_phases(*phases):
     kept = [CALLBACK(lambda _, begin, end, one=one: [one(i) for i in range(begin, end)] and 0) for one, _ in phases]
     listed = (Phase * len(phases))(*[Phase(one, n, 1, n << 20, 1) for one, (_, n) in zip(kept, phases)])
     at = load.functions_of(openmp._runtime_source(), ("jk_share_run",))["jk_share_run"]
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(at)(None, listed, len(phases))
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(at)
+    return run(None, listed, len(phases))
 """
 
 
