@@ -2,56 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from layered_model import IMAGE, command, network, saved
 from onnx_cases import needs_onnx
 
 import jitkernels.onnx
 from jitkernels.errors import ArgumentError
 from jitkernels.onnx.model_graph import ValueType
 from jitkernels.onnx.random_inputs import random_inputs
-from jitkernels.tools.cli import main
 
 pytestmark = needs_onnx
-IMAGE = (2, 3, 9, 9)
-
-
-def network() -> Any:
-    """A convolution of 4 filters of 3x3, a maximum, then rows of ones that NonZero finds by itself."""
-    from onnx import TensorProto, helper, numpy_helper
-
-    w = np.random.default_rng(0).standard_normal((4, 3, 3, 3)).astype(np.float32)
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["h"], name="first", pads=[1, 1, 1, 1]),
-        helper.make_node("Exp", ["h"], ["e"], name="second"),
-        helper.make_node("NonZero", ["e"], ["y"], name="third"),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "layers",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *IMAGE[1:]])],
-        [helper.make_tensor_value_info("y", TensorProto.INT64, None)],
-        [numpy_helper.from_array(w, "w")],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-
-
-def saved(folder: Path) -> str:
-    import onnx
-
-    onnx.save(network(), folder / "model.onnx")
-    return str(folder / "model.onnx")
-
-
-def command(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    """What a command prints."""
-    with pytest.raises(SystemExit) as ended:
-        main(words)
-    printed = capsys.readouterr()
-    assert (ended.value.code or 0) == code, printed.err
-    return printed.err if code else printed.out
 
 
 def test_layers_have_their_nodes_and_work() -> None:

@@ -4,6 +4,7 @@ Commands are collected from the pages: from fenced blocks, and from lines of tex
 tiny runs mean nothing, so that promises which they break do not count; errors do.
 """
 
+import importlib.util
 import re
 import shlex
 import shutil
@@ -44,9 +45,11 @@ def commands_of(page: str) -> Iterator[str]:
 def tiny(command: str) -> tuple[str, ...]:
     """The words of a command, made quick where it measures."""
     words = [meant for word in shlex.split(command) for meant in MEANT.get(word, word).split()]
+    if words[0] == "compare":
+        return (*words, "--seconds", SECONDS)
     if words[0] not in ("bench", "tune"):
         return tuple(words)
-    for option in ("--tag", "--threads"):
+    for option in ("--tag", "--threads", "--batch"):
         if option in words:
             at = words.index(option)
             del words[at : at + 2]
@@ -103,6 +106,15 @@ def bundle_at(folder: Path) -> None:
     jk.jit(doubled).export(folder, np.ones(8, np.float32))
 
 
+def model_at(path: Path) -> None:
+    """A model of a vector x of any number of elements."""
+    from onnx import TensorProto, helper, save
+
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch"]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Exp", ["x"], ["y"])], "model", ends[:1], ends[1:])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+
+
 def code_of(*words: str) -> int:
     """The exit code of a command, run in this process."""
     with pytest.raises(SystemExit) as ended:
@@ -114,7 +126,9 @@ def code_of(*words: str) -> int:
 def test_commands_run(
     words: Sequence[str], commands_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    if words[0] == "run":
+    if words[0] in ("run", "explain", "compare") and words[1].endswith(".onnx"):
+        model_at(commands_folder / words[1])
+    elif words[0] == "run":
         bundle_at(commands_folder / words[1])
     if words[0] == "tune":  # it keeps what it measures
         (commands_folder / "cache").mkdir(mode=0o700)
@@ -124,6 +138,9 @@ def test_commands_run(
             code_of(*tiny("tune"))
     code = code_of(*words)
     errors = capfd.readouterr().err
+    if words[0] == "compare" and importlib.util.find_spec("onnxruntime") is None:
+        assert (code, errors) == (2, "jitkernels: comparing models needs onnxruntime: pip install onnxruntime\n")
+        return
     assert code in ((0, 1) if words[0] == "bench" else (0,)), errors
     assert "Traceback" not in errors
 
@@ -140,7 +157,9 @@ def test_benchmarks_run_for_every_row(name: str) -> None:
 
 def test_pages_show_commands() -> None:
     """The collection finds commands in blocks, text and tables; no tiny run is longer than its benchmark."""
-    assert {"info", "explain", "tune", "cache", "bench", "run", "tour", "docs"} <= {words[0] for words in COMMANDS}
+    assert {"info", "explain", "tune", "cache", "bench", "run", "tour", "docs", "compare"} <= {
+        words[0] for words in COMMANDS
+    }
     assert {name for words in COMMANDS if words[0] == "bench" for name in words[1:2]} >= set(benchmarks())
     text = "run `jitkernels a b`\n```sh\nx && .venv/bin/jitkernels c  # d\n```\n```python\n`jitkernels e`\n```\n"
     assert sorted(commands_of(text)) == ["a b", "c"]
