@@ -41,6 +41,22 @@ def test_layers_have_their_nodes_and_work() -> None:
     assert json.loads(json.dumps(stats.as_json()))["arena_bytes"] == stats.arena_bytes
 
 
+def test_rewritten_operands_keep_the_nodes_of_their_readers() -> None:
+    """The negations cancel, so that the kernel and what follows are rebuilt on other operands."""
+    from onnx import helper
+
+    proto = network()
+    nodes = [helper.make_node("Neg", ["x"], ["n"]), helper.make_node("Neg", ["n"], ["x again"]), *proto.graph.node]
+    nodes[2].input[0] = "x again"
+    del proto.graph.node[:]
+    proto.graph.node.extend(nodes)
+    model = jitkernels.onnx.load(proto)
+    model(np.ones(IMAGE, np.float32))
+    by_kernel = {layer.kernel.split(" ")[0]: layer.nodes for layer in model.stats().layers}
+    assert by_kernel["conv2d_packed"] == ("Conv 'first'",)
+    assert any(layer.nodes == ("Exp 'second'",) for layer in model.stats().layers)
+
+
 def test_the_fastest_call_counts() -> None:
     """The time of a layer does not grow with calls, as a sum or a mean with a slow first call would."""
     model = jitkernels.onnx.load(network(), profile=True)
