@@ -39,9 +39,9 @@ def random_arrays(attr: Conv2DAttr) -> tuple[list[np.ndarray[Any, Any]], np.ndar
     """Images, filters in the order of CONV2D, and where it has them a bias and a residual; then the result."""
     rng = np.random.default_rng(0)
     result = attr.batch, attr.out_height, attr.out_width, attr.filters
-    shapes = [(attr.batch, attr.height, attr.width, attr.channels)]
+    shapes: list[tuple[int, ...]] = [(attr.batch, attr.height, attr.width, attr.channels)]
     shapes.append((attr.kernel_height, attr.kernel_width, attr.group_channels, attr.filters))
-    shapes += [(attr.filters,)] * attr.biased + [result] * attr.has_residual
+    shapes += [*[(attr.filters,)] * attr.biased, *[result] * attr.has_residual]
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
     arrays[1] /= np.float32(np.sqrt(attr.terms))
     return arrays, np.empty(result, np.float32)

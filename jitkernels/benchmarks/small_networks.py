@@ -29,7 +29,8 @@ def network(name: str) -> Any:
 def _perceptron(width: int) -> Any:
     from onnx import helper
 
-    nodes, weights, current = [], {}, "x"
+    weights: dict[str, tuple[int, ...]] = {}
+    nodes, current = [], "x"
     for i in range(LAYERS):
         weights |= {f"w{i}": (width, width), f"b{i}": (width,)}
         nodes.append(helper.make_node("Gemm", [current, f"w{i}", f"b{i}"], [f"g{i}"], transB=1))

@@ -12,6 +12,7 @@ from layered_model import IMAGE, command, network, saved
 from onnx_cases import needs_onnx
 
 import jitkernels.onnx
+from jitkernels.attrs.convolution import Conv2DPackedAttr
 from jitkernels.benchmarks.convolution_layers import in_words, layers_of, random_arrays
 from jitkernels.benchmarks.entries import conv_layers
 from jitkernels.benchmarks.model_batch import with_batch
@@ -64,6 +65,7 @@ def test_layers_of_a_model() -> None:
     assert {in_words(attr): count for attr, count in known.items()} == {"5x5x4 3x3 4, relu": 2}
     (attr,) = known
     (x, w, *addends), _ = random_arrays(attr)
+    assert isinstance(attr, Conv2DPackedAttr)
     expected = attr.convolved(x, attr.pack(w)) + (addends[0] if attr.biased else 0)
     np.testing.assert_allclose(conv_layers._ours(attr)(), np.maximum(expected, 0), rtol=1e-4, atol=1e-5)
 
@@ -88,7 +90,7 @@ def test_differences(ours: Any, theirs: Any, expected: tuple[float, float]) -> N
 
 def test_differences_of_other_kinds() -> None:
     one = np.ones(2, np.float32)
-    assert difference("y", [one, one], [one, 3 * one]) == (2.0, pytest.approx(2 / 3))
+    assert difference("y", [one, one], [one, 3 * one]) == pytest.approx((2, 2 / 3))
     with pytest.raises(ModelError, match=r"y: jitkernels gives float32\[2\], onnxruntime float64\[2\]"):
         difference("y", one, one.astype(np.float64))
     with pytest.raises(ModelError, match=r"y: jitkernels gives float32\[2\], onnxruntime float32\[2, 1\]"):

@@ -128,7 +128,7 @@ def _of_torch(attr: Conv2DAttr) -> dict[str, Callable[[], Any]]:
         z = z if residual is None else z.add_(residual)
         return torch.relu_(z) if attr.activation == "relu" else z
 
-    calls = {TORCH: partial(_inferred, torch, plain)}
+    calls: dict[str, Callable[[], Any]] = {TORCH: partial(_inferred, torch, plain)}
     if torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_convolution_pointwise"):
         packed = torch.ops.mkldnn._reorder_convolution_weight(weights, *options, list(images.shape))
         fused = torch.ops.mkldnn._convolution_pointwise
