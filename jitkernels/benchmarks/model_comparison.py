@@ -125,7 +125,9 @@ def compared(path: Path, feeds: Mapping[str, Any], threads: int, seconds: float)
 def measured(path: str, arrays: str, threads: int, seconds: float) -> dict[str, Any]:
     """Times of interleaved calls, and differences of outputs."""
     jk.set_num_threads(threads)
-    model, session, feeds = jk.onnx.load(path), session_of(path, threads), dict(np.load(arrays))
+    model, session = jk.onnx.load(path), session_of(path, threads)
+    with Path(arrays).open("rb") as file:
+        feeds = dict(np.lib.npyio.NpzFile(file, allow_pickle=False))
     names = [one.name for one in model.get_outputs()]
     inputs = [feeds[one.name] for one in model.get_inputs()]
     calls = {OURS: partial(model, *inputs), ONNX: partial(session.run, None, feeds)}

@@ -12,8 +12,8 @@ import numpy as np
 WIDTHS = (16, 32, 64, 128, 256)
 NETWORKS = (*(f"mlp{width}" for width in WIDTHS), "lenet", "lstm", "tree")
 LAYERS = 3
-UNITS, STEPS = 64, 10
-OPSET, IR_VERSION = 17, 8
+LSTM_UNITS, LSTM_STEPS = 64, 10
+NETWORK_OPSET, NETWORK_IR_VERSION = 17, 8
 TREE_ELEMENTS = 256
 TREE_FUNCTIONS = ("Tanh", "Sigmoid", "Exp", "Abs", "Neg", "Relu", "Softplus", "Sin")
 TREE_OPERATIONS = ("Add", "Mul", "Sub")
@@ -64,9 +64,9 @@ def _lenet() -> Any:
 def _lstm() -> Any:
     from onnx import helper
 
-    nodes = [helper.make_node("LSTM", ["x", "w", "r", "b"], ["all", "y"], hidden_size=UNITS)]
-    weights = {"w": (1, 4 * UNITS, UNITS), "r": (1, 4 * UNITS, UNITS), "b": (1, 8 * UNITS)}
-    return _model(nodes, weights, (STEPS, 1, UNITS), ("y", (1, 1, UNITS)))
+    nodes = [helper.make_node("LSTM", ["x", "w", "r", "b"], ["all", "y"], hidden_size=LSTM_UNITS)]
+    weights = {"w": (1, 4 * LSTM_UNITS, LSTM_UNITS), "r": (1, 4 * LSTM_UNITS, LSTM_UNITS), "b": (1, 8 * LSTM_UNITS)}
+    return _model(nodes, weights, (LSTM_STEPS, 1, LSTM_UNITS), ("y", (1, 1, LSTM_UNITS)))
 
 
 def _tree() -> Any:
@@ -97,4 +97,6 @@ def _model(
         tensors.append(numpy_helper.from_array((rng.standard_normal(shape) / scale).astype(np.float32), name))
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", x), output)]
     graph = helper.make_graph(nodes, "network", ends[:1], ends[1:], tensors)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", NETWORK_OPSET)], ir_version=NETWORK_IR_VERSION
+    )

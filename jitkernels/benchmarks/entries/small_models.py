@@ -20,7 +20,7 @@ from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.onnx.random_inputs import random_inputs
 from jitkernels.tuning.timer import Timing, measure
 
-CALL, RUN, ONNX = "model(x)", "model.run", "onnxruntime"
+BY_CALL, BY_RUN, ONNX = "model(x)", "model.run", "onnxruntime"
 
 
 def verdict(lines: Sequence[Line]) -> Verdict:
@@ -28,7 +28,7 @@ def verdict(lines: Sequence[Line]) -> Verdict:
     if not timed:
         return Verdict(f"{len(lines)} models, {ONNX} not timed")
     words = []
-    for name in (CALL, RUN):
+    for name in (BY_CALL, BY_RUN):
         speeds = {line.case: line.timings[ONNX].seconds / line.timings[name].seconds for line in timed}
         least = min(speeds, key=lambda case: speeds[case])
         words.append(f"{name} {geometric_mean([*speeds.values()]):.2f} times (least {speeds[least]:.2f}, {least})")
@@ -42,7 +42,7 @@ def small_models(settings: Settings) -> Iterator[Line]:
     names = settings.some_of(NETWORKS)
     found = run(__name__, "child", list(names), settings.seconds, settings.peers, **limits)
     for name in names:
-        yield Line("small-models", name, {one: Timing(*values) for one, values in found[name].items()}, CALL)
+        yield Line("small-models", name, {one: Timing(*values) for one, values in found[name].items()}, BY_CALL)
 
 
 def child(names: Sequence[str], seconds: float, peers: bool) -> dict[str, dict[str, list[float]]]:
@@ -54,13 +54,13 @@ def child(names: Sequence[str], seconds: float, peers: bool) -> dict[str, dict[s
         model = jk.onnx.load(proto)
         feeds = random_inputs(model.get_inputs(), {})
         calls: dict[str, Callable[[], Any]] = {
-            CALL: partial(model, *feeds.values()),
-            RUN: partial(model.run, None, feeds),
+            BY_CALL: partial(model, *feeds.values()),
+            BY_RUN: partial(model.run, None, feeds),
         }
         if has_session:
             calls[ONNX] = partial(session_of(proto.SerializeToString(), 1).run, None, feeds)
         for call in calls.values():
-            np.testing.assert_allclose(np.squeeze(call()), np.squeeze(calls[RUN]()), rtol=1e-3, atol=1e-5)
+            np.testing.assert_allclose(np.squeeze(call()), np.squeeze(calls[BY_RUN]()), rtol=1e-3, atol=1e-5)
         times = measure(calls, budget=max(8 * seconds, 1e-3), rounds=(5, 60), clock=thread_time)
         found[name] = {one: [timing.seconds, timing.spread] for one, timing in times.items()}
     return found

@@ -20,8 +20,10 @@ def run(
     """Compare and print. `feeds`: inputs and symbolic sizes as on the command line."""
     if not 0 < seconds < float("inf"):
         raise ArgumentError(f"--seconds: expected a time of more than 0, got {seconds}")
-    used = threads or jitkernels.get_num_threads()
-    comparison = compared(file, feeds_of(file, load(file).get_inputs(), *feeds), used, seconds)
+    if threads is not None:
+        jitkernels.set_num_threads(threads)
+    inputs = feeds_of(file, load(file).get_inputs(), *feeds)
+    comparison = compared(file, inputs, jitkernels.get_num_threads(), seconds)
     if json:
         print(json_text.dumps(comparison.as_json(), indent=1))
         return 0
