@@ -6,7 +6,6 @@ Ours are called both ways: as functions of arrays, and by ``run``, as onnxruntim
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -61,6 +60,6 @@ def child(names: Sequence[str], seconds: float, peers: bool) -> dict[str, dict[s
             calls[ONNX] = partial(session_of(proto.SerializeToString(), 1).run, None, feeds)
         for call in calls.values():
             np.testing.assert_allclose(np.squeeze(call()), np.squeeze(calls[BY_RUN]()), rtol=1e-3, atol=1e-5)
-        times = measure(calls, budget=max(8 * seconds, 1e-3), rounds=(5, 60), clock=thread_time)
+        times = measure(calls, budget=max(8 * seconds, 1e-3), rounds=(5, 60))
         found[name] = {one: [timing.seconds, timing.spread] for one, timing in times.items()}
     return found
