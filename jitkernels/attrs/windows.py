@@ -17,6 +17,7 @@ MAX_WINDOW_NUMBER = (1 << 31) - 1
 """The largest stride, dilation, padding or window, so that no index overflows 64 bits."""
 Pair = tuple[int, int]
 A_PAIR = "an int of 1 or more, or a pair of them: (vertical, horizontal)"
+A_PAIR_OF_ZERO = "an int of 0 or more, or a pair of them: (vertical, horizontal)"
 BORDERS = "an int of 0 or more, a pair (vertical, horizontal), or ((top, bottom), (left, right))"
 
 
@@ -24,6 +25,12 @@ def pair(value: Any) -> Pair:
     """Return ``(vertical, horizontal)`` for an int or a pair of ints, each at least 1. Raises ValueError."""
     first, second = _two(value, A_PAIR)
     return _integer(first, 1, A_PAIR), _integer(second, 1, A_PAIR)
+
+
+def pair_of_zero(value: Any) -> Pair:
+    """Return ``(vertical, horizontal)`` for an int or a pair of ints, each at least 0. Raises ValueError."""
+    first, second = _two(value, A_PAIR_OF_ZERO)
+    return _integer(first, 0, A_PAIR_OF_ZERO), _integer(second, 0, A_PAIR_OF_ZERO)
 
 
 def pair_or_none(value: Any) -> Pair | None:
@@ -89,6 +96,25 @@ def window_extents(label: str, fields: Mapping[str, Any], window: Sequence[Any],
         if ceil_mode:
             count = min((free + step - 1) // step + 1, (size + before + step - 1) // step)
         result |= {f"out_{name}": count, f"stride_{name}": step, f"dilation_{name}": fields["dilation"][axis]}
+    return result | {"pad_top": fields["padding"][0][0], "pad_left": fields["padding"][1][0]}
+
+
+def transposed_extents(label: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the extents of the result of a transposed convolution, and the parts of its options, by name.
+
+    Raises AttrError for a result without pixels.
+    """
+    result: dict[str, Any] = {}
+    for axis, name in enumerate(("height", "width")):
+        before, after = fields["padding"][axis]
+        step, size, dilation = fields["stride"][axis], fields[name], fields["dilation"][axis]
+        whole = step * (size - 1) + dilation * (fields[f"kernel_{name}"] - 1) + 1 + fields["output_padding"][axis]
+        if size < 1 or whole - before - after < 1:
+            raise AttrError(
+                f"{label}: {name}: expected images of 1 or more, and results of more than the {before + after} elements "
+                f"that padding cuts off, got {size} and {whole}"
+            )
+        result |= {f"out_{name}": whole - before - after, f"stride_{name}": step, f"dilation_{name}": dilation}
     return result | {"pad_top": fields["padding"][0][0], "pad_left": fields["padding"][1][0]}
 
 

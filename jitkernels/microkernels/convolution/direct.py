@@ -41,7 +41,7 @@ from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, pac
 
 def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool) -> RangeKernel:
     """Make the loop nest of CONV2D or CONV2D_PACKED for any sizes; threads split the rows of the result."""
-    kind = convolution_of(attr, cpu_target.target(), is_packed=is_packed)
+    kind = convolution_of(attr, cpu_target.target(), is_packed=is_packed, has_residual=attr.has_residual)
     size, signature = element_size(kind.dtype), attr.signature()
     rows = attr.batch * attr.out_height
     return RangeKernel(
@@ -113,7 +113,7 @@ def _pack(kind: Convolution) -> Any:
     return pack
 
 
-def _pass(kind: Convolution) -> Any:
+def pass_of(kind: Convolution) -> Any:
     """Make the function that passes some rows of a panel of filters over a band."""
     wide = tile_of(kind, "convolution_wide", kind.pixels, TILE_VECTORS, panel=PANEL)
     narrow = tile_of(kind, "convolution_narrow", kind.pixels, 1, panel=PANEL)
@@ -132,7 +132,8 @@ def _pass(kind: Convolution) -> Any:
         pixel, down, right = e.stride_width * c, e.dilation_height * band.pitch, e.dilation_width * c
         w = columns.panel + chunk.first * e.kernel_width * e.group_channels * PANEL
         pitch, lead, step = e.stride_height * band.pitch, ROW_PIXELS * pixel, 1
-        if band.pixels == ROW_PIXELS and most >= 2 * ROW_PIXELS:
+        apart = band.apart * e.filters
+        if band.pixels == ROW_PIXELS and band.down == ROW_PIXELS and most >= 2 * ROW_PIXELS:
             lead, step = pitch, 2
         tile_steps = chunk.rows * runs * run
         tiles = (band.rows + step - 1) // step * ((band.pixels * step + most - 1) // most)
@@ -143,15 +144,15 @@ def _pass(kind: Convolution) -> Any:
             count = (pixels + most - 1) // most
             for part in range(count):
                 n = (pixels - done + count - part - 1) // (count - part)
-                x, at = row + done * pixel, (band.first + i * band.pixels + done) * e.filters + f
+                x, at = row + done * pixel, (band.first + i * band.down) * e.filters + done * apart + f
                 if live > lanes:
                     wide(image, x, pixel, lead, chunk.rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
-                         f, residual, y, at, e.filters, live, n, chunk.state)  # fmt: skip
+                         f, residual, y, at, apart, live, n, chunk.state)  # fmt: skip
                 else:
                     narrow(image, x, pixel, lead, chunk.rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
-                           f, residual, y, at, e.filters, live, n, chunk.state)  # fmt: skip
+                           f, residual, y, at, apart, live, n, chunk.state)  # fmt: skip
                 if chunk.state >= LAST_CHUNK:
-                    finish_pixels(y, at, e.filters, live, n)
+                    finish_pixels(y, at, apart, live, n)
                 ahead += tile_steps * stride
                 done += n
 
@@ -163,7 +164,7 @@ def _dense(kind: Convolution) -> Any:
 
     Of a panel that takes too much of the cache some rows at a time pass over the band; y has the sums in between.
     """
-    pass_over, width, (_, panel_elements, _) = _pass(kind), kind.width, _layout(kind)
+    pass_over, width, (_, panel_elements, _) = pass_of(kind), kind.width, _layout(kind)
     chunk_elements = kind.chunk_elements
 
     @inlined()
@@ -210,13 +211,14 @@ def _body(kind: Convolution) -> Callable[..., None]:
             if not pointwise:
                 rows = min(rows, e.out_height - first)
             if pointwise:
-                compute(arrays, e, Band(x, row * pitch, pitch, 1, rows * e.out_width, to), workspace)
+                compute(arrays, e, Band(x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width), workspace)
             elif padded:
                 pad_rows(offset(x, image * size), e, top, needed_height(e, rows), scratch)
-                band = Band(scratch, 0, needed_width(e) * e.channels, rows, e.out_width, to)
+                band = Band(scratch, 0, needed_width(e) * e.channels, rows, e.out_width, to, 1, e.out_width)
                 compute(arrays, e, band, workspace)
             else:
-                compute(arrays, e, Band(x, image * size + top * pitch, pitch, rows, e.out_width, to), workspace)
+                band = Band(x, image * size + top * pitch, pitch, rows, e.out_width, to, 1, e.out_width)
+                compute(arrays, e, band, workspace)
             row += rows
 
     return body

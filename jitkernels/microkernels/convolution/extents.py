@@ -57,8 +57,9 @@ class ConvolutionExtents(NamedTuple):
 class Band(NamedTuple):
     """Rows of the result whose tiles are computed together, and where the image begins for them.
 
-    `pixels` of the result in each of `rows` rows, the first of them the pixel `first`. The element of their first tap
-    is `at` of `image`, which may be a padded copy; a row of taps below is `pitch` elements further on.
+    `pixels` of the result in each of `rows` rows, the first of them the pixel `first`; the next one in its row is
+    `apart` pixels further on, and the one below `down`. The element of their first tap is `at` of `image`, which may be
+    a padded copy; a row of taps below is `pitch` elements further on.
     """
 
     image: Any
@@ -67,6 +68,8 @@ class Band(NamedTuple):
     rows: int
     pixels: int
     first: int
+    apart: int
+    down: int
 
 
 class Chunk(NamedTuple):
@@ -106,13 +109,13 @@ class Convolution:
         return TILE_VECTORS * self.lanes
 
 
-def convolution_of(attr: Any, target: Target, *, is_packed: bool) -> Convolution:
+def convolution_of(attr: Any, target: Target, *, is_packed: bool, has_residual: bool = False) -> Convolution:
     """Choose the tile by the registers: sums, the vectors of weights, and one broadcast."""
     pixels = (target.registers - TILE_VECTORS - 1) // TILE_VECTORS
     elements = cpu_target.l2_cache_bytes() // element_size(attr.dtype)
     return Convolution(
-        attr.dtype, target.lanes(attr.dtype), pixels, attr.biased, attr.has_residual,
-        attr.activation, elements // BAND_SHARE, elements // CHUNK_SHARE, is_packed,
+        attr.dtype, target.lanes(attr.dtype), pixels, attr.biased, has_residual, attr.activation,
+        elements // BAND_SHARE, elements // CHUNK_SHARE, is_packed,
     )  # fmt: skip
 
 
