@@ -1,6 +1,7 @@
 """Specializations: a function traced to a graph and compiled for one structure and pattern of arguments."""
 
 import time
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -104,8 +105,19 @@ class Specialization:
         return self._elements(SECONDS_OF_RESULT * (1 + 4 * self.plan.views))
 
     def _elements(self, seconds: float) -> int:
-        """The number of elements that NumPy processes within `seconds` of overhead of compiled code."""
-        return int((seconds / max(self._operations_of_numpy, 1) - SECONDS_OF_NUMPY) / SECONDS_OF_ELEMENT)
+        """The number of elements that NumPy processes within `seconds` of overhead of compiled code.
+
+        -1 where a constant, such as the weights of a layer, has more of them.
+        """
+        most = int((seconds / max(self._operations_of_numpy, 1) - SECONDS_OF_NUMPY) / SECONDS_OF_ELEMENT)
+        return most if most >= self._elements_of_constants else -1
+
+    @unlocked_cached_property
+    def _elements_of_constants(self) -> int:
+        """The elements of the largest constant."""
+        assert self.graph is not None, "traced"
+        sizes = [node.shape for node in self.graph if node.operation == "constant"]
+        return max((math.prod(map(int, shape)) for shape in sizes), default=0)
 
     @unlocked_cached_property
     def _is_numpy(self) -> bool:

@@ -237,18 +237,52 @@ def quantized_conv(
 
 @operator("ConvTranspose")
 def conv_transpose(x: Any, weights: Any, bias: Any = None, *, group: int = 1, node: Any = None) -> Any:
-    """The convolution with reversed filters of an array whose elements lie a stride apart, zeros between them."""
+    """The transpose of a convolution: each element adds its filters to the result, a stride apart."""
     kernel, extents = tuple(int(one) for one in weights.shape[2:]), space_of(x)
     window = window_of({**node.attributes, "auto_pad": "NOTSET"}, kernel, extents)
     extra = tuple(node.attributes.get("output_padding") or (0,) * len(kernel))
     begin, end = _pads_of_transposed(node.attributes, window, extents, extra)
-    x = _spread(x, window.strides)
+    inner = Window(kernel, window.strides, window.dilations, begin, end)
+    if int(x.shape[1]) != int(weights.shape[0]) or int(x.shape[1]) % group:
+        raise ModelError(f"{int(x.shape[1])} channels, filters of {int(weights.shape[0])}, {group} groups")
+    if group == 1 and not any((*begin, *end, *extra)) and extents == (1,) * len(kernel) and inner.reach == kernel:
+        return _of_one_pixel(x, weights, bias)
+    if by_kernel(x, inner):
+        return _transposed_by_kernel(x, weights, bias, inner, (group, extra))
+    return _transposed_by_zeros(x, weights, bias, inner, (group, extra))
+
+
+def _of_one_pixel(x: Any, weights: Any, bias: Any) -> Any:
+    """A product of matrices: each image has one pixel, the result is its sum of filters."""
+    depth, filters, *kernel = (int(extent) for extent in weights.shape)
+    products = np.reshape(x, (x.shape[0], depth)) @ np.reshape(weights, (depth, filters * math.prod(kernel)))
+    result = np.reshape(products, (x.shape[0], filters, *kernel))
+    return result if bias is None else result + np.reshape(bias, (filters, *(1,) * len(kernel)))
+
+
+def _transposed_by_kernel(x: Any, weights: Any, bias: Any, window: Window, form: tuple[int, Sequence[int]]) -> Any:
+    """The kernel CONV2D_TRANSPOSE, on images with channels last and filters as it wants them."""
+    group, extra = form
+    w = weights if weights.ndim == 4 else np.expand_dims(weights, 2)
+    own, high, wide = (int(extent) for extent in w.shape[1:])
+    depth = int(w.shape[0]) // group
+    filters = np.transpose(np.reshape(w, (group, depth, own, high, wide)), (3, 4, 1, 0, 2))
+    filters = np.reshape(filters, (high, wide, depth, group * own))
+    more = tuple(extra) if len(extra) == 2 else (0, *extra)
+    result = jk.conv2d_transpose(images(x), filters, bias, output_padding=more, groups=group, **options(window))
+    return channels_first(result, x.ndim)
+
+
+def _transposed_by_zeros(x: Any, weights: Any, bias: Any, window: Window, form: tuple[int, Sequence[int]]) -> Any:
+    """The convolution with reversed filters of an array whose elements lie a stride apart, zeros between them."""
+    group, extra = form
+    x, kernel = _spread(x, window.strides), window.kernel
     inner = Window(
         kernel,
         (1,) * len(kernel),
         window.dilations,
-        tuple(reach - 1 - low for reach, low in zip(window.reach, begin, strict=True)),
-        tuple(reach - 1 - high + more for reach, high, more in zip(window.reach, end, extra, strict=True)),
+        tuple(reach - 1 - low for reach, low in zip(window.reach, window.begin, strict=True)),
+        tuple(reach - 1 - high + more for reach, high, more in zip(window.reach, window.end, extra, strict=True)),
     )
     filters = int(weights.shape[1])
     flipped = np.flip(weights, tuple(range(2, weights.ndim)))
