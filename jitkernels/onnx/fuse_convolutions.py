@@ -22,10 +22,12 @@ KEEPING_ORDER = ELEMENTWISE | {
     "Dropout",
     "Concat",
     "Pad",
+    "Resize",
     "Slice",
     "Split",
     "Reshape",
     "Transpose",
+    "Upsample",
 }
 """Operators whose results lie as their first operand does."""
 

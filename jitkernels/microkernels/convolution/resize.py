@@ -1,8 +1,8 @@
 """Resizing of images: places of pixels in whole numbers, a table of the columns, and rows that are resized once.
 
 Each row of the image that a row of the result needs is resized along its columns into scratch memory, where as many
-rows stay as a result is the sum of; the next rows of a result need the same ones, or the next. Sums of whole rows then
-run over all their pixels and channels at once.
+rows stay as a result is the sum of; the next rows of a result need the same ones, or the next. Sums of whole rows run
+over all their pixels and channels at once.
 """
 
 from __future__ import annotations
@@ -18,10 +18,6 @@ from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.microkernel import element_size
 
-MAX_SINGLE_CHANNELS = 4
-"""Most channels whose pixels are taken one number at a time, rather than vectors of channels."""
-
-
 class ResizeExtents(NamedTuple):
     """The integers of the row."""
 
@@ -30,6 +26,22 @@ class ResizeExtents(NamedTuple):
     channels: int
     out_height: int
     out_width: int
+
+
+class Tables(NamedTuple):
+    """The tables of columns and rows, and scratch memory for the rows that a result is the sum of."""
+
+    columns: Any
+    rows: Any
+    scratch: Any
+
+
+class OneRow(NamedTuple):
+    """A row of the result, of how many, and the elements of the rows that it is the sum of."""
+
+    row: int
+    rows: int
+    count: int
 
 
 class Taps(NamedTuple):
@@ -101,33 +113,39 @@ def clamped(index: int, size: int) -> int:
     return min(max(index, 0), size - 1)
 
 
-def _columns(attr: Any) -> Any:
-    """Make the function that fills the tables of the columns: for each tap their pixels, and then their weights."""
+def _tables(attr: Any) -> Any:
+    """Make the function that fills the table of an axis: for each tap the pixels of all results, then the weights."""
     taps_of, weight_of, taps, is_nearest = _taps_of(attr), _weight_of(attr), attr.taps, attr.mode == "nearest"
     number = np.dtype(attr.dtype).type
     whole = np.int32 if number is np.float32 else np.int64
 
     @inlined()
-    def fill_columns(e: ResizeExtents, table: Any) -> None:
-        n = e.out_width
-        for j in range(n):
-            place = taps_of(j, e.width, n)
+    def fill(size: int, count: int, table: Any) -> None:
+        for j in range(count):
+            place = taps_of(j, size, count)
             for tap in range(taps):
-                table[tap * n + j] = whole(clamped(place.first + tap, e.width)).view(number)
+                table[tap * count + j] = whole(clamped(place.first + tap, size)).view(number)
                 if not is_nearest:
-                    table[(taps + tap) * n + j] = weight_of(tap, place.t)
+                    table[(taps + tap) * count + j] = weight_of(tap, place.t)
 
-    return fill_columns
+    return fill
 
 
-def _resize_row(attr: Any) -> Any:
-    """Make the function that resizes one row along its columns."""
-    taps, number = attr.taps, np.dtype(attr.dtype).type
-    whole = np.int32 if number is np.float32 else np.int64
+def _pixel_of(attr: Any) -> Any:
+    """Make the function that reads a pixel from a table."""
+    whole = np.int32 if attr.dtype == "float32" else np.int64
 
     @inlined()
     def pixel_of(table: Any, at: int) -> int:
         return np.int64(table[at].view(whole))
+
+    return pixel_of
+
+
+def _resize_row(attr: Any) -> Any:
+    """Make the function that resizes one row along its columns."""
+    taps = attr.taps
+    pixel_of = _pixel_of(attr)
 
     @inlined("contract")
     def one_pixel(x: Any, e: ResizeExtents, table: Any, y: Any, j: int) -> None:
@@ -173,63 +191,118 @@ def _resize_row(attr: Any) -> Any:
 
 
 def _sum_rows(attr: Any) -> Any:
-    """Make the function that adds up the rows of a result, which lie in scratch memory."""
-    taps, taps_of, weight_of = attr.taps, _taps_of(attr), _weight_of(attr)
+    """Make the function that adds up the rows that a row of the result is made of.
+
+    They are those of the tables, `apart` elements apart, or their remainders by the number of taps in scratch memory.
+    """
+    taps, pixel_of = attr.taps, _pixel_of(attr)
 
     @inlined()
-    def slot(index: int, e: ResizeExtents) -> int:
-        return clamped(index, e.height) % taps * e.out_width * e.channels
+    def at(tables: Tables, place: int, wrapped: bool, apart: int) -> int:
+        index = pixel_of(tables.rows, place)
+        return (index % taps if wrapped else index) * apart
 
     @inlined("contract")
-    def sum_rows(rows: Any, e: ResizeExtents, i: int, y: Any) -> None:
-        place, count = taps_of(i, e.height, e.out_height), e.out_width * e.channels
-        first, second = slot(place.first, e), slot(place.first + 1, e)
-        u, v = weight_of(0, place.t), weight_of(1, place.t)
+    def sum_rows(rows: Any, tables: Tables, one: OneRow, wrapped: bool, y: Any) -> None:
+        n, i, table = one.rows, one.row, tables.rows
+        first, second = at(tables, i, wrapped, one.count), at(tables, n + i, wrapped, one.count)
         if taps == 2:
-            for k in range(count):
+            u, v = table[2 * n + i], table[3 * n + i]
+            for k in range(one.count):
                 y[k] = u * rows[first + k] + v * rows[second + k]
         else:
-            third, fourth = slot(place.first + 2, e), slot(place.first + 3, e)
-            w, z = weight_of(2, place.t), weight_of(3, place.t)
-            for k in range(count):
-                y[k] = u * rows[first + k] + v * rows[second + k] + (w * rows[third + k] + z * rows[fourth + k])
+            third, fourth = at(tables, 2 * n + i, wrapped, one.count), at(tables, 3 * n + i, wrapped, one.count)
+            p, q, r, s = table[4 * n + i], table[5 * n + i], table[6 * n + i], table[7 * n + i]
+            for k in range(one.count):
+                y[k] = p * rows[first + k] + q * rows[second + k] + (r * rows[third + k] + s * rows[fourth + k])
 
     return sum_rows
 
 
-def _body(attr: Any) -> Callable[..., None]:
-    fill_columns, resize_row, sum_rows = _columns(attr), _resize_row(attr), _sum_rows(attr)
-    taps, taps_of, is_nearest = attr.taps, _taps_of(attr), attr.mode == "nearest"
+def _nearest_rows(attr: Any) -> Any:
+    """Make the function that computes some rows of a result by their nearest pixels; equal rows are copied."""
+    resize_row, pixel_of = _resize_row(attr), _pixel_of(attr)
+
+    @inlined()
+    def is_doubled(e: ResizeExtents, columns: Any) -> bool:
+        found = e.channels == 1 and e.out_width == 2 * e.width
+        for j in range(e.out_width if found else 0):
+            found = found and pixel_of(columns, j) == j // 2
+        return found
+
+    @inlined()
+    def double_row(x: Any, y: Any, count: int) -> None:
+        for j in range(count):
+            value = x[j]
+            y[2 * j] = value
+            y[2 * j + 1] = value
 
     @inlined()
     def copy_row(source: Any, target: Any, count: int) -> None:
         for k in range(count):
             target[k] = source[k]
 
-    def body(x: Any, y: Any, e: ResizeExtents, workspace: Any, part: Range) -> None:
-        fill_columns(e, workspace)
-        pitch, count, rows = e.width * e.channels, e.out_width * e.channels, offset(workspace, 2 * taps * e.out_width)
-        ready, image = 0, 0 - 1
-        for row in range(part.begin, part.end):
-            i = row % e.out_height
-            if row // e.out_height != image:
-                image = row // e.out_height
-                ready = 0 - 1
-            place = taps_of(i, e.height, e.out_height)
-            source, target, first = image * e.height * pitch, offset(y, row * count), place.first
-            if is_nearest:
-                index = clamped(first, e.height)
-                if index == ready:
-                    copy_row(offset(y, (row - 1) * count), target, count)
-                else:
-                    resize_row(offset(x, source + index * pitch), e, workspace, target)
-                ready = index
+    @inlined()
+    def nearest_rows(x: Any, y: Any, e: ResizeExtents, tables: Tables, part: Range) -> None:
+        doubled, count, before = is_doubled(e, tables.columns), e.out_width * e.channels, 0 - 1
+        for i in range(part.begin, part.end):
+            index, target = pixel_of(tables.rows, i), offset(y, i * count)
+            source = offset(x, index * e.width * e.channels)
+            if index == before:
+                copy_row(offset(y, (i - 1) * count), target, count)
+            elif doubled:
+                double_row(source, target, e.width)
             else:
-                last = clamped(first + taps - 1, e.height)
-                for index in range(max(ready, clamped(first, e.height)), last + 1):
-                    resize_row(offset(x, source + index * pitch), e, workspace, offset(rows, index % taps * count))
+                resize_row(source, e, tables.columns, target)
+            before = index
+
+    return nearest_rows
+
+
+def _interpolated_rows(attr: Any) -> Any:
+    """Make the function that computes some rows of a result as sums of rows of the image.
+
+    Where no two results share a row, sums of rows come first: then one row is resized for each result.
+    """
+    taps, resize_row, sum_rows, pixel_of = attr.taps, _resize_row(attr), _sum_rows(attr), _pixel_of(attr)
+
+    @inlined()
+    def interpolated_rows(x: Any, y: Any, e: ResizeExtents, tables: Tables, part: Range) -> None:
+        ready, pitch, count = 0, e.width * e.channels, e.out_width * e.channels
+        for i in range(part.begin, part.end):
+            target = offset(y, i * count)
+            if e.height >= taps * e.out_height:
+                sum_rows(x, tables, OneRow(i, e.out_height, pitch), False, tables.scratch)
+                resize_row(tables.scratch, e, tables.columns, target)
+            else:
+                first, last = pixel_of(tables.rows, i), pixel_of(tables.rows, (taps - 1) * e.out_height + i)
+                for index in range(max(ready, first), last + 1):
+                    row = offset(tables.scratch, index % taps * count)
+                    resize_row(offset(x, index * pitch), e, tables.columns, row)
                 ready = max(ready, last + 1)
-                sum_rows(rows, e, i, target)
+                sum_rows(tables.scratch, tables, OneRow(i, e.out_height, count), True, target)
+
+    return interpolated_rows
+
+
+def _body(attr: Any) -> Callable[..., None]:
+    fill, rows_of = _tables(attr), _nearest_rows(attr) if attr.mode == "nearest" else _interpolated_rows(attr)
+    taps = attr.taps
+
+    def body(x: Any, y: Any, e: ResizeExtents, workspace: Any, part: Range) -> None:
+        columns, rows = workspace, offset(workspace, 2 * taps * e.out_width)
+        fill(e.width, e.out_width, columns)
+        fill(e.height, e.out_height, rows)
+        tables = Tables(columns, rows, offset(workspace, 2 * taps * (e.out_width + e.out_height)))
+        row = part.begin
+        while row < part.end:
+            image = row // e.out_height
+            first = row - image * e.out_height
+            count = min(e.out_height - first, part.end - row)
+            source = offset(x, image * e.height * e.width * e.channels)
+            target = offset(y, image * e.out_height * e.out_width * e.channels)
+            rows_of(source, target, e, tables, Range(first, first + count))
+            row += count
 
     return body
 
@@ -239,7 +312,8 @@ def resize_kernel(attr: Any, *, parallel: bool) -> RangeKernel:
     signature, size, taps = attr.signature(), element_size(attr.dtype), attr.taps
 
     def needed(e: ResizeExtents) -> Any:
-        return (2 * taps * e.out_width + (0 if taps == 1 else taps * e.out_width * e.channels)) * size
+        scratch = max(taps * e.out_width, e.width) * e.channels
+        return (2 * taps * (e.out_width + e.out_height) + (0 if taps == 1 else scratch)) * size
 
     return RangeKernel(
         f"{attr.name}_{attr.mode}_{attr.coordinates}_{attr.dtype}",

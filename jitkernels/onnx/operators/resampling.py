@@ -3,15 +3,27 @@
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+import jitkernels as jk
+from jitkernels.attrs.resize import COORDINATES, CUBIC
 from jitkernels.errors import ModelError
 from jitkernels.onnx.operator_registry import operator
-from jitkernels.onnx.values import axis_of, broadcast, concrete_array, concrete_ints, constant, like, limit, numbers
-
-CUBIC = -0.75
+from jitkernels.onnx.operators.convolution import channels_first, images
+from jitkernels.onnx.values import (
+    axis_of,
+    broadcast,
+    concrete_array,
+    concrete_ints,
+    constant,
+    is_traced,
+    like,
+    limit,
+    numbers,
+)
 
 
 def _coordinates(mode: str, extent: int, size: int, scale: float, roi: tuple[float, float]) -> Any:
@@ -98,6 +110,40 @@ def _to_ints(x: Any, dtype: Any) -> Any:
     return np.minimum(np.maximum(np.rint(x), like(info.min, x)), like(info.max, x)).astype(dtype)
 
 
+def _is_resize2d(x: Any, steps: Sequence[tuple[int, int, float]], attributes: Any) -> bool:
+    """Whether the kernel RESIZE2D computes it: images in floats, places that follow from their sizes alone."""
+    transformation = attributes.get("coordinate_transformation_mode", "half_pixel")
+    usual = not attributes.get("antialias", 0) and not attributes.get("exclude_outside", 0)
+    usual = usual and attributes.get("cubic_coeff_a", CUBIC) == CUBIC
+    places = transformation in COORDINATES or (
+        transformation == "pytorch_half_pixel" and all(size > 1 for axis, size, _ in steps if axis > 1)
+    )
+    extents = [int(extent) for extent in x.shape]
+    return (
+        is_traced(x)
+        and x.dtype in (np.float32, np.float64)
+        and x.ndim == 4
+        and usual
+        and places
+        and all(size > 0 and math.isclose(factor * extents[axis], size, rel_tol=1e-12) for axis, size, factor in steps)
+        and all(factor == 1 for axis, _, factor in steps if axis < 2)
+        and min(extents) > 0
+    )
+
+
+def _by_kernel(x: Any, steps: Sequence[tuple[int, int, float]], attributes: Any, is_channels_last: bool) -> Any:
+    """The kernel RESIZE2D: on images of all channels where these are last in memory, else on one channel at a time."""
+    sizes = {axis: size for axis, size, _ in steps}
+    batch, channels, *extents = x.shape
+    size = tuple(sizes.get(axis, int(extent)) for axis, extent in enumerate(extents, 2))
+    coordinates = attributes.get("coordinate_transformation_mode", "half_pixel").removeprefix("pytorch_")
+    given = attributes.get("mode", "nearest"), coordinates, attributes.get("nearest_mode", "round_prefer_floor")
+    if is_channels_last:
+        return channels_first(jk.resize2d(images(x), size, *given), 4)
+    rows = np.reshape(x, (batch * channels, *extents, 1))
+    return np.reshape(jk.resize2d(rows, size, *given), (batch, channels, *size))
+
+
 @operator("Resize", since=11, static=(1, 2, 3))
 def resize(x: Any, roi: Any = None, scales: Any = None, sizes: Any = None, *, node: Any = None) -> Any:
     attributes = node.attributes
@@ -120,13 +166,16 @@ def resize(x: Any, roi: Any = None, scales: Any = None, sizes: Any = None, *, no
     if len(bounds) != 2 * len(axes):
         bounds = [0.0] * len(axes) + [1.0] * len(axes)
     cropped = attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize"
-    return _along_all(x, list(zip(axes, wanted, factors, strict=True)), bounds, cropped, attributes)
+    return _along_all(x, list(zip(axes, wanted, factors, strict=True)), bounds, cropped, node)
 
 
 def _along_all(
-    x: Any, steps: Sequence[tuple[int, int, float]], bounds: Sequence[float], cropped: bool, attributes: Any
+    x: Any, steps: Sequence[tuple[int, int, float]], bounds: Sequence[float], cropped: bool, node: Any
 ) -> Any:
+    attributes = node.attributes
     limit([max(size, 0) for _, size, _ in steps])
+    if _is_resize2d(x, steps, attributes):
+        return _by_kernel(x, steps, attributes, node.is_channels_last)
     dtype = x.dtype
     is_whole = dtype.kind in "iu" and attributes.get("mode", "nearest") != "nearest"
     x = x.astype(np.float32) if is_whole else x
@@ -140,24 +189,25 @@ def _along_all(
 
 @operator("Resize", since=10, static=(1,))
 @operator("Upsample", since=9, static=(1,))
-def upsample(x: Any, scales: Any, *, mode: str = "nearest") -> Any:
+def upsample(x: Any, scales: Any, *, mode: str = "nearest", node: Any = None) -> Any:
     factors = [float(one) for one in np.asarray(concrete_array(scales)).reshape(-1)]
-    return _upsampled(x, factors, mode)
+    return _upsampled(x, factors, mode, node)
 
 
 @operator("Upsample")
-def upsample_by_attribute(x: Any, *, scales: list[float], mode: str = "nearest") -> Any:
-    return _upsampled(x, scales, mode)
+def upsample_by_attribute(x: Any, *, scales: list[float], mode: str = "nearest", node: Any = None) -> Any:
+    return _upsampled(x, scales, mode, node)
 
 
-def _upsampled(x: Any, factors: Sequence[float], mode: str) -> Any:
+def _upsampled(x: Any, factors: Sequence[float], mode: str, node: Any) -> Any:
     attributes = {
         "mode": "nearest" if mode == "nearest" else "linear",
         "coordinate_transformation_mode": "asymmetric",
         "nearest_mode": "floor",
     }
     steps = [(axis, math.floor(factor * int(x.shape[axis])), factor) for axis, factor in enumerate(factors)]
-    return _along_all(x, steps, [0.0] * x.ndim + [1.0] * x.ndim, False, attributes)
+    bounds = [0.0] * x.ndim + [1.0] * x.ndim
+    return _along_all(x, steps, bounds, False, replace(node, attributes=attributes))
 
 
 def _unnormalized(places: Any, extent: int, aligned: int) -> Any:
