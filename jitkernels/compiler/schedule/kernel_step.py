@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.codegen.source_protocol import External
-from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir import access_map, builder, symbolic_dims
 from jitkernels.compiler.ir.dim_bounds import limit
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
 from jitkernels.compiler.ir.matrix_ops import is_dense
@@ -116,10 +116,20 @@ def densify_kernel_operands(graph: Graph) -> Graph:
     return transformed(graph, _without_gaps)
 
 
+def _dense(operand: Node) -> Node:
+    """A dense array of the same elements: itself, a dense argument in another shape, or a copy."""
+    if operand.operation == "view" and operand.inputs[0].operation == "input" and is_dense(operand.inputs[0]):
+        split = builder.map_of_split(operand.inputs[0].shape, operand.shape)
+        if split is not None and access_map.key_of(split) == access_map.key_of(operand.options["map"]):
+            return Node("reshape", operand.inputs, operand.dtype, operand.shape)
+        return operand
+    return operand if is_dense(operand) else builder.copy(operand)
+
+
 def _without_gaps(node: Node) -> Node:
     if node.operation != "kernel":
         return node
-    inputs = [operand if is_dense(operand) else builder.copy(operand) for operand in node.inputs]
+    inputs = [_dense(operand) for operand in node.inputs]
     is_unchanged = all(operand is other for operand, other in zip(inputs, node.inputs, strict=True))
     return node if is_unchanged else node.with_inputs(inputs)
 

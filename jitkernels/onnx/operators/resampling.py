@@ -140,7 +140,7 @@ def _by_kernel(x: Any, steps: Sequence[tuple[int, int, float]], attributes: Any,
     given = attributes.get("mode", "nearest"), coordinates, attributes.get("nearest_mode", "round_prefer_floor")
     if is_channels_last:
         return channels_first(jk.resize2d(images(x), size, *given), 4)
-    rows = np.reshape(x, (batch * channels, *extents, 1))
+    rows = np.reshape(x, (batch * channels, *map(int, extents), 1))
     return np.reshape(jk.resize2d(rows, size, *given), (batch, channels, *size))
 
 
