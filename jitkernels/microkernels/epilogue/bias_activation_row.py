@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from jitkernels.microkernels.epilogue.activations import activation_of
 from jitkernels.microkernels.gemm.microkernel import element_size, element_type
+from jitkernels.microkernels.maths.pow import pow_float32, pow_float64
 
 ROW_ARGUMENTS = (("ptr", "c"), ("ptr", "bias"), ("i64", "n"))
 
 
 def activated_row(symbol: str, activation: str, dtype: str, lanes: int, biased: bool) -> str:
     """IR of ``c[j] = activation(c[j] + bias[j])`` for j < n; without a bias, `bias` is not read."""
+    return _row(symbol, activation_of(activation, dtype), dtype, lanes, ("c", "bias") if biased else ("c",))
+
+
+def raised_row(symbol: str, dtype: str, lanes: int) -> str:
+    """IR of ``c[j] = c[j] ** bias[j]`` for j < n."""
+    function = pow_float32 if dtype == "float32" else pow_float64
+    return _row(symbol, function, dtype, lanes, ("c", "bias"), adds=False)
+
+
+def _row(symbol: str, scalar: Any, dtype: str, lanes: int, read: tuple[str, ...], *, adds: bool = True) -> str:
+    """IR of a function of the elements of rows: of their sum with the bias, or of both."""
     from jitkernels.codegen.python.simd_library import Library
 
     number, size, library = element_type(dtype), element_size(dtype), Library()
     vector, mask, kind = f"<{lanes} x {number}>", f"<{lanes} x i1>", f"v{lanes}f{8 * size}"
-    function, _ = library.called(activation_of(activation, dtype), [dtype], lanes)
-    read = ("c", "bias") if biased else ("c",)
+    biased = adds and len(read) > 1
+    operands = read[:1] if adds else read
+    function, _ = library.called(scalar, [dtype] * len(operands), lanes)
 
     def step(at: str, is_part: bool) -> str:
         lines = [f"%{at}.{name}.at = getelementptr {number}, ptr %{name}, i64 %{at}" for name in read]
@@ -28,11 +43,11 @@ def activated_row(symbol: str, activation: str, dtype: str, lanes: int, biased: 
             else f"%{at}.{name} = load {vector}, ptr %{at}.{name}.at, align {size}"
             for name in read
         ]
-        argument = f"%{at}.{read[-1]}"
+        arguments = ", ".join(f"{vector} %{at}.{name}" for name in operands)
         if biased:
             lines.append(f"%{at}.sum = fadd {vector} %{at}.c, %{at}.bias")
-            argument = f"%{at}.sum"
-        lines.append(f"%{at}.z = call {vector} {function}({vector} {argument})")
+            arguments = f"{vector} %{at}.sum"
+        lines.append(f"%{at}.z = call {vector} {function}({arguments})")
         lines.append(
             f"call void @llvm.masked.store.{kind}.p0({vector} %{at}.z, ptr %{at}.c.at, i32 {size}, {mask} %{at}.on)"
             if is_part
