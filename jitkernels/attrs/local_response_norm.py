@@ -8,6 +8,10 @@ from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, ca
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.attrs.windows import MAX_WINDOW_NUMBER
 
+MAX_EXPONENT = 8.0
+"""Largest `beta`, which multiplies the errors of a sum."""
+
+
 class LocalResponseNormAttr(KernelAttr, kernel_type="LOCAL_RESPONSE_NORM"):
     """y[i, j] = x[i, j] / (bias + alpha / size * sum over k of x[i, k] ** 2) ** beta, with k from j - b to j + a.
 
@@ -20,7 +24,7 @@ class LocalResponseNormAttr(KernelAttr, kernel_type="LOCAL_RESPONSE_NORM"):
     channels: int
     size: int = whole(default=5, least=1, most=MAX_WINDOW_NUMBER, is_size=False, samples=(1, 2, 3))
     alpha: float = real(default=1e-4, least=0.0, samples=(0.0, 1.0))
-    beta: float = real(default=0.75, least=0.0, most=8.0, samples=(0.5, 1.0, 0.6))
+    beta: float = real(default=0.75, least=0.0, most=MAX_EXPONENT, samples=(0.5, 1.0, 0.6))
     bias: float = real(default=1.0, least=0.0, samples=(2.0, 0.5))
     dtype: str = "float32"
     arrays = (

@@ -36,6 +36,15 @@ POOLS: dict[str, tuple[Any, ...]] = {
     "reaching beyond": (3, 2, 0, 1, True),
     "apart": (2, 3),
 }
+TRANSPOSED: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
+    "plain": ((2, 4, 5, 3), (3, 2, 3, 4), {}),
+    "strides": ((2, 4, 5, 3), (4, 2, 3, 4), {"stride": (2, 3), "padding": ((1, 0), (0, 1))}),
+    "more below than a stride": ((1, 3, 2, 2), (3, 2, 2, 3), {"stride": (2, 1), "output_padding": (3, 1)}),
+    "dilated": ((1, 4, 3, 2), (3, 2, 2, 3), {"stride": (3, 2), "dilation": (2, 3), "padding": 1}),
+    "groups": ((2, 3, 4, 4), (3, 2, 2, 6), {"groups": 2, "stride": 2, "padding": 1, "output_padding": 1}),
+    "depthwise": ((2, 3, 4, 4), (3, 3, 1, 4), {"groups": 4, "stride": 2, "padding": 1}),
+    "one image": ((3, 4, 3), (2, 2, 3, 4), {"stride": 2}),
+}  # fmt: skip
 
 
 def difference(function: Callable[..., Any], at: Sequence[AnyArray], along: Sequence[AnyArray]) -> float:
@@ -78,6 +87,18 @@ def test_convolution(form: str) -> None:
     check(loss, *arrays_of(form))
 
 
+@pytest.mark.parametrize("form", TRANSPOSED)
+def test_transposed_convolution(form: str) -> None:
+    random = np.random.default_rng(1)
+    shape, filters, options = TRANSPOSED[form]
+
+    def loss(x: AnyArray, w: AnyArray, bias: AnyArray) -> Any:
+        y = jk.conv2d_transpose(x, w, bias, **options)
+        return np.sum(np.tanh(y) ** 2 * np.arange(1.0, len(bias) + 1))
+
+    check(loss, *(random.standard_normal(extents) for extents in (shape, filters, filters[3])))
+
+
 @pytest.mark.parametrize("activation", ["relu", "gelu", "silu", "tanh", "sigmoid"])
 def test_activations(activation: Any) -> None:
     x, w, bias, _ = arrays_of("padded")
@@ -102,6 +123,20 @@ def test_pooling(name: str, pool: str) -> None:
     x = np.random.default_rng(1).permutation(2 * 7 * 8 * 3).reshape(2, 7, 8, 3) / 50.0
     function = getattr(jk, name)
     check(lambda x: np.sum(function(x, *POOLS[pool]) ** 3), x)
+
+
+@pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners", "asymmetric"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_resizing(mode: Any, coordinates: Any) -> None:
+    x = np.random.default_rng(1).standard_normal((2, 4, 5, 3))
+    for size in ((7, 3), (2, 10)):
+        check(lambda x, size=size: np.sum(jk.resize2d(x, size, mode, coordinates) ** 3), x)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("size", [1, 4, 5])
+def test_local_response_norm(size: int) -> None:
+    x = np.random.default_rng(1).standard_normal((2, 3, 7))
+    check(lambda x: np.sum(jk.local_response_norm(x, size, 0.5, 0.75, 2.0) ** 3), x)
 
 
 def test_second_order_of_pooling() -> None:

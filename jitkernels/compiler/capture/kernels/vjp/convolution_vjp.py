@@ -1,37 +1,23 @@
 """Vector-Jacobian products of convolutions, as convolutions.
 
-The gradient with respect to the images is a convolution of the gradient of the result with reversed filters. With
-strides it is one for each phase of the pixels of an image: a phase meets the taps whose places differ from its own by
-multiples of the stride.
+The gradient with respect to the images is a transposed convolution of the gradient of the result, and that of a
+transposed convolution is a convolution.
 """
 
-from collections.abc import Iterator, Mapping
-from math import gcd
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from jitkernels.attrs.convolution import Conv2DAttr
 from jitkernels.attrs.convolution_gradient import Conv2DBackwardWeightsAttr
+from jitkernels.attrs.convolution_transpose import Conv2DTransposeAttr
 from jitkernels.compiler.capture.kernels.vjp_registry import vjp_of
 from jitkernels.compiler.ir import special_functions
 from jitkernels.dispatch.operators import everyday
 
 PARAMETERS = "stride", "padding", "dilation", "groups"
 """Options that a convolution shares with its gradients."""
-
-
-class StridePhase(NamedTuple):
-    """Pixels of an axis of the images, from `first` on by the stride, and the convolution that gives their gradients.
-
-    It has `taps` of the filters, reversed, `dilation` apart, and padding `before` and `after`, which may be negative.
-    """
-
-    first: int
-    taps: slice
-    dilation: int
-    before: Any
-    after: Any
 
 
 def expand_activation(attr: Any, function: Any, values: Mapping[str, Any]) -> Any:
@@ -62,50 +48,47 @@ def conv2d_backward_weights(attr: Any, dw: Any, x: Any, dy: Any) -> list[Any]:
 
 
 def _images(attr: Any, dy: Any, w: Any, x: Any) -> Any:
-    """The cotangent of the images x of a convolution with the filters w."""
-    down = [*_phases(0, attr.height, attr.out_height, int(attr.kernel_height), attr)]
-    right = [*_phases(1, attr.width, attr.out_width, int(attr.kernel_width), attr)]
-    if tuple(attr.stride) == (1, 1):
-        return _of_phase(attr, dy, w, down[0], right[0])
-    dx = np.zeros_like(x)
-    for rows in down:
-        for columns in right:
-            part = _of_phase(attr, dy, w, rows, columns)
-            dx[..., rows.first :: attr.stride[0], columns.first :: attr.stride[1], :] = part
-    return dx
+    """The cotangent of the images x of a convolution with the filters w.
+
+    Without strides it is a convolution with reversed filters, whose rows of few pixels share tiles.
+    """
+    filters = exchanged(w, attr.groups)
+    kernel, sizes = (int(attr.kernel_height), int(attr.kernel_width)), x.shape[-3:-1]
+    reach = [skip * (extent - 1) + 1 for skip, extent in zip(attr.dilation, kernel, strict=True)]
+    sides = [(most - 1 - low, most - 1 - high) for most, (low, high) in zip(reach, attr.padding, strict=True)]
+    options = {"dilation": attr.dilation, "groups": attr.groups}
+    if tuple(attr.stride) == (1, 1) and min(map(min, sides)) >= 0:
+        return everyday("conv2d")(dy, filters[::-1, ::-1], padding=tuple(sides), **options)
+    missing = [
+        int(size + low + high - most) % step
+        for size, (low, high), most, step in zip(sizes, attr.padding, reach, attr.stride, strict=True)
+    ]
+    options |= {"stride": attr.stride, "padding": attr.padding, "output_padding": tuple(missing)}
+    return everyday("conv2d_transpose")(dy, filters, **options)
 
 
-def _phases(axis: int, size: Any, count: Any, kernel: int, attr: Any) -> Iterator[StridePhase]:
-    """The phases of an axis that meet any tap: a pixel i and a tap a meet in (i + before - dilation * a) / stride."""
-    step, skip, (before, after) = attr.stride[axis], attr.dilation[axis], attr.padding[axis]
-    if step == 1:
-        yield StridePhase(0, slice(None), skip, skip * (kernel - 1) - before, skip * (kernel - 1) - after)
-        return
-    apart = step // gcd(step, skip)
-    for first in range(min(step, int(size))):
-        tap = next((a for a in range(min(apart, kernel)) if (first + before - skip * a) % step == 0), None)
-        if tap is None:
-            continue
-        taps, dilation = len(range(tap, kernel, apart)), skip * apart // step
-        lead = dilation * (taps - 1) - (first + before - skip * tap) // step
-        pixels = len(range(first, int(size), step))
-        yield StridePhase(first, slice(tap, None, apart), dilation, lead, pixels - count - lead + dilation * (taps - 1))
+def exchanged(w: Any, groups: int) -> Any:
+    """Filters with the channels and the filters of each group exchanged."""
+    high, wide, depth, filters = w.shape
+    own = filters // groups
+    transposed = np.transpose(np.reshape(w, (high, wide, depth, groups, own)), (0, 1, 4, 3, 2))
+    return np.reshape(transposed, (high, wide, own, groups * depth))
 
 
-def _of_phase(attr: Any, dy: Any, w: Any, rows: StridePhase, columns: StridePhase) -> Any:
-    """The cotangent of the pixels of a phase."""
-    padding = []
-    for axis, phase in ((-3, rows), (-2, columns)):
-        before, after = int(phase.before), int(phase.after)
-        inside = [slice(None)] * 3
-        inside[axis] = slice(max(-before, 0), dy.shape[axis] - max(-after, 0))
-        if min(before, after) < 0:
-            dy = dy[..., inside[0], inside[1], inside[2]]
-        padding.append((max(before, 0), max(after, 0)))
-    taps = w[rows.taps, columns.taps][::-1, ::-1]
-    high, wide, depth = taps.shape[0], taps.shape[1], attr.group_channels
-    own = attr.filters // attr.groups
-    transposed = np.transpose(np.reshape(taps, (high, wide, depth, attr.groups, own)), (0, 1, 4, 3, 2))
-    filters = np.reshape(transposed, (high, wide, own, attr.channels))
-    dilation = rows.dilation, columns.dilation
-    return everyday("conv2d")(dy, filters, padding=tuple(padding), dilation=dilation, groups=attr.groups)
+@vjp_of(Conv2DTransposeAttr, expand_activation)
+def conv2d_transpose(attr: Any, dy: Any, x: Any, w: Any, *bias: Any) -> list[Any]:
+    """The cotangents of images, filters, and of the bias where there is one: `dy` is what a convolution sees.
+
+    Behind the last pixel that it sees `output_padding` may have more than a stride, which no pixel of x reaches.
+    """
+    options = {name: getattr(attr, name) for name in PARAMETERS}
+    kernel = int(attr.kernel_height), int(attr.kernel_width)
+    seen = dy
+    for axis, more in enumerate(attr.output_padding):
+        extra = more // attr.stride[axis] * attr.stride[axis]
+        if extra:
+            inside = slice(0, dy.shape[axis - 3] - extra)
+            seen = seen[..., inside, :, :] if axis == 0 else seen[..., inside, :]
+    dx = everyday("conv2d")(seen, exchanged(w, attr.groups), **options)
+    dw = exchanged(everyday("conv2d_backward_weights")(seen, x, kernel, **options), attr.groups)
+    return [dx, dw, *(np.sum(dy, axis=tuple(range(dy.ndim - 1))) for _ in bias)]
