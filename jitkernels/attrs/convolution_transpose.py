@@ -50,10 +50,15 @@ class Conv2DTransposeAttr(KernelAttr, kernel_type="CONV2D_TRANSPOSE"):
     stride: Pair = custom(pair, to_json=listed, from_json=pair, meaning=A_PAIR, default=(1, 1), samples=(2, (1, 3)))
     padding: tuple[Pair, Pair] = custom(
         borders, to_json=listed, from_json=borders, meaning=BORDERS, default=((0, 0), (0, 0)),
-        samples=((0, 1), ((1, 0), (0, 0))),
+        samples=((0, 1), ((1, 0), (0, 1))),
     )  # fmt: skip
     output_padding: Pair = custom(
-        pair_of_zero, to_json=listed, from_json=pair_of_zero, meaning=A_PAIR_OF_ZERO, default=(0, 0), samples=(2, (1, 3))
+        pair_of_zero,
+        to_json=listed,
+        from_json=pair_of_zero,
+        meaning=A_PAIR_OF_ZERO,
+        default=(0, 0),
+        samples=(2, (1, 3)),
     )
     dilation: Pair = custom(pair, to_json=listed, from_json=pair, meaning=A_PAIR, default=(1, 1), samples=(2, (3, 1)))
     groups: int = whole(default=1, least=1, samples=(1, 2, 3))
@@ -99,8 +104,8 @@ class Conv2DTransposeAttr(KernelAttr, kernel_type="CONV2D_TRANSPOSE"):
         last = [(counts[axis] - 1 + self.padding[axis][0]) // self.stride[axis] for axis in range(2)]
         behind = [max(last[axis] + 1 - sizes[axis], 0) for axis in range(2)]
         padded = np.pad(x, ((0, 0), (lead[0], behind[0]), (lead[1], behind[1]), (0, 0)))
-        high, wide = padded.shape[1:3]
-        rows = padded.reshape(-1, self.groups, self.group_channels).transpose(1, 0, 2)
+        high, wide, own = *padded.shape[1:3], self.filters // self.groups
+        rows = padded.reshape(self.batch * high * wide, self.groups, self.group_channels).transpose(1, 0, 2)
         reach = [
             self.stride[axis] * (lead[axis] + sizes[axis] + behind[axis]) + self.dilation[axis] * (kernel[axis] - 1)
             for axis in range(2)
@@ -108,7 +113,7 @@ class Conv2DTransposeAttr(KernelAttr, kernel_type="CONV2D_TRANSPOSE"):
         z = np.zeros((self.batch, *reach, self.filters), x.dtype)
         for a in range(kernel[0]):
             for b in range(kernel[1]):
-                matrices = w[a, b].reshape(self.group_channels, self.groups, -1).transpose(1, 0, 2)
+                matrices = w[a, b].reshape(self.group_channels, self.groups, own).transpose(1, 0, 2)
                 products = (rows @ matrices).transpose(1, 0, 2).reshape(self.batch, high, wide, self.filters)
                 top, left = self.dilation[0] * a, self.dilation[1] * b
                 (down, right) = self.stride

@@ -27,10 +27,7 @@ class LocalResponseNormAttr(KernelAttr, kernel_type="LOCAL_RESPONSE_NORM"):
     beta: float = real(default=0.75, least=0.0, most=MAX_EXPONENT, samples=(0.5, 1.0, 0.6))
     bias: float = real(default=1.0, least=0.0, samples=(2.0, 0.5))
     dtype: str = "float32"
-    arrays = (
-        Argument("x", "in", "*rows channels"),
-        Argument("y", "out", "*rows channels"),
-    )
+    arrays = (Argument("x", "in", "*rows channels"), Argument("y", "out", "*rows channels"))
     floats = ("alpha", "beta", "bias")
     options = ("size", "alpha", "beta", "bias")
     streams = ((4096, 256),)

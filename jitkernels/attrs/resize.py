@@ -5,17 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import (
-    FLOATS,
-    Case,
-    KernelAttr,
-    Tolerance,
-    cases,
-    choice,
-    custom,
-    grid,
-    power_of_two,
-)
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, custom, grid, power_of_two
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.attrs.windows import A_PAIR, MAX_WINDOW_NUMBER, Pair, listed, pair
 from jitkernels.errors import AttrError
@@ -122,11 +112,17 @@ class Resize2DAttr(KernelAttr, kernel_type="RESIZE2D"):
 
     def tolerance(self) -> Tolerance:
         """Weights that are rounded, products and sums along both axes."""
-        return Tolerance(ulp=0 if self.mode == "nearest" else 1, terms=0 if self.mode == "nearest" else 4 + 2 * self.taps)
+        return Tolerance(
+            ulp=0 if self.mode == "nearest" else 1, terms=0 if self.mode == "nearest" else 4 + 2 * self.taps
+        )
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The same sums of |x|; weights are rounded as numbers of at least a quarter."""
-        return [self.along(0, self.along(1, np.abs(arrays[0]), 0.25), 0.25)]
+        """The same sums of |x|; weights are rounded as numbers of at least a quarter.
+
+        Where sums along one axis may overflow, in whichever order axes are taken, there is no bound.
+        """
+        terms = self.along(0, self.along(1, np.abs(arrays[0]), 0.25), 0.25)
+        return [np.where(terms < float(np.finfo(self.dtype).max) / 32, terms, np.where(np.isnan(terms), terms, np.inf))]
 
     def operations(self) -> float:
         return float(self.batch) * self.out_height * self.out_width * self.channels * (4 * self.taps - 3)

@@ -41,7 +41,11 @@ def local_response_norm(attr: LocalResponseNormAttr, parallel: bool = False) -> 
         return (3 * channels + size) * element_bytes
 
     def body(x: Any, y: Any, e: Neighbours, workspace: Any, part: Range) -> None:
-        c, base, exponents = e.channels, offset(workspace, e.channels + e.size), offset(workspace, 2 * e.channels + e.size)
+        c, base, exponents = (
+            e.channels,
+            offset(workspace, e.channels + e.size),
+            offset(workspace, 2 * e.channels + e.size),
+        )
         before = (e.size - 1) // 2
         for k in range(before):
             workspace[k] = 0

@@ -18,6 +18,7 @@ from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.microkernel import element_size
 
+
 class ResizeExtents(NamedTuple):
     """The integers of the row."""
 

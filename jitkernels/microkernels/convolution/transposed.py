@@ -228,7 +228,9 @@ def _compute(kind: Convolution) -> Any:
                 for j in range(min(e.stride_width, e.out_width)):
                     right = phase_of(right_axis(e), j, j)
                     before = (rows.before * e.kernel_width + rows.taps * right.before) * e.group_channels * PANEL
-                    columns = Columns(group * own + first, min(own - first, width), panel + before, group * e.group_channels)
+                    columns = Columns(
+                        group * own + first, min(own - first, width), panel + before, group * e.group_channels
+                    )
                     dense(arrays, phase_extents(e, rows, right), band_of(e, source, rows, right), packed, columns)
 
     @inlined()

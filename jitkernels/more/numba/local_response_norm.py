@@ -5,14 +5,7 @@ from typing import Any
 from jitkernels.attrs.local_response_norm import LocalResponseNormAttr
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import RangeKernel
-from jitkernels.more.numba.numba_kernel import (
-    RowArguments,
-    ScalarFunction,
-    numba_kernel,
-    real,
-    threads_along,
-    usable,
-)
+from jitkernels.more.numba.numba_kernel import RowArguments, ScalarFunction, numba_kernel, real, threads_along, usable
 
 power = ScalarFunction("power", 2)
 

@@ -16,10 +16,10 @@ MISTAKES = {
         "strides are exchanged": ("down, along = attr.stride", "along, down = attr.stride"),
         "dilations are exchanged": ("skip, over = attr.dilation", "over, skip = attr.dilation"),
         "filters are reversed": ("w[a, b]", "w[-1 - a, -1 - b]"),
-        "output padding is forgotten": ("outside(i, attr.out_height)", "outside(i, attr.out_height - attr.output_padding[0])"),
+        "output padding is forgotten": ("x.shape[1], attr.out_height", "x.shape[1], attr.out_height - attr.output_padding[0]"),
         "all groups see the first": ("group * per : group * per + per", ": per"),
         "groups are interleaved": ("group * own : group * own + own] +=", "group :: attr.groups] +="),
-        "a pixel replaces those before": ("+= x[", "= x["),
+        "a pixel replaces those before": ("+= seen[", "= seen["),
         "bias is forgotten": ("z += bias[0]", "pass"),
         "bias of the first filter for all": ("z += bias[0]", "z += bias[0][:1]"),
         "relu loses NaN": ("np.maximum(z, 0)", "np.where(z > 0, z, 0)"),
@@ -47,26 +47,24 @@ def conv2d_transpose(attr: Any, x: AnyArray, w: AnyArray, *rest: AnyArray) -> No
     own, per = attr.filters // attr.groups, attr.channels // attr.groups
     z = np.zeros(y.shape, y.dtype)
 
-    def outside(i: int, count: int) -> bool:
-        return i < 0 or i >= count
+    far = 24
+    x = np.pad(x, ((0, 0), (far, far), (far, far), (0, 0)))  # zeros meet infinite filters as pixels do
 
-    def taps(pixel: int, tap: int, step: int, dilation: int, before: int) -> int:
-        return pixel * step + tap * dilation - before
+    def places(pixels: int, count: int, step: int, begin: int) -> tuple[AnyArray, AnyArray]:
+        at = (np.arange(pixels) - far) * step + begin
+        pixel = np.flatnonzero((at >= 0) & (at < count))
+        return pixel, at[pixel][:, np.newaxis]
 
-    x = np.pad(x, ((0, 0), (9, 9), (9, 9), (0, 0)))  # zeros meet infinite filters as pixels do
-    for k in range(x.shape[1]):
-        for a in range(attr.kernel_height):
-            i = taps(k - 9, a, down, skip, top)
-            if outside(i, attr.out_height):
-                continue
-            for m in range(x.shape[2]):
-                for b in range(attr.kernel_width):
-                    j = taps(m - 9, b, along, over, left)
-                    if outside(j, y.shape[2]):
-                        continue
-                    for group in range(attr.groups):
-                        filters = w[a, b][:, group * own : group * own + own]
-                        z[:, i, j, group * own : group * own + own] += x[:, k, m, group * per : group * per + per] @ filters
+    for a in range(attr.kernel_height):
+        k, i = places(x.shape[1], attr.out_height, down, a * skip - top)
+        for b in range(attr.kernel_width):
+            m, j = places(x.shape[2], y.shape[2], along, b * over - left)
+            seen = x[:, k][:, :, m]
+            for group in range(attr.groups):
+                filters = w[a, b][:, group * own : group * own + own]
+                z[:, i, j[:, 0], group * own : group * own + own] += (
+                    seen[..., group * per : group * per + per] @ filters
+                )
     if attr.biased:
         z += bias[0]
     activated: dict[str, Any] = {

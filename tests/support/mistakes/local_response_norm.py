@@ -28,4 +28,4 @@ def local_response_norm(attr: Any, x: AnyArray, y: AnyArray) -> None:
     for j in range(attr.channels):
         total = np.square(x[:, max(j - before, 0) : j + behind + 1]).sum(axis=1)
         base = attr.bias + attr.alpha / attr.size * total
-        y[:, j] = x[:, j] / base ** attr.beta
+        y[:, j] = x[:, j] / base**attr.beta

@@ -9,24 +9,33 @@ from oracles import ACTIVATIONS, WIDE, oracle, sigmoid
 from oracles.convolution import erfc
 
 
+def meeting(extents: tuple[int, int], axis: int, tap: int, attr: Any) -> tuple[AnyArray, AnyArray]:
+    """Return the pixels of the result that a tap adds to, and those of the image that it adds, some of them outside."""
+    pixels = np.arange(extents[1])
+    at, rest = np.divmod(pixels + attr.padding[axis][0] - attr.dilation[axis] * tap, attr.stride[axis])
+    return pixels[rest == 0], at[rest == 0]
+
+
 @oracle
 def conv2d_transpose(attr: Any, x: AnyArray, w: AnyArray, **bias: AnyArray) -> list[AnyArray]:
     narrow: Any = np.float64 if attr.dtype == "float32" else WIDE
     own, per = attr.filters // attr.groups, attr.channels // attr.groups
     z = np.zeros((attr.batch, attr.out_height, attr.out_width, attr.filters), narrow)
-    for i in range(attr.out_height):
-        for j in range(attr.out_width):
-            for a in range(attr.kernel_height):
-                for b in range(attr.kernel_width):
-                    k, down = divmod(i + attr.padding[0][0] - attr.dilation[0] * a, attr.stride[0])
-                    l, right = divmod(j + attr.padding[1][0] - attr.dilation[1] * b, attr.stride[1])
-                    if down or right:
-                        continue
-                    is_inside = 0 <= k < attr.height and 0 <= l < attr.width
-                    seen = x[:, k, l] if is_inside else np.zeros_like(x[:, 0, 0])
-                    for group in range(attr.groups):
-                        filters, channels = slice(group * own, group * own + own), slice(group * per, group * per + per)
-                        z[:, i, j, filters] += seen[:, channels].astype(narrow) @ w[a, b, :, filters].astype(narrow)
+    extents = (attr.height, attr.out_height), (attr.width, attr.out_width)
+    places = [  # of the pixels of the result and of the image that meet each tap
+        [meeting(counts, axis, tap, attr) for tap in range(kernel)]
+        for axis, (counts, kernel) in enumerate(zip(extents, w.shape[:2], strict=True))
+    ]
+    for a, (rows, above) in enumerate(places[0]):
+        for b, (columns, before) in enumerate(places[1]):
+            seen = np.where(
+                ((above >= 0) & (above < attr.height))[:, np.newaxis, np.newaxis]
+                & ((before >= 0) & (before < attr.width))[:, np.newaxis],
+                x[:, np.clip(above, 0, attr.height - 1)][:, :, np.clip(before, 0, attr.width - 1)], 0,
+            ).astype(narrow)  # fmt: skip
+            for group in range(attr.groups):
+                filters, channels = slice(group * own, group * own + own), slice(group * per, group * per + per)
+                z[:, rows[:, np.newaxis], columns, filters] += seen[..., channels] @ w[a, b, :, filters].astype(narrow)
     result = z.astype(WIDE)
     for term in bias.values():
         result = result + term

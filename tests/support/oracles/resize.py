@@ -26,8 +26,9 @@ def keys(distance: Any) -> Any:
     return (a + 2) * x**3 - (a + 3) * x**2 + 1 if x <= 1 else a * (x**3 - 5 * x**2 + 8 * x - 4)
 
 
-def weights(attr: Any, pixels: int, count: int) -> AnyArray:
-    matrix = np.zeros((count, pixels), WIDE)
+def taps(attr: Any, pixels: int, count: int) -> list[tuple[int, int, Any]]:
+    """Return the results along an axis, with each pixel that one is made of, and its weight."""
+    found: list[tuple[int, int, Any]] = []
     for i in range(count):
         p = place(attr, i, pixels, count)
         if attr.mode == "nearest":
@@ -35,20 +36,22 @@ def weights(attr: Any, pixels: int, count: int) -> AnyArray:
                 "floor": floor(p), "ceil": ceil(p),
                 "round_prefer_floor": ceil(p - HALF), "round_prefer_ceil": floor(p + HALF),
             }[attr.rounding]  # fmt: skip
-            matrix[i, min(max(nearest, 0), pixels - 1)] = 1
+            found.append((i, min(max(nearest, 0), pixels - 1), WIDE(1)))
             continue
         first = floor(p)
         t = WIDE((p - first).numerator) / WIDE((p - first).denominator)
-        taps = range(2) if attr.mode == "linear" else range(-1, 3)
-        for tap in taps:
+        for tap in range(2) if attr.mode == "linear" else range(-1, 3):
             weight = 1 - abs(t - tap) if attr.mode == "linear" else keys(t - tap)
-            matrix[i, min(max(first + tap, 0), pixels - 1)] += weight
-    return matrix
+            found.append((i, min(max(first + tap, 0), pixels - 1), weight))
+    return found
 
 
 @oracle
 def resize2d(attr: Any, x: AnyArray) -> list[AnyArray]:
-    rows, columns = weights(attr, attr.height, attr.size[0]), weights(attr, attr.width, attr.size[1])
-    if attr.mode == "nearest":
-        return [x[:, rows.argmax(axis=1)][:, :, columns.argmax(axis=1)]]
-    return [np.einsum("ik,nklc,jl->nijc", rows, x, columns)]
+    columns = np.zeros((attr.batch, attr.height, attr.size[1], attr.channels), WIDE)
+    for j, k, weight in taps(attr, attr.width, attr.size[1]):
+        columns[:, :, j] += weight * x[:, :, k]
+    y = np.zeros((attr.batch, *attr.size, attr.channels), WIDE)
+    for i, k, weight in taps(attr, attr.height, attr.size[0]):
+        y[:, i] += weight * columns[:, k]
+    return [y]
