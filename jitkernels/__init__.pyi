@@ -20,6 +20,8 @@ from jitkernels.attrs.cdist import CDistAttr as CDistAttr
 from jitkernels.attrs.convolution import Conv2DAttr as Conv2DAttr
 from jitkernels.attrs.convolution import Conv2DPackedAttr as Conv2DPackedAttr
 from jitkernels.attrs.convolution_gradient import Conv2DBackwardWeightsAttr as Conv2DBackwardWeightsAttr
+from jitkernels.attrs.convolution_transpose import Conv2DTransposeAttr as Conv2DTransposeAttr
+from jitkernels.attrs.convolution_transpose import Conv2DTransposePackedAttr as Conv2DTransposePackedAttr
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr as CRFDecodingAttr
 from jitkernels.attrs.cumsum_histogram import CumsumAttr as CumsumAttr
 from jitkernels.attrs.cumsum_histogram import HistogramAttr as HistogramAttr
@@ -30,6 +32,7 @@ from jitkernels.attrs.gru import GRUH1Attr as GRUH1Attr
 from jitkernels.attrs.gru import GRUHtPart1Attr as GRUHtPart1Attr
 from jitkernels.attrs.gru import GRUHtPart2Attr as GRUHtPart2Attr
 from jitkernels.attrs.layer_norm import LayerNormAttr as LayerNormAttr
+from jitkernels.attrs.local_response_norm import LocalResponseNormAttr as LocalResponseNormAttr
 from jitkernels.attrs.lstm import LSTMC1H1Attr as LSTMC1H1Attr
 from jitkernels.attrs.lstm import LSTMCtHtAttr as LSTMCtHtAttr
 from jitkernels.attrs.matmul import MatMulAttr as MatMulAttr
@@ -56,6 +59,7 @@ from jitkernels.attrs.reduction import HMeanAttr as HMeanAttr
 from jitkernels.attrs.reduction import HMinAttr as HMinAttr
 from jitkernels.attrs.reduction import HSumAttr as HSumAttr
 from jitkernels.attrs.reduction import HVarAttr as HVarAttr
+from jitkernels.attrs.resize import Resize2DAttr as Resize2DAttr
 from jitkernels.attrs.rope import RopeAttr as RopeAttr
 from jitkernels.attrs.row_similarity import CosineAttr as CosineAttr
 from jitkernels.attrs.row_similarity import DotAttr as DotAttr
@@ -192,6 +196,8 @@ __all__ = [
     "Conv2DAttr",
     "Conv2DBackwardWeightsAttr",
     "Conv2DPackedAttr",
+    "Conv2DTransposeAttr",
+    "Conv2DTransposePackedAttr",
     "CosineAttr",
     "CrossEntropyAttr",
     "CumsumAttr",
@@ -217,6 +223,7 @@ __all__ = [
     "LSTMC1H1Attr",
     "LSTMCtHtAttr",
     "LayerNormAttr",
+    "LocalResponseNormAttr",
     "LogSoftmaxAttr",
     "MatMulAttr",
     "MatMulBatchedAttr",
@@ -229,6 +236,7 @@ __all__ = [
     "NCHW16CMulNCAttr",
     "NormalAttr",
     "QuantizeAttr",
+    "Resize2DAttr",
     "RmsNormAttr",
     "RopeAttr",
     "ScatterAddAttr",
@@ -277,6 +285,8 @@ __all__ = [
     "conv2d",
     "conv2d_backward_weights",
     "conv2d_packed",
+    "conv2d_transpose",
+    "conv2d_transpose_packed",
     "cosine",
     "crf_decoding",
     "cross_entropy",
@@ -300,6 +310,7 @@ __all__ = [
     "hsum",
     "hvar",
     "layer_norm",
+    "local_response_norm",
     "log_softmax",
     "lstm",
     "lstm_c1h1",
@@ -315,6 +326,7 @@ __all__ = [
     "nchw16c_mul_nc",
     "normal",
     "quantize",
+    "resize2d",
     "rms_norm",
     "rope",
     "scatter_add",
@@ -499,6 +511,33 @@ def conv2d_backward_weights(
     groups: int = 1,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def conv2d_transpose(
+    x: ArrayLike,
+    w: ArrayLike,
+    bias: ArrayLike | None = None,
+    stride: Any = (1, 1),
+    padding: Any = ((0, 0), (0, 0)),
+    output_padding: Any = (0, 0),
+    dilation: Any = (1, 1),
+    groups: int = 1,
+    activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def conv2d_transpose_packed(
+    x: ArrayLike,
+    w: ArrayLike,
+    bias: ArrayLike | None = None,
+    filters: int = 32,
+    kernel_height: int = 1,
+    kernel_width: int = 1,
+    stride: Any = (1, 1),
+    padding: Any = ((0, 0), (0, 0)),
+    output_padding: Any = (0, 0),
+    dilation: Any = (1, 1),
+    groups: int = 1,
+    activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def crf_decoding(
     x: ArrayLike,
     w: ArrayLike,
@@ -561,6 +600,14 @@ def gru_ht_part2(
     ht_1: ArrayLike,
     act_gate: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'sigmoid',
     act_cand: Literal['sigmoid', 'tanh', 'relu', 'identity'] = 'tanh',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def local_response_norm(
+    x: ArrayLike,
+    size: int = 5,
+    alpha: float = 0.0001,
+    beta: float = 0.75,
+    bias: float = 1.0,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def lstm_ctht(
@@ -738,6 +785,14 @@ def hvar(
 def hlogsumexp(
     x: ArrayLike,
     axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def resize2d(
+    x: ArrayLike,
+    size: Any,
+    mode: Literal['nearest', 'linear', 'cubic'] = 'linear',
+    coordinates: Literal['half_pixel', 'align_corners', 'asymmetric'] = 'half_pixel',
+    rounding: Literal['round_prefer_floor', 'round_prefer_ceil', 'floor', 'ceil'] = 'round_prefer_floor',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def rope(

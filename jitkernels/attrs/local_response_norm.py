@@ -15,9 +15,9 @@ MAX_EXPONENT = 8.0
 class LocalResponseNormAttr(KernelAttr, kernel_type="LOCAL_RESPONSE_NORM"):
     """y[i, j] = x[i, j] / (bias + alpha / size * sum over k of x[i, k] ** 2) ** beta, with k from j - b to j + a.
 
-    The neighbours are `size` channels, b = (size - 1) // 2 of them before and a = size // 2 behind; those beyond the row
-    are 0. Channels are last. Krizhevsky, Sutskever and Hinton, ImageNet Classification with Deep Convolutional Neural
-    Networks, 2012.
+    The neighbours are `size` channels, b = (size - 1) // 2 of them before and a = size // 2 behind; those beyond the
+    row are 0. Channels are last. Krizhevsky, Sutskever and Hinton, ImageNet Classification with Deep Convolutional
+    Neural Networks, 2012.
     """
 
     rows: int

@@ -111,8 +111,8 @@ def transposed_extents(label: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         whole = step * (size - 1) + dilation * (fields[f"kernel_{name}"] - 1) + 1 + fields["output_padding"][axis]
         if size < 1 or whole - before - after < 1:
             raise AttrError(
-                f"{label}: {name}: expected images of 1 or more, and results of more than the {before + after} elements "
-                f"that padding cuts off, got {size} and {whole}"
+                f"{label}: {name}: expected images of 1 or more, and results of more than the {before + after} "
+                f"elements that padding cuts off, got {size} and {whole}"
             )
         result |= {f"out_{name}": whole - before - after, f"stride_{name}": step, f"dilation_{name}": dilation}
     return result | {"pad_top": fields["padding"][0][0], "pad_left": fields["padding"][1][0]}

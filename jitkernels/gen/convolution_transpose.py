@@ -1,4 +1,4 @@
-"""Generated CONV2D_TRANSPOSE and CONV2D_TRANSPOSE_PACKED: the register tiles of CONV2D, for each phase of the strides."""
+"""Generated CONV2D_TRANSPOSE and CONV2D_TRANSPOSE_PACKED: register tiles of CONV2D, for each phase of the strides."""
 
 from jitkernels.attrs.convolution_transpose import Conv2DTransposeAttr, Conv2DTransposePackedAttr
 from jitkernels.attrs.schema.registry import Variant, implements

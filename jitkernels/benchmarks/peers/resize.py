@@ -44,7 +44,7 @@ def numpy_resize(attr: Resize2DAttr, x: AnyArray, y: AnyArray) -> Bound:
 @partial(of_torch, Resize2DAttr)
 def torch_resize(attr: Resize2DAttr, torch: Any, x: Any, y: Any) -> Bound | None:
     """Use memory with channels last, as ours is."""
-    settings = {
+    settings: dict[tuple[str, ...], dict[str, Any]] = {
         ("nearest", "asymmetric", "floor"): {"mode": "nearest"},
         ("linear", "half_pixel"): {"mode": "bilinear", "align_corners": False},
         ("linear", "align_corners"): {"mode": "bilinear", "align_corners": True},

@@ -1,7 +1,7 @@
 """Specializations: a function traced to a graph and compiled for one structure and pattern of arguments."""
 
-import time
 import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -36,7 +36,7 @@ def depthwise_of(kind: Convolution) -> Any:
         c, image = e.channels, band.image
         count = (band.pixels + most - 1) // most
         pixel, down, right = e.stride_width * c, e.dilation_height * band.pitch, e.dilation_width * c
-        lead, stride = ROW_PIXELS * pixel, band.apart * c
+        lead, gap = ROW_PIXELS * pixel, band.apart * c
         for i in range(band.rows):
             row, done = band.at + i * e.stride_height * band.pitch, 0
             for part in range(count):
@@ -46,13 +46,13 @@ def depthwise_of(kind: Convolution) -> Any:
                     live = min(c - first, width)
                     if live == width:
                         whole(image, x + first, pixel, lead, e.kernel_height, down, e.kernel_width, right, 1, w, first,
-                              c, 0, 0, bias, first, residual, y, at + first, stride, live, n, ONCE)  # fmt: skip
+                              c, 0, 0, bias, first, residual, y, at + first, gap, live, n, ONCE)  # fmt: skip
                     else:
                         live = min(live, lanes)
                         part_of(image, x + first, pixel, lead, e.kernel_height, down, e.kernel_width, right, 1, w,
-                                first, c, 0, 0, bias, first, residual, y, at + first, stride, live, n, ONCE)  # fmt: skip
+                                first, c, 0, 0, bias, first, residual, y, at + first, gap, live, n, ONCE)  # fmt: skip
                     first += live
-                finish_pixels(y, at, stride, c, n)
+                finish_pixels(y, at, gap, c, n)
                 done += n
 
     return depthwise

@@ -42,7 +42,7 @@ class OneRow(NamedTuple):
 
     row: int
     rows: int
-    count: int
+    elements: int
 
 
 class Taps(NamedTuple):
@@ -137,7 +137,7 @@ def _pixel_of(attr: Any) -> Any:
     whole = np.int32 if attr.dtype == "float32" else np.int64
 
     @inlined()
-    def pixel_of(table: Any, at: int) -> int:
+    def pixel_of(table: Any, at: int) -> Any:
         return np.int64(table[at].view(whole))
 
     return pixel_of
@@ -199,22 +199,22 @@ def _sum_rows(attr: Any) -> Any:
     taps, pixel_of = attr.taps, _pixel_of(attr)
 
     @inlined()
-    def at(tables: Tables, place: int, wrapped: bool, apart: int) -> int:
+    def at(tables: Tables, place: int, wrapped: bool, apart: int) -> Any:
         index = pixel_of(tables.rows, place)
         return (index % taps if wrapped else index) * apart
 
     @inlined("contract")
     def sum_rows(rows: Any, tables: Tables, one: OneRow, wrapped: bool, y: Any) -> None:
         n, i, table = one.rows, one.row, tables.rows
-        first, second = at(tables, i, wrapped, one.count), at(tables, n + i, wrapped, one.count)
+        first, second = at(tables, i, wrapped, one.elements), at(tables, n + i, wrapped, one.elements)
         if taps == 2:
             u, v = table[2 * n + i], table[3 * n + i]
-            for k in range(one.count):
+            for k in range(one.elements):
                 y[k] = u * rows[first + k] + v * rows[second + k]
         else:
-            third, fourth = at(tables, 2 * n + i, wrapped, one.count), at(tables, 3 * n + i, wrapped, one.count)
+            third, fourth = at(tables, 2 * n + i, wrapped, one.elements), at(tables, 3 * n + i, wrapped, one.elements)
             p, q, r, s = table[4 * n + i], table[5 * n + i], table[6 * n + i], table[7 * n + i]
-            for k in range(one.count):
+            for k in range(one.elements):
                 y[k] = p * rows[first + k] + q * rows[second + k] + (r * rows[third + k] + s * rows[fourth + k])
 
     return sum_rows

@@ -1,8 +1,8 @@
 """Phases of the strides of a transposed convolution along one axis: which taps a pixel of the result meets, and where.
 
 Pixel i of the result meets tap a at the pixel (i + pad - skip * a) / step of the image, where that is whole. Taps whose
-numbers differ by a multiple of `apart` = step / gcd(step, skip) form a class, and each pixel meets those of one class at
-most.
+numbers differ by a multiple of `apart` = step / gcd(step, skip) form a class, and each pixel meets those of at most
+one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jitkernels.microkernels.convolution.extents import ConvolutionExtents
 class Axis(NamedTuple):
     """One axis: the extents of the result and the filters, stride, dilation, padding, and the number of classes."""
 
-    count: int
+    results: int
     kernel: int
     step: int
     skip: int
@@ -25,13 +25,13 @@ class Axis(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """Pixels of the result from the `index`-th one of a band on: the `taps` that they meet, and where.
+    """Pixels of the result from the `place`-th one of a band on: the `taps` that they meet, and where.
 
     The first of them meets the first tap at the pixel `start` of the image, the next taps `skip` pixels further on.
     `before`: the taps of all classes before.
     """
 
-    index: int
+    place: int
     taps: int
     before: int
     skip: int
@@ -91,7 +91,7 @@ def first_neighbour(axis: Axis) -> int:
 @inlined()
 def last_neighbour(axis: Axis) -> int:
     """Return the last one, which may lie behind the image."""
-    return (axis.count - 1 + axis.pad) // axis.step
+    return (axis.results - 1 + axis.pad) // axis.step
 
 
 @inlined()
@@ -101,8 +101,8 @@ def taps_of_class(axis: Axis, first: int) -> int:
 
 
 @inlined()
-def phase_of(axis: Axis, index: int, pixel: int) -> Any:
-    """Return the phase of a pixel of the result, the `index`-th one of a band."""
+def phase_of(axis: Axis, place: int, pixel: int) -> Any:
+    """Return the phase of a pixel of the result, the `place`-th one of a band."""
     at, tap, before = pixel + axis.pad, 0, 0
     most = min(axis.apart, axis.kernel)
     while tap < most and (at - axis.skip * tap) % axis.step != 0:
@@ -110,4 +110,4 @@ def phase_of(axis: Axis, index: int, pixel: int) -> Any:
         tap += 1
     taps = taps_of_class(axis, tap) if tap < most else 0
     skip = axis.skip * axis.apart // axis.step
-    return Phase(index, taps, before, skip, (at - axis.skip * tap) // axis.step - skip * (taps - 1))
+    return Phase(place, taps, before, skip, (at - axis.skip * tap) // axis.step - skip * (taps - 1))

@@ -17,7 +17,6 @@ from jitkernels.core import cpu_target
 from jitkernels.microkernels.convolution.depthwise import depthwise_of
 from jitkernels.microkernels.convolution.direct import pass_of
 from jitkernels.microkernels.convolution.extents import (
-    ONCE,
     Band,
     Chunk,
     Columns,
@@ -36,8 +35,8 @@ from jitkernels.microkernels.convolution.stride_phases import (
     last_neighbour,
     phase_of,
     right_axis,
-    taps_of_class,
     tap_reach,
+    taps_of_class,
 )
 from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, LAST_CHUNK
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
@@ -207,9 +206,9 @@ def band_of(e: ConvolutionExtents, source: Source, rows: Any, columns: Any) -> A
     at = (rows.start - source.top) * source.pitch + (columns.start - source.left) * e.channels
     if rows.taps * columns.taps == 0:
         at = 0
-    high = (source.rows - rows.index + e.stride_height - 1) // e.stride_height
-    wide = (e.out_width - columns.index + e.stride_width - 1) // e.stride_width
-    first = (source.row + rows.index) * e.out_width + columns.index
+    high = (source.rows - rows.place + e.stride_height - 1) // e.stride_height
+    wide = (e.out_width - columns.place + e.stride_width - 1) // e.stride_width
+    first = (source.row + rows.place) * e.out_width + columns.place
     return Band(source.image, at, source.pitch, high, wide, first, e.stride_width, e.stride_height * e.out_width)
 
 

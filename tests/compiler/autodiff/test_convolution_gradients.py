@@ -130,7 +130,7 @@ def test_pooling(name: str, pool: str) -> None:
 def test_resizing(mode: Any, coordinates: Any) -> None:
     x = np.random.default_rng(1).standard_normal((2, 4, 5, 3))
     for size in ((7, 3), (2, 10)):
-        check(lambda x, size=size: np.sum(jk.resize2d(x, size, mode, coordinates) ** 3), x)  # type: ignore[misc]
+        check(lambda x, size=size: np.sum(jk.resize2d(x, size, mode, coordinates) ** 3), x)
 
 
 @pytest.mark.parametrize("size", [1, 4, 5])

@@ -11,12 +11,15 @@ from mistakes.convolution import phi
 
 MISTAKES = {
     "conv2d_transpose": {
-        "padding above is that below": ("(top, bottom), (left, right) =", "(bottom, top), (left, right) ="),
-        "padding on the left is that on the right": ("(top, bottom), (left, right) =", "(top, bottom), (right, left) ="),
+        "padding above is that below": ("attr.padding[0][0]", "attr.padding[0][1]"),
+        "padding on the left is that on the right": ("attr.padding[1][0]", "attr.padding[1][1]"),
         "strides are exchanged": ("down, along = attr.stride", "along, down = attr.stride"),
         "dilations are exchanged": ("skip, over = attr.dilation", "over, skip = attr.dilation"),
         "filters are reversed": ("w[a, b]", "w[-1 - a, -1 - b]"),
-        "output padding is forgotten": ("x.shape[1], attr.out_height", "x.shape[1], attr.out_height - attr.output_padding[0]"),
+        "output padding is forgotten": (
+            "x.shape[1], attr.out_height",
+            "x.shape[1], attr.out_height - attr.output_padding[0]",
+        ),
         "all groups see the first": ("group * per : group * per + per", ": per"),
         "groups are interleaved": ("group * own : group * own + own] +=", "group :: attr.groups] +="),
         "a pixel replaces those before": ("+= seen[", "= seen["),
@@ -41,7 +44,7 @@ MISTAKES = {
 
 def conv2d_transpose(attr: Any, x: AnyArray, w: AnyArray, *rest: AnyArray) -> None:
     *bias, y = rest
-    (top, bottom), (left, right) = attr.padding
+    top, left = attr.padding[0][0], attr.padding[1][0]
     down, along = attr.stride
     skip, over = attr.dilation
     own, per = attr.filters // attr.groups, attr.channels // attr.groups
