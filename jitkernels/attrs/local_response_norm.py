@@ -8,7 +8,7 @@ from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, ca
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.attrs.windows import MAX_WINDOW_NUMBER
 
-MAX_EXPONENT = 8.0
+MAX_BETA = 8.0
 """Largest `beta`, which multiplies the errors of a sum."""
 
 
@@ -24,7 +24,7 @@ class LocalResponseNormAttr(KernelAttr, kernel_type="LOCAL_RESPONSE_NORM"):
     channels: int
     size: int = whole(default=5, least=1, most=MAX_WINDOW_NUMBER, is_size=False, samples=(1, 2, 3))
     alpha: float = real(default=1e-4, least=0.0, samples=(0.0, 1.0))
-    beta: float = real(default=0.75, least=0.0, most=MAX_EXPONENT, samples=(0.5, 1.0, 0.6))
+    beta: float = real(default=0.75, least=0.0, most=MAX_BETA, samples=(0.5, 1.0, 0.6))
     bias: float = real(default=1.0, least=0.0, samples=(2.0, 0.5))
     dtype: str = "float32"
     arrays = (Argument("x", "in", "*rows channels"), Argument("y", "out", "*rows channels"))

@@ -45,7 +45,7 @@ class OneRow(NamedTuple):
     elements: int
 
 
-class Taps(NamedTuple):
+class Place(NamedTuple):
     """The first of the pixels that a result is made of, which may lie before the image, and how far behind it."""
 
     first: int
@@ -78,9 +78,9 @@ def _taps_of(attr: Any) -> Any:
             above = i * (size - 1)
             below = max(count - 1, 1)
         if is_nearest:
-            return Taps(rounded(above, below), np.float64(0))
+            return Place(rounded(above, below), np.float64(0))
         first = above // below
-        return Taps(first - before, np.float64(above - first * below) / np.float64(below))
+        return Place(first - before, np.float64(above - first * below) / np.float64(below))
 
     return taps_of
 

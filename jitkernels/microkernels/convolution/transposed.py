@@ -28,8 +28,8 @@ from jitkernels.microkernels.convolution.extents import (
 )
 from jitkernels.microkernels.convolution.padding import padding_of, padding_slack
 from jitkernels.microkernels.convolution.stride_phases import (
-    Axis,
-    Source,
+    ImageRows,
+    StridedAxis,
     down_axis,
     first_neighbour,
     last_neighbour,
@@ -80,13 +80,13 @@ def panel_elements(e: ConvolutionExtents) -> int:
 
 
 @inlined()
-def copied_left(right: Axis) -> int:
+def copied_left(right: StridedAxis) -> int:
     """Return the column of the image at which padded copies begin: the first that a pixel meets, at most 0."""
     return min(first_neighbour(right), 0)
 
 
 @inlined()
-def copied_width(right: Axis) -> int:
+def copied_width(right: StridedAxis) -> int:
     """Return the pixels of a row of a padded copy."""
     return last_neighbour(right) - copied_left(right) + 1
 
@@ -201,7 +201,7 @@ def _dense(kind: Convolution) -> Any:
 
 
 @inlined()
-def band_of(e: ConvolutionExtents, source: Source, rows: Any, columns: Any) -> Any:
+def band_of(e: ConvolutionExtents, source: ImageRows, rows: Any, columns: Any) -> Any:
     """Return the band of a phase: its pixels of the rows that `source` is for."""
     at = (rows.start - source.top) * source.pitch + (columns.start - source.left) * e.channels
     if rows.taps * columns.taps == 0:
@@ -217,7 +217,7 @@ def _compute(kind: Convolution) -> Any:
     dense, depthwise, width, is_packed = _dense(kind), depthwise_of(kind), kind.width, kind.is_packed
 
     @inlined()
-    def panels(arrays: Images, e: ConvolutionExtents, source: Source, packed: Any, group: int) -> None:
+    def panels(arrays: Images, e: ConvolutionExtents, source: ImageRows, packed: Any, group: int) -> None:
         own, elements = e.filters // e.groups, panel_elements(e)
         begin = group * ((own + PANEL - 1) // PANEL) * elements
         for first in range(0, own, width):
@@ -233,7 +233,7 @@ def _compute(kind: Convolution) -> Any:
                     dense(arrays, phase_extents(e, rows, right), band_of(e, source, rows, right), packed, columns)
 
     @inlined()
-    def channels(arrays: Images, e: ConvolutionExtents, source: Source, packed: Any) -> None:
+    def channels(arrays: Images, e: ConvolutionExtents, source: ImageRows, packed: Any) -> None:
         for i in range(min(e.stride_height, source.rows)):
             rows = phase_of(down_axis(e), i, source.first + i)
             for j in range(min(e.stride_width, e.out_width)):
@@ -247,7 +247,7 @@ def _compute(kind: Convolution) -> Any:
                         dense(arrays, phase, band, packed, Columns(first, min(e.filters - first, width), 0, 0))
 
     @inlined()
-    def compute(arrays: Images, e: ConvolutionExtents, source: Source, packed: Any) -> None:
+    def compute(arrays: Images, e: ConvolutionExtents, source: ImageRows, packed: Any) -> None:
         if not is_packed and is_depthwise(e):
             channels(arrays, e, source, packed)
         else:
@@ -278,10 +278,10 @@ def _body(kind: Convolution) -> Callable[..., None]:
             top = (first + e.pad_top) // e.stride_height - tap_reach(down)
             bottom = (first + rows - 1 + e.pad_top) // e.stride_height
             if inside:
-                compute(images, e, Source(x, 0, 0, e.width * c, row, first, rows), packed)
+                compute(images, e, ImageRows(x, 0, 0, e.width * c, row, first, rows), packed)
             else:
                 pad_rows(x, copied, top, bottom - top + 1, scratch)
-                compute(images, e, Source(scratch, top, left, wide * c, row, first, rows), packed)
+                compute(images, e, ImageRows(scratch, top, left, wide * c, row, first, rows), packed)
             row += rows
 
     return body
