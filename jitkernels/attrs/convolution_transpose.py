@@ -171,7 +171,7 @@ class Conv2DTransposePackedAttr(Conv2DTransposeAttr, kernel_type="CONV2D_TRANSPO
     extents are options, as w does not show them.
     """
 
-    filters: int = whole(default=PANEL, samples=(0, 1, 33))
+    filters: int = whole(default=PANEL, samples=(1, 33))
     kernel_height: int = whole(default=1, least=1, is_size=False, samples=(1, 2, 3))
     kernel_width: int = whole(default=1, least=1, is_size=False, samples=(1, 2, 3))
     arrays = (

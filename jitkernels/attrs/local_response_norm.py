@@ -6,8 +6,9 @@ import numpy as np
 
 from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, real, whole
 from jitkernels.attrs.schema.signature import AnyArray, Argument
-from jitkernels.attrs.windows import MAX_WINDOW_NUMBER
 
+MAX_NEIGHBOURS = 1024
+"""Most `size`: neighbours are added up one after the other."""
 MAX_BETA = 8.0
 """Largest `beta`, which multiplies the errors of a sum."""
 
@@ -22,7 +23,7 @@ class LocalResponseNormAttr(KernelAttr, kernel_type="LOCAL_RESPONSE_NORM"):
 
     rows: int
     channels: int
-    size: int = whole(default=5, least=1, most=MAX_WINDOW_NUMBER, is_size=False, samples=(1, 2, 3))
+    size: int = whole(default=5, least=1, most=MAX_NEIGHBOURS, is_size=False, samples=(1, 2, 3))
     alpha: float = real(default=1e-4, least=0.0, samples=(0.0, 1.0))
     beta: float = real(default=0.75, least=0.0, most=MAX_BETA, samples=(0.5, 1.0, 0.6))
     bias: float = real(default=1.0, least=0.0, samples=(2.0, 0.5))

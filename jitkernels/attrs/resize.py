@@ -1,11 +1,11 @@
 """RESIZE2D: images of another size, by their nearest pixels or by interpolation."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, custom, grid, power_of_two
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, custom, grid
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.attrs.windows import A_PAIR, MAX_WINDOW_NUMBER, Pair, listed, pair
 from jitkernels.errors import AttrError
@@ -126,10 +126,6 @@ class Resize2DAttr(KernelAttr, kernel_type="RESIZE2D"):
 
     def operations(self) -> float:
         return float(self.batch) * self.out_height * self.out_width * self.channels * (4 * self.taps - 3)
-
-    def size_class(self) -> Self:
-        known, size = super().size_class(), (power_of_two(self.size[0]), power_of_two(self.size[1]))
-        return known if known.size == size else type(self)(**known.fields() | {"size": size})
 
     @classmethod
     def sweep(cls) -> Iterable[Case]:

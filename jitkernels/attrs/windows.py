@@ -129,9 +129,9 @@ def group_channels_of(label: str, fields: Mapping[str, Any]) -> Any:
 
 
 def class_sizes(fields: Mapping[str, Any]) -> dict[str, int]:
-    """Return sizes rounded up to powers of two, but for channels and filters of groups: their quotients stay whole."""
-    names = ("batch", "height", "width", *(("channels", "filters") if fields["groups"] == 1 else ()))
-    return {name: int(power_of_two(fields[name])) for name in names}
+    """Return sizes rounded up to powers of two: of channels and filters those of a group."""
+    groups, sizes = fields["groups"], {name: int(power_of_two(fields[name])) for name in ("batch", "height", "width")}
+    return sizes | {name: groups * int(power_of_two(fields[name] // groups)) for name in ("channels", "filters")}
 
 
 def windows_of(attr: Any, padded: AnyArray, window: Pair) -> AnyArray:

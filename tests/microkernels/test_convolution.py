@@ -9,6 +9,8 @@ import pytest
 import jitkernels as jk
 from jitkernels.attrs.convolution import Conv2DAttr, Conv2DPackedAttr
 from jitkernels.attrs.convolution_gradient import Conv2DBackwardWeightsAttr
+from jitkernels.attrs.convolution_transpose import Conv2DTransposeAttr, Conv2DTransposePackedAttr
+from jitkernels.attrs.resize import COORDINATES, MODES, Resize2DAttr
 from jitkernels.attrs.schema.registry import implementation
 from jitkernels.core import cpu_target
 from jitkernels.dispatch.kernel import Kernel
@@ -56,6 +58,75 @@ def test_layers(layer: str, row: type[Conv2DAttr]) -> None:
         for variant in variants[turn % min(3, len(variants)) :: 3]:
             kernel = Kernel(attr, found, variant)
             testing.check_values(attr, kernel.callable, oracles.expected, label=f"{layer}: {kernel!r}")
+
+
+TRANSPOSED: dict[str, dict[str, Any]] = {
+    "rows of filters in chunks": {"height": 3, "width": 9, "kernel": 4, "channels": 900, "stride": 2, "padding": 1},
+    "bands of rows": {"height": 60, "width": 64, "kernel": 3, "channels": 130, "filters": 9, "stride": 2, "padding": 1},
+    "bands of rows without copies": {"height": 90, "width": 64, "kernel": 2, "channels": 99, "filters": 9, "stride": 2},
+    "phases without taps": {"height": 4, "width": 5, "kernel": 2, "channels": 7, "stride": (3, 5), "output_padding": 4},
+    "strides and dilation with a common factor": {
+        "height": 5, "width": 6, "kernel": 3, "channels": 5, "stride": (4, 2), "dilation": (2, 4), "padding": 3,
+    },
+    "groups with panels of their own": {
+        "height": 5, "width": 6, "kernel": 3, "channels": 6, "filters": 120, "groups": 3, "stride": 2, "padding": 1,
+    },
+    "depthwise": {"height": 5, "width": 20, "kernel": 4, "channels": 83, "filters": 83, "groups": 83, "stride": 2},
+    "depthwise, phases without taps": {
+        "height": 3, "width": 4, "kernel": 1, "channels": 21, "filters": 21, "groups": 21, "stride": 3,
+    },
+    "two rows of seven in a tile": {"height": 9, "width": 7, "kernel": 3, "channels": 5, "padding": 1},
+    "more padding than taps": {
+        "height": 9, "width": 8, "kernel": 2, "channels": 3, "stride": 2, "padding": ((5, 4), (6, 3)),
+    },
+    "filters for two threads": {"height": 40, "width": 40, "kernel": 4, "channels": 40, "stride": 2, "padding": 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", [Conv2DTransposeAttr, Conv2DTransposePackedAttr], ids=["plain", "packed"])
+@pytest.mark.parametrize("layer", TRANSPOSED)
+def test_transposed_layers(layer: str, row: type[Conv2DTransposeAttr]) -> None:
+    """Values, and that nothing outside of the arrays is touched; those of one thread and of several."""
+    found = implementation(row, "gen")
+    high, wide = np.broadcast_to(TRANSPOSED[layer]["kernel"], 2)
+    fields = {name: value for name, value in TRANSPOSED[layer].items() if name != "kernel"}
+    activation = ("relu", "identity", "tanh")[[*TRANSPOSED].index(layer) % 3]
+    extents = {"batch": 2, "filters": 40, "kernel_height": int(high), "kernel_width": int(wide)}
+    attr = row(**{**extents, "activation": activation, "biased": activation != "tanh", **fields})
+    for variant in found.variants(attr):
+        kernel = Kernel(attr, found, variant)
+        testing.check_values(attr, kernel.callable, oracles.expected, label=f"{layer}: {kernel!r}")
+
+
+RESIZED: dict[str, dict[str, Any]] = {
+    "twice as many": {"height": 9, "width": 21, "channels": 1, "size": (18, 42)},
+    "sums of rows first": {"height": 60, "width": 70, "channels": 3, "size": (7, 30)},
+    "vectors of channels": {"height": 8, "width": 9, "channels": 70, "size": (13, 20)},
+    "rows for two threads": {"height": 70, "width": 80, "channels": 8, "size": (150, 90)},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("layer", RESIZED)
+def test_resizing(layer: str, mode: str) -> None:
+    """Values, and that nothing outside of the arrays is touched; those of one thread and of several."""
+    coordinates = COORDINATES[[*RESIZED].index(layer) % 3] if mode != "nearest" else "half_pixel"
+    attr = Resize2DAttr(batch=2, mode=mode, coordinates=coordinates, **RESIZED[layer])
+    found = implementation(Resize2DAttr, "gen")
+    for variant in found.variants(attr):
+        kernel = Kernel(attr, found, variant)
+        testing.check_values(attr, kernel.callable, oracles.expected, label=f"{layer}: {kernel!r}")
+
+
+def test_arguments_in_another_shape_are_not_copied() -> None:
+    """Channels of one image are images of one channel."""
+    compiled = jk.jit(lambda x: jk.resize2d(np.reshape(x, (3, 50, 40, 1)), (25, 80)))
+    x = np.random.default_rng(0).standard_normal((1, 3, 50, 40)).astype(np.float32)
+    for array in (x, np.repeat(x, 2, axis=1)[:, ::2]):
+        np.testing.assert_allclose(
+            compiled(array), jk.resize2d(x.reshape(3, 50, 40, 1), (25, 80)), rtol=1e-5, atol=1e-6
+        )
+    assert "copy" not in str(compiled.explain(x))
 
 
 GRADIENTS: dict[str, dict[str, Any]] = {

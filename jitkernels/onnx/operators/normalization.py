@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.attrs.local_response_norm import MAX_BETA
+from jitkernels.attrs.local_response_norm import MAX_BETA, MAX_NEIGHBOURS
 from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import axis_of, is_traced, like
 
@@ -110,7 +110,7 @@ def local_response(x: Any, *, size: int, alpha: float = 1e-4, beta: float = 0.75
     """Elements divided by a power of the sum of squares over neighbouring channels."""
     before, after = (size - 1) // 2, size // 2
     x = np.moveaxis(x, 1, -1)
-    is_usual = min(alpha, beta, bias) >= 0 and beta <= MAX_BETA
+    is_usual = min(alpha, beta, bias) >= 0 and beta <= MAX_BETA and size <= MAX_NEIGHBOURS
     if is_traced(x) and x.dtype in (np.float32, np.float64) and is_usual:
         return np.moveaxis(jk.local_response_norm(x, size, alpha, beta, bias), -1, 1)
     squares = np.pad(x * x, [*((0, 0),) * (x.ndim - 1), (before, after)])

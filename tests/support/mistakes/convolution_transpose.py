@@ -22,7 +22,7 @@ MISTAKES = {
         ),
         "all groups see the first": ("group * per : group * per + per", ": per"),
         "groups are interleaved": ("group * own : group * own + own] +=", "group :: attr.groups] +="),
-        "a pixel replaces those before": ("+= seen[", "= seen["),
+        "a pixel replaces those before": ("+= sums", "= sums"),
         "bias is forgotten": ("z += bias[0]", "pass"),
         "bias of the first filter for all": ("z += bias[0]", "z += bias[0][:1]"),
         "relu loses NaN": ("np.maximum(z, 0)", "np.where(z > 0, z, 0)"),
@@ -65,9 +65,8 @@ def conv2d_transpose(attr: Any, x: AnyArray, w: AnyArray, *rest: AnyArray) -> No
             seen = x[:, k][:, :, m]
             for group in range(attr.groups):
                 filters = w[a, b][:, group * own : group * own + own]
-                z[:, i, j[:, 0], group * own : group * own + own] += (
-                    seen[..., group * per : group * per + per] @ filters
-                )
+                sums = seen[..., group * per : group * per + per] @ filters
+                z[:, i, j[:, 0], group * own : group * own + own] += sums
     if attr.biased:
         z += bias[0]
     activated: dict[str, Any] = {

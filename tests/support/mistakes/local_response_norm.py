@@ -13,7 +13,7 @@ MISTAKES = {
         "sums are means over those that are there": ("/ attr.size", "/ max(min(attr.size, j + 1), 1)"),
         "alpha is not divided": ("attr.alpha / attr.size", "attr.alpha"),
         "bias is one": ("attr.bias +", "1 +"),
-        "beta is three quarters": ("** attr.beta", "** 0.75"),
+        "beta is three quarters": ("**attr.beta", "**0.75"),
         "absolute values are summed": ("np.square(", "np.abs("),
         "the neighbours themselves are added": ("np.square(", "np.positive("),
         "the power multiplies": ("x[:, j] /", "x[:, j] *"),

@@ -55,10 +55,10 @@ def resize2d(attr: Any, x: AnyArray, y: AnyArray) -> None:
                 table.append((i, min(max(first + tap, 0), pixels - 1), weight))
         return table
 
-    half = np.zeros((*y.shape[:2], *x.shape[2:]), x.dtype)
+    half = np.full((*y.shape[:2], *x.shape[2:]), x.dtype.type(-0.0))
     for i, k, weight in taps(x.shape[1], y.shape[1]):
         half[:, i] += x.dtype.type(weight) * x[:, k]
-    z = np.zeros_like(y)
+    z = np.full_like(y, -0.0)
     for j, k, weight in taps(attr.width, y.shape[2]):
         z[:, :, j] += x.dtype.type(weight) * half[:, :, k]
     y[...] = z

@@ -48,10 +48,10 @@ def taps(attr: Any, pixels: int, count: int) -> list[tuple[int, int, Any]]:
 
 @oracle
 def resize2d(attr: Any, x: AnyArray) -> list[AnyArray]:
-    columns = np.zeros((attr.batch, attr.height, attr.size[1], attr.channels), WIDE)
+    columns = np.full((attr.batch, attr.height, attr.size[1], attr.channels), WIDE(-0.0))
     for j, k, weight in taps(attr, attr.width, attr.size[1]):
         columns[:, :, j] += weight * x[:, :, k]
-    y = np.zeros((attr.batch, *attr.size, attr.channels), WIDE)
+    y = np.full((attr.batch, *attr.size, attr.channels), WIDE(-0.0))
     for i, k, weight in taps(attr, attr.height, attr.size[0]):
         y[:, i] += weight * columns[:, k]
     return [y]
