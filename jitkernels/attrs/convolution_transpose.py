@@ -8,7 +8,18 @@ import numpy as np
 
 from jitkernels.attrs.convolution import PANEL
 from jitkernels.attrs.matmul_epilogue import ACTIVATIONS
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, choice, custom, grid, whole
+from jitkernels.attrs.schema.base import (
+    FLOATS,
+    Case,
+    KernelAttr,
+    PackedInputs,
+    Tolerance,
+    cases,
+    choice,
+    custom,
+    grid,
+    whole,
+)
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 from jitkernels.attrs.windows import (
     A_PAIR,
@@ -23,6 +34,7 @@ from jitkernels.attrs.windows import (
     pair_of_zero,
     transposed_extents,
 )
+from jitkernels.core.aligned_memory import aligned_empty
 
 TRANSPOSE_SWEEP_FIELDS = "batch height width channels kernel_height kernel_width filters stride padding"
 """The names of the fields in sweeps, in their order."""
@@ -90,12 +102,13 @@ class Conv2DTransposeAttr(KernelAttr, kernel_type="CONV2D_TRANSPOSE"):
         """The most products that an element of the result is the sum of."""
         return self.kernel_height * self.kernel_width * self.group_channels
 
-    def prepacked(self, constants: Mapping[str, AnyArray]) -> tuple[KernelAttr, Mapping[str, AnyArray]] | None:
+    def prepacked(self, constants: Mapping[str, AnyArray]) -> tuple[KernelAttr, PackedInputs] | None:
         """CONV2D_TRANSPOSE_PACKED, unless each channel has one filter: those are read as they are."""
         if "w" not in constants or self.groups == self.channels == self.filters:
             return None
         attr = Conv2DTransposePackedAttr(**self.fields())
-        return attr, {"w": attr.pack(np.asarray(constants["w"], self.dtype))}
+        layout = "CONV2D_TRANSPOSE_PACKED", self.groups, self.stride, self.dilation, self.dtype
+        return attr, {"w": (layout, attr.pack)}
 
     def transposed(self, x: AnyArray, w: AnyArray) -> AnyArray:
         """The sums of products: for each tap a matrix product, added to every stride-th pixel."""
@@ -205,9 +218,10 @@ class Conv2DTransposePackedAttr(Conv2DTransposeAttr, kernel_type="CONV2D_TRANSPO
     def pack(self, w: AnyArray) -> AnyArray:
         """The filters of CONV2D_TRANSPOSE in panels."""
         own = self.filters // self.groups
-        taps, panels = np.array(self.taps), -(-own // PANEL)
+        w, taps, panels = np.asarray(w, self.dtype), np.array(self.taps), -(-own // PANEL)
         ordered = w[taps[:, 0], taps[:, 1]].reshape(self.terms, self.groups, own)
-        packed = np.zeros((self.groups, panels, self.terms, PANEL), w.dtype)
+        packed = aligned_empty((self.groups, panels, self.terms, PANEL), self.dtype)
+        packed[...] = 0
         for panel in range(panels):
             filters = ordered[:, :, panel * PANEL : (panel + 1) * PANEL]
             packed[:, panel, :, : filters.shape[-1]] = filters.transpose(1, 0, 2)
