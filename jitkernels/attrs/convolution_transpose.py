@@ -220,7 +220,7 @@ class Conv2DTransposePackedAttr(Conv2DTransposeAttr, kernel_type="CONV2D_TRANSPO
         own = self.filters // self.groups
         w, taps, panels = np.asarray(w, self.dtype), np.array(self.taps), -(-own // PANEL)
         ordered = w[taps[:, 0], taps[:, 1]].reshape(self.terms, self.groups, own)
-        packed = aligned_empty((self.groups, panels, self.terms, PANEL), self.dtype)
+        packed: AnyArray = aligned_empty((self.groups, panels, self.terms, PANEL), self.dtype)
         packed[...] = 0
         for panel in range(panels):
             filters = ordered[:, :, panel * PANEL : (panel + 1) * PANEL]
