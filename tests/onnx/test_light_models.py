@@ -8,7 +8,7 @@ import pytest
 from onnx_cases import needs_onnx
 
 import jitkernels.onnx
-from jitkernels.benchmarks.light_networks import NETWORKS, folder, randomized
+from jitkernels.benchmarks.networks.light_networks import NETWORKS, folder, randomized
 
 pytestmark = needs_onnx
 SMALL = ("shufflenet", "squeezenet")

@@ -15,8 +15,8 @@ import jitkernels.onnx
 from jitkernels.attrs.convolution import Conv2DPackedAttr
 from jitkernels.benchmarks.convolution_layers import in_words, layers_of, random_arrays
 from jitkernels.benchmarks.entries import conv_layers
-from jitkernels.benchmarks.model_batch import with_batch
-from jitkernels.benchmarks.model_comparison import difference
+from jitkernels.benchmarks.networks.model_batch import with_batch
+from jitkernels.benchmarks.networks.model_comparison import difference
 from jitkernels.errors import ModelError
 
 pytestmark = needs_onnx

@@ -8,7 +8,13 @@ import pytest
 from onnx_cases import needs_onnx
 
 import jitkernels.onnx
-from jitkernels.benchmarks.transformer_models import Transformer, decoder, decoder_feeds, encoder, encoder_feeds
+from jitkernels.benchmarks.networks.transformer_models import (
+    Transformer,
+    decoder,
+    decoder_feeds,
+    encoder,
+    encoder_feeds,
+)
 
 pytestmark = needs_onnx
 SMALL = Transformer(2, 64, 4, 96, 50, 40)

@@ -18,8 +18,8 @@ import numpy as np
 import jitkernels as jk
 from jitkernels.attrs.convolution import Conv2DAttr
 from jitkernels.benchmarks.convolution_layers import in_words, layers_of, random_arrays
-from jitkernels.benchmarks.light_networks import NETWORKS, randomized
-from jitkernels.benchmarks.model_batch import with_batch
+from jitkernels.benchmarks.networks.light_networks import NETWORKS, randomized
+from jitkernels.benchmarks.networks.model_batch import with_batch
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.core.cpu_target import target
 from jitkernels.tuning.peaks import multiply_adds

@@ -15,9 +15,9 @@ import numpy as np
 import jitkernels as jk
 from jitkernels.benchmarks import rss
 from jitkernels.benchmarks.entries.training import COMPILED, EAGER, JIT, UNFUSED, adam
+from jitkernels.benchmarks.networks.trained_networks import NETWORKS, batch_of, in_torch, loss_of, parameters_of
 from jitkernels.benchmarks.processes import run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
-from jitkernels.benchmarks.trained_networks import NETWORKS, batch_of, in_torch, loss_of, parameters_of
 from jitkernels.tuning.timer import Timing, measure
 
 PROMISED = {EAGER: 1.1, COMPILED: 1.0}

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmarks.light_networks import NETWORKS, randomized
-from jitkernels.benchmarks.model_batch import with_batch
-from jitkernels.benchmarks.onnx_sessions import session_of
+from jitkernels.benchmarks.networks.light_networks import NETWORKS, randomized
+from jitkernels.benchmarks.networks.model_batch import with_batch
+from jitkernels.benchmarks.networks.onnx_sessions import session_of
 from jitkernels.benchmarks.processes import run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean

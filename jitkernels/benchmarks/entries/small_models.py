@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmarks.onnx_sessions import session_of
+from jitkernels.benchmarks.networks.onnx_sessions import session_of
+from jitkernels.benchmarks.networks.small_networks import NETWORKS, network
 from jitkernels.benchmarks.processes import run
-from jitkernels.benchmarks.small_networks import NETWORKS, network
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.onnx.random_inputs import random_inputs

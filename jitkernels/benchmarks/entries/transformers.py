@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmarks import numpy_encoder, rss, transformer_models
+from jitkernels.benchmarks import rss
+from jitkernels.benchmarks.networks import numpy_encoder, transformer_models
 from jitkernels.benchmarks.processes import run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean

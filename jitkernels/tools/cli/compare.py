@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.markup import escape
 
 import jitkernels
-from jitkernels.benchmarks.model_comparison import ONNX, ModelComparison, compared
+from jitkernels.benchmarks.networks.model_comparison import ONNX, ModelComparison, compared
 from jitkernels.errors import ArgumentError
 from jitkernels.onnx import load
 from jitkernels.tools.cli import output

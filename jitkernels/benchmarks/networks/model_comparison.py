@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.benchmarks.onnx_sessions import WITHOUT_ONNXRUNTIME, session_of
+from jitkernels.benchmarks.networks.onnx_sessions import WITHOUT_ONNXRUNTIME, session_of
 from jitkernels.benchmarks.processes import run, script
 from jitkernels.errors import ModelError, NotUsableError
 from jitkernels.tuning.timer import measure

@@ -7,7 +7,7 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.benchmarks.transformer_models import Transformer
+from jitkernels.benchmarks.networks.transformer_models import Transformer
 
 EPSILON = np.float32(1e-5)
 
