@@ -66,6 +66,15 @@ def transforms(tile: int) -> Transforms:
     return Transforms(image, filters, results)
 
 
+def _from_both_sides(matrix: AnyArray, values: AnyArray) -> AnyArray:
+    """Return matrix @ values @ matrix.T without products with zeros of the matrix, which are NaN for infinities."""
+    for axis in (-2, -1):
+        lines = np.moveaxis(values, axis, 0)
+        sums = [functools.reduce(np.add, [row[i] * lines[i] for i in np.flatnonzero(row)]) for row in matrix]
+        values = np.moveaxis(np.stack(sums), 0, axis)
+    return values
+
+
 def _limited(values: AnyArray, limit: float) -> AnyArray:
     """Return arrays of matrices, NaN where elements of a matrix are not below `limit`."""
     if limit == math.inf:
@@ -183,13 +192,13 @@ class Conv2DWinogradAttr(KernelAttr, kernel_type="CONV2D_WINOGRAD"):
         """
         size, tile = self.tile + TAPS - 1, self.tile
         image, result = (matrix.astype(x.dtype) for matrix in (matrices.image, matrices.result))
-        patches = _limited(image @ self.patches(x) @ image.T, limit)
+        patches = _limited(_from_both_sides(image, self.patches(x)), limit)
         tiles = self.batch * self.tile_rows * self.tile_columns
         rows = patches.transpose(4, 5, 0, 1, 2, 3).reshape(size * size, tiles, self.channels)
         products = rows @ unpack_panels(w, self.filters)
         shape = size, size, self.batch, self.tile_rows, self.tile_columns, self.filters
         products = _limited(products.reshape(shape).transpose(2, 3, 4, 5, 0, 1), limit)
-        results = _limited(result @ products @ result.T, limit)
+        results = _limited(_from_both_sides(result, products), limit)
         extents = self.batch, self.tile_rows * tile, self.tile_columns * tile, self.filters
         return results.transpose(0, 1, 4, 2, 5, 3).reshape(extents)[:, : self.out_height, : self.out_width]
 

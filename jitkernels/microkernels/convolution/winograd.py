@@ -65,7 +65,7 @@ class Scratch(NamedTuple):
     product_position: int
 
 
-class Product(NamedTuple):
+class FilterProduct(NamedTuple):
     """The product of the matrix of `tiles` patches by `depth` channels with `live` filters.
 
     Where in the scratch the patches and the results begin, where the filters, and those that are prefetched.
@@ -80,7 +80,7 @@ class Product(NamedTuple):
     live: int
 
 
-class Place(NamedTuple):
+class TilePlace(NamedTuple):
     """A tile of some results: its image, and its first row and column."""
 
     image: int
@@ -175,7 +175,7 @@ def _place(kind: Winograd) -> Any:
     @inlined()
     def place_of(e: WinogradExtents, number: int) -> Any:
         row, column = number // e.tile_columns, number % e.tile_columns
-        return Place(row // e.tile_rows, row % e.tile_rows * tile, column * tile)
+        return TilePlace(row // e.tile_rows, row % e.tile_rows * tile, column * tile)
 
     return place_of
 
@@ -223,7 +223,7 @@ def _multiply(kind: Winograd) -> Any:
     wide, narrow = function("winograd_wide", TILE_VECTORS), function("winograd_narrow", 1)
 
     @inlined()
-    def multiply_filters(w: Any, scratch: Scratch, product: Product, workspace: Any) -> None:
+    def multiply_filters(w: Any, scratch: Scratch, product: FilterProduct, workspace: Any) -> None:
         depth, row, to = product.depth, scratch.row, scratch.product_row
         parts = (product.tiles + most - 1) // most
         ahead, stride = product.ahead, (PANEL + parts - 1) // parts
@@ -249,7 +249,7 @@ def _multiply(kind: Winograd) -> Any:
                 if f > 0 and f % PANEL == 0:
                     panel += elements
                 at, live = panel + f % PANEL, min(e.filters - f, width)
-                product = Product(tiles, e.channels, patches, at, panel + elements, products + f, live)
+                product = FilterProduct(tiles, e.channels, patches, at, panel + elements, products + f, live)
                 multiply_filters(w, scratch, product, workspace)
             panel += elements
 
