@@ -44,8 +44,10 @@ class Plan:
 
 
 class Executor:
-    """Runs a graph on arrays. `is_profiled`: its compiled code counts the time of each kernel. `winograd`: as in
-    `JitConfig`."""
+    """Runs a graph on arrays.
+
+    `is_profiled`: its compiled code counts the time of each kernel. `winograd`: as in `JitConfig`.
+    """
 
     def __init__(self, graph: OnnxGraph, *, is_profiled: bool = False, winograd: bool = False) -> None:
         self.graph, self.is_profiled, self.winograd = graph, is_profiled, winograd
