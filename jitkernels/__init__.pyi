@@ -101,6 +101,7 @@ from jitkernels.attrs.vector_functions import VLogAttr as VLogAttr
 from jitkernels.attrs.vector_functions import VPowAttr as VPowAttr
 from jitkernels.attrs.vector_functions import VSinAttr as VSinAttr
 from jitkernels.attrs.vector_functions import VTanhAttr as VTanhAttr
+from jitkernels.attrs.winograd import Conv2DWinogradAttr as Conv2DWinogradAttr
 from jitkernels.compiler.api.grad import grad as grad
 from jitkernels.compiler.api.grad import jvp as jvp
 from jitkernels.compiler.api.grad import value_and_grad as value_and_grad
@@ -198,6 +199,7 @@ __all__ = [
     "Conv2DPackedAttr",
     "Conv2DTransposeAttr",
     "Conv2DTransposePackedAttr",
+    "Conv2DWinogradAttr",
     "CosineAttr",
     "CrossEntropyAttr",
     "CumsumAttr",
@@ -287,6 +289,7 @@ __all__ = [
     "conv2d_packed",
     "conv2d_transpose",
     "conv2d_transpose_packed",
+    "conv2d_winograd",
     "cosine",
     "crf_decoding",
     "cross_entropy",
@@ -472,6 +475,17 @@ def matmul_epilogue(
     a: ArrayLike,
     b: ArrayLike,
     bias: ArrayLike | None = None,
+    activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def conv2d_winograd(
+    x: ArrayLike,
+    w: ArrayLike,
+    bias: ArrayLike | None = None,
+    residual: ArrayLike | None = None,
+    filters: int = 32,
+    tile: Any = 4,
+    padding: Any = ((0, 0), (0, 0)),
     activation: Literal['identity', 'relu', 'gelu', 'silu', 'tanh', 'sigmoid'] = 'identity',
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from jitkernels.attrs.filter_panels import PANEL, pack_panels, unpack_panels
 from jitkernels.attrs.matmul_epilogue import ACTIVATIONS
 from jitkernels.attrs.schema.base import (
     FLOATS,
@@ -31,10 +32,9 @@ from jitkernels.attrs.windows import (
     window_extents,
     windows_of,
 )
+from jitkernels.attrs.winograd import TAPS, Conv2DWinogradAttr, fastest_tile
 from jitkernels.core.aligned_memory import aligned_empty
 
-PANEL = 32
-"""Filters of a panel: a multiple of two vectors of any processor."""
 SWEEP_FIELDS = "batch height width channels kernel_height kernel_width filters"
 """The names of the extents, in their order."""
 
@@ -95,12 +95,24 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
         """The number of products that an element of the result is the sum of."""
         return self.kernel_height * self.kernel_width * self.group_channels
 
-    def prepacked(self, constants: Mapping[str, AnyArray]) -> tuple[KernelAttr, PackedInputs] | None:
-        """CONV2D_PACKED, unless each channel has one filter: those are read as they are."""
+    def prepacked(self, constants: Mapping[str, AnyArray], *, winograd: bool) -> tuple[KernelAttr, PackedInputs] | None:
+        """CONV2D_PACKED, unless each channel has one filter: those are read as they are. Or CONV2D_WINOGRAD."""
         if "w" not in constants or self.groups == self.channels == self.filters:
             return None
-        attr = Conv2DPackedAttr(**self.fields())
+        fields, tile = self.fields(), self.winograd_tile() if winograd else 0
+        if tile:
+            known = Conv2DWinogradAttr.known_fields()
+            fast = Conv2DWinogradAttr(**{name: fields[name] for name in known if name in fields}, tile=tile)
+            return fast, {"w": (("CONV2D_WINOGRAD", tile, self.dtype), fast.pack)}
+        attr = Conv2DPackedAttr(**fields)
         return attr, {"w": (("CONV2D_PACKED", self.groups, self.dtype), attr.pack)}
+
+    def winograd_tile(self) -> int:
+        """The extent of the tiles by which Winograd's algorithm is faster than the sums of products; else 0."""
+        is_plain = self.kernel_height == self.kernel_width == TAPS and self.stride == self.dilation == (1, 1)
+        if not is_plain or self.groups != 1 or self.dtype != "float32":
+            return 0
+        return fastest_tile(self.batch, self.out_height, self.out_width, self.channels, self.filters)
 
     def convolved(self, x: AnyArray, w: AnyArray) -> AnyArray:
         """The sums of products: windows of the padded images as the rows of matrices (im2col), times the filters."""
@@ -194,20 +206,18 @@ class Conv2DPackedAttr(Conv2DAttr, kernel_type="CONV2D_PACKED"):
         panels = -(-own // PANEL)
         packed = aligned_empty((self.groups, panels, *w.shape[:-1], PANEL), self.dtype)
         for group in range(self.groups):
-            for panel in range(panels):
-                filters = w[..., group * own : (group + 1) * own][..., panel * PANEL : (panel + 1) * PANEL]
-                packed[group, panel, ..., : filters.shape[-1]] = filters
-                packed[group, panel, ..., filters.shape[-1] :] = 0
+            pack_panels(w[..., group * own : (group + 1) * own], packed[group])
         result: AnyArray = packed.reshape(self.groups * panels, self.terms, PANEL)
         return result
 
     def unpack(self, w: AnyArray) -> AnyArray:
         """The inverse of `pack`."""
         own = self.filters // self.groups
-        groups = w.transpose(1, 0, 2).reshape(self.terms, self.groups, -(-own // PANEL) * PANEL)[:, :, :own]
-        return groups.reshape(self.kernel_height, self.kernel_width, self.group_channels, self.filters)
+        groups = w.reshape(self.groups, -(-own // PANEL), self.terms, PANEL)
+        filters = unpack_panels(groups, own).transpose(1, 0, 2)
+        return filters.reshape(self.kernel_height, self.kernel_width, self.group_channels, self.filters)
 
-    def prepacked(self, constants: Mapping[str, AnyArray]) -> None:
+    def prepacked(self, constants: Mapping[str, AnyArray], *, winograd: bool) -> None:
         """None: it is packed."""
 
     def convolved(self, x: AnyArray, w: AnyArray) -> AnyArray:

@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from jitkernels.onnx.model import Model
 
 
-def load(model: Any, *, profile: bool = False) -> "Model":
+def load(model: Any, *, profile: bool = False, winograd: bool = False) -> "Model":
     """Load a model from a path, from bytes or from a ``ModelProto``. Raises ModelError for one that is not valid.
 
     `profile`: calls count the time of each kernel, for `Model.stats`; they go through Python, and take longer.
+    `winograd`: convolutions of 3 x 3 are computed by Winograd's algorithm where that is faster, with other rounding
+    errors, see `jitkernels.JitConfig`.
     """
     from jitkernels.onnx.model import loaded
 
-    return loaded(model, profile=profile)
+    return loaded(model, profile=profile, winograd=winograd)

@@ -45,10 +45,13 @@ class Plan:
 
 
 class Executor:
-    """Runs a graph on arrays. `is_profiled`: its compiled code counts the time of each kernel."""
+    """Runs a graph on arrays.
 
-    def __init__(self, graph: OnnxGraph, *, is_profiled: bool = False) -> None:
-        self.graph, self.is_profiled = graph, is_profiled
+    `is_profiled`: its compiled code counts the time of each kernel. `winograd`: as in `JitConfig`.
+    """
+
+    def __init__(self, graph: OnnxGraph, *, is_profiled: bool = False, winograd: bool = False) -> None:
+        self.graph, self.is_profiled, self.winograd = graph, is_profiled, winograd
         self.inputs = tuple(dict.fromkeys((*graph.input_names, *graph.captured)))
         self.constants = graph.constants.copy()
         self._nodes: tuple[OnnxNode, ...] | None = None
@@ -56,7 +59,7 @@ class Executor:
         self.fused: set[OnnxNode] = set()
         for node in graph.nodes:
             for subgraph in node.subgraphs.values():
-                subgraph.executor = Executor(subgraph, is_profiled=is_profiled)
+                subgraph.executor = Executor(subgraph, is_profiled=is_profiled, winograd=winograd)
 
     @property
     def nodes(self) -> tuple[OnnxNode, ...]:
@@ -214,7 +217,7 @@ class _Planner:
         inputs = [name for name in reads if name not in constants and name not in set(made) and name not in statics]
         stage = CompiledStage(nodes, inputs, statics, [name for name in made if name in wanted], constants)
         fixed = {one.name for one in self._executor.graph.inputs if one.is_fixed}
-        stage.is_profiled = self._executor.is_profiled
+        stage.is_profiled, stage.winograd = self._executor.is_profiled, self._executor.winograd
         stage.is_exact = fixed.issuperset(inputs)
         stage.declared = {one.name: one for one in self._executor.graph.inputs}
         return stage

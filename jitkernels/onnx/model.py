@@ -53,18 +53,20 @@ class ModelExplanation:
         return "\n".join([self.levels_text(), *map(str, self.functions)])
 
 
-def loaded(source: Any, *, profile: bool = False) -> "Model":
-    """The model of a path, bytes, or a ``ModelProto``. Raises ModelError."""
-    return Model(read_model(source), profile=profile)
+def loaded(source: Any, *, profile: bool = False, winograd: bool = False) -> "Model":
+    """The model of a path, bytes, or a ``ModelProto``. Raises ModelError, and ArgumentTypeError for another option."""
+    if type(winograd) is not bool:
+        raise ArgumentTypeError(f"winograd: expected a bool, got {shown(winograd)}")
+    return Model(read_model(source), profile=profile, winograd=winograd)
 
 
 class Model:
     """A model as a function of its inputs, which returns its output, or a tuple of its outputs."""
 
-    def __init__(self, read: ReadModel, *, profile: bool = False) -> None:
+    def __init__(self, read: ReadModel, *, profile: bool = False, winograd: bool = False) -> None:
         self.graph = read.graph
-        self._is_profiled = profile
-        self._executor = Executor(read.graph, is_profiled=profile)
+        self._options = {"profile": profile, "winograd": winograd}
+        self._executor = Executor(read.graph, is_profiled=profile, winograd=winograd)
         self._executors: dict[frozenset[str], Executor] = {}
         self._direct: Any = None
         self._read = read
@@ -75,7 +77,7 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as the model that it was loaded from, which is compiled again."""
-        load = partial(loaded, profile=True) if self._is_profiled else loaded
+        load = partial(loaded, **self._options) if any(self._options.values()) else loaded
         return reduced(load, self._read.source, has_external_data=self._read.has_external_data)
 
     @property
@@ -138,7 +140,10 @@ class Model:
             constants = self.graph.constants.copy()
             for name in names:
                 del constants[name]
-            self._executors[names] = Executor(replace(self.graph, constants=constants), is_profiled=self._is_profiled)
+            executor = self._executor
+            self._executors[names] = Executor(
+                replace(self.graph, constants=constants), is_profiled=executor.is_profiled, winograd=executor.winograd
+            )
         return self._executors[names]
 
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,7 +188,7 @@ class Model:
 
         self(*inputs)
         values = dict(zip(self.graph.input_names, map(plain, inputs), strict=True))
-        return ModelDrawing(self.name, self._executor.plan_for(values).stages, is_timed=self._is_profiled)
+        return ModelDrawing(self.name, self._executor.plan_for(values).stages, is_timed=self._executor.is_profiled)
 
     def stats(self) -> "ModelStats":
         """Time, arithmetic rate and memory of each layer in calls of the latest kind of arguments so far.
@@ -194,7 +199,7 @@ class Model:
         from jitkernels.onnx.model_stats import stats_of
 
         plans = [plan for executor in (self._executor, *self._executors.values()) for plan in executor.plans]
-        return stats_of(self.name, plans[-1].stages if plans else (), is_timed=self._is_profiled)
+        return stats_of(self.name, plans[-1].stages if plans else (), is_timed=self._executor.is_profiled)
 
     @property
     def name(self) -> str:

@@ -45,6 +45,7 @@ class CompiledStage:
     `statics`: the names among its inputs whose elements are constants of the code. `is_exact`: the sizes of all inputs
     are fixed by the model, and are constants of the code, too. `is_profiled`: its code counts the time of each kernel.
     `origins`: the serials of the graph's nodes at which the trace of each node began; None follows the last one.
+    `winograd`: as in `JitConfig`.
     """
 
     level = COMPILED_LEVEL
@@ -58,7 +59,7 @@ class CompiledStage:
         constants: Weights,
     ) -> None:
         self.nodes, self.inputs, self.statics, self.outputs = tuple(nodes), tuple(inputs), tuple(statics), outputs
-        self.is_exact = self.is_profiled = False
+        self.is_exact = self.is_profiled = self.winograd = False
         self.origins: list[tuple[int, OnnxNode | None]] = []
         self.declared: Mapping[str, ValueType] = {}
         self._has_numbers = False
@@ -92,7 +93,7 @@ class CompiledStage:
                 return self._run(arrays, known, narrow)
 
             function = self._functions[key] = jit(
-                model, strict=True, exact_sizes=self.is_exact, profile=self.is_profiled
+                model, strict=True, exact_sizes=self.is_exact, profile=self.is_profiled, winograd=self.winograd
             )
         return function
 

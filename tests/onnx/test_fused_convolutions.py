@@ -1,5 +1,6 @@
 """What follows a convolution is folded into it where that is right, and values are those of the reference."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from onnx_cases import needs_onnx
 from test_models import made
 
 import jitkernels.onnx
+from jitkernels.errors import ArgumentTypeError
 
 pytestmark = needs_onnx
 RNG = np.random.default_rng(0)
@@ -128,3 +130,28 @@ def test_reshapes_between_convolutions(shape: str) -> None:
     explained = str(agrees(made(nodes, [("x", [2, 3, 5, 4])], [("y", None)], [*used, weights, *shapes])).functions[0])
     if "shuffle" in shape:
         assert explained.count("loop nest: copy") == 2, explained  # of the input, and of the shuffle
+
+
+def test_winograd_where_a_model_is_loaded_so() -> None:
+    """Bias, residual and Relu are folded into it; without the setting nothing changes."""
+    from onnx import helper
+
+    random = np.random.default_rng(0)
+    constants = {"w": random.normal(size=(40, 24, 3, 3)), "b": random.normal(size=40)}
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Add", ["c", "r"], ["s"]),
+        helper.make_node("Relu", ["s"], ["y"]),
+    ]
+    arrays = {name: array.astype(np.float32) for name, array in constants.items()}
+    proto = made(nodes, [("x", [1, 24, 18, 21]), ("r", [1, 40, 18, 21])], [("y", None)], [*arrays.items()])
+    x = random.normal(size=(1, 24, 18, 21)).astype(np.float32)
+    r = random.normal(size=(1, 40, 18, 21)).astype(np.float32)
+    plain, fast = jitkernels.onnx.load(proto), jitkernels.onnx.load(proto, winograd=True)
+    np.testing.assert_allclose(fast(x, r), plain(x, r), rtol=1e-4, atol=1e-4)
+    with pytest.raises(ArgumentTypeError, match="winograd: expected a bool, got 1"):
+        jitkernels.onnx.load(proto, winograd=1)  # type: ignore[arg-type]
+    again = pickle.loads(pickle.dumps(fast))
+    for loaded, name in ((plain, "jk.conv2d_packed"), (fast, "jk.conv2d_winograd"), (again, "jk.conv2d_winograd")):
+        text = str(loaded.explain(x, r))
+        assert text.count("jk.conv2d") == text.count(name) == 1, text

@@ -254,13 +254,13 @@ class KernelAttr:
         raise NotImplementedError
 
     def prepacked(
-        self,
-        constants: Mapping[str, AnyArray],  # noqa: ARG002  # of schemas that have a packed form
-    ) -> "tuple[KernelAttr, PackedInputs] | None":
+        self, constants: Mapping[str, AnyArray], *, winograd: bool,  # noqa: ARG002  # of schemas with a packed form
+    ) -> "tuple[KernelAttr, PackedInputs] | None":  # fmt: skip
         """The attr of a schema of the same arguments that has some inputs in another layout.
 
         With it, by the names of these inputs, a key of the layout, and the function that packs an input. `constants`:
-        the inputs that a compiled function has as constants. None without such a schema.
+        the inputs that a compiled function has as constants. None without such a schema. With `winograd`, convolutions
+        may have larger rounding errors, as `JitConfig` says.
         """
         return None
 

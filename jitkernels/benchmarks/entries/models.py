@@ -1,7 +1,7 @@
 """``jitkernels bench models``: image networks as ONNX models, against onnxruntime.
 
 Each network runs in a process of its own, where the contestants are interleaved. Weights are random, and results are
-compared before they are timed.
+compared before they are timed. Ours also run with Winograd's algorithm.
 """
 
 import importlib.util
@@ -21,7 +21,7 @@ from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.tuning.timer import Timing, measure
 
-OURS, ONNX = "jitkernels", "onnxruntime"
+OURS, WINOGRAD, ONNX = "jitkernels", "winograd", "onnxruntime"
 PROMISED_MEAN, PROMISED_LEAST = 1.25, 1.0
 """Times the speed of onnxruntime: the geometric mean over all networks, and on each."""
 
@@ -62,7 +62,9 @@ def child(name: str, batch: int, seconds: float, threads: int, peers: bool) -> d
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     result = model(x)
     first = perf_counter() - began
-    calls: dict[str, Callable[[], Any]] = {OURS: partial(model, x)}
+    fast = jk.onnx.load(proto, winograd=True)
+    np.testing.assert_allclose(fast(x), result, rtol=1e-3, atol=1e-4 * np.abs(result).max())
+    calls: dict[str, Callable[[], Any]] = {OURS: partial(model, x), WINOGRAD: partial(fast, x)}
     if peers and importlib.util.find_spec("onnxruntime"):
         session = session_of(proto.SerializeToString(), threads)
         calls[ONNX] = partial(session.run, None, {declared.name: x})

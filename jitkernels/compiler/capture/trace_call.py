@@ -39,9 +39,9 @@ class Trace(NamedTuple):
     has_raised: bool = False
 
 
-def trace_call(structure: Any, leaves: Sequence[Any], *, exact: bool) -> Trace:
+def trace_call(structure: Any, leaves: Sequence[Any], *, exact: bool, winograd: bool) -> Trace:
     """Trace the function and arguments of a `structure`; `exact`: extents are constants. Raises DerivativeError."""
-    tracer = Tracer()
+    tracer = Tracer(winograd=winograd)
     push(tracer)
     try:
         proxies = make_proxies(tracer, leaves, exact=exact)

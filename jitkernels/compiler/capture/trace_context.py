@@ -94,11 +94,11 @@ class Tracer:
     bail out. `enclosing_loops`, `loop_signatures` and `traced_iterations`: enclosing loops, cached loop signatures, and
     the number of traced iterations. `accepts_arrays`: arrays that the traced code makes are constants of the code.
     `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves.
-    `tape_capacity`: the tape capacity, and an array of that length.
+    `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`.
     """
 
-    def __init__(self) -> None:
-        self.scope = Scope()
+    def __init__(self, *, winograd: bool = False) -> None:
+        self.scope, self.winograd = Scope(), winograd
         self.leaves: list[Any] = []
         self.inputs: list[Node] = []
         self.guards: dict[ValueGuard, None] = {}

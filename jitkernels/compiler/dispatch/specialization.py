@@ -264,7 +264,7 @@ def specialize(
     `variant`: the compilation variant; the best measured one if None.
     """
     began = time.perf_counter()
-    trace = trace_call(structure, leaves, exact=config.exact_sizes)
+    trace = trace_call(structure, leaves, exact=config.exact_sizes, winograd=config.winograd)
     specialization, graph, scope = Specialization(trace), trace.graph, trace.tracer.scope
     if graph is not None:
         try:

@@ -36,7 +36,9 @@ class JitConfig:
     each kernel; calls then go through Python.
     `memory_limit`: bytes of the arrays between kernels, above which values are rematerialized. `exact_sizes`:
     specialize code to the extents of the arrays and recompile for others. `strict`: raise TracingError for a function
-    that would fall back to NumPy. `rules`: rewriting rules of users.
+    that would fall back to NumPy. `winograd`: compute `conv2d` by Winograd's algorithm where that
+    is faster, for float32 and constant filters of 3 x 3: other rounding errors, of up to some three times the usual
+    ones; an infinity or NaN in an image makes whole tiles of results NaN. `rules`: rewriting rules of users.
     """
 
     opt_level: int = field(default_factory=_level)
@@ -51,6 +53,7 @@ class JitConfig:
     memory_limit: int | None = None
     exact_sizes: bool = False
     strict: bool = False
+    winograd: bool = False
     rules: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:

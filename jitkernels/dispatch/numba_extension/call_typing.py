@@ -89,7 +89,7 @@ def _site(holder: Everyday, typed: tuple[tuple[str, Any], ...]) -> CallSite:
             operands[name] = _operand(holder.name, arrays[name], kind)
         elif known:
             constants[name] = value
-        elif name not in NOT_SCALAR and isinstance(kind, types.Integer | types.Float):
+        elif _is_number(name, fields) and isinstance(kind, types.Integer | types.Float):
             scalars[name] = _sample_scalar(fields[name], [*kinds].index(name), kind)
         elif name == SHAPE and isinstance(kind, types.Integer | types.UniTuple):
             scalars[name] = (2,) * kind.count if isinstance(kind, types.UniTuple) else 2
@@ -105,6 +105,11 @@ def _site(holder: Everyday, typed: tuple[tuple[str, Any], ...]) -> CallSite:
         return CallSite(holder, constants, operands, scalars)
     except (JitKernelsError, ValueError, TypeError) as error:
         raise errors.TypingError(f"{holder.name}: {error}") from error
+
+
+def _is_number(option: str, fields: Any) -> bool:
+    """Whether an option is a field that calls may pass any number for; fields of other types decide on the code."""
+    return option not in NOT_SCALAR and fields[option].kind != "custom"
 
 
 def _constant(kind: Any) -> tuple[bool, Any]:

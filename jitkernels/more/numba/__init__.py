@@ -4,6 +4,7 @@ WITHOUT = {
     "ATTENTION": "register tiles of two products with a softmax between: plain loops read all keys per query",
     "CONV2D_PACKED": "a layout for register tiles: plain loops compute CONV2D",
     "CONV2D_TRANSPOSE_PACKED": "a layout for register tiles: plain loops compute CONV2D_TRANSPOSE",
+    "CONV2D_WINOGRAD": "a layout for register tiles: plain loops compute CONV2D",
     "HISTOGRAM": "its edges are rounded as numpy.linspace rounds them, in vectors of its own",
     "LAYER_NORM": "sums in parts with compensation, which its error bound needs; a plain loop adds element by element",
     "MATMUL_EPILOGUE": "register tiles, whose results an epilogue takes before they are stored",

@@ -75,7 +75,8 @@ def _trace_call(
     form = argument_binding.form_of(schema, values | examples | placeholders)
     has_exact_dtypes, packed = _has_exact_dtypes(form, inputs), None
     if has_exact_dtypes and not tracer.differentiates:
-        packed = _packed(form, {name: values[name] for name in inputs if type(values[name]) is Frozen})
+        constants = {name: values[name] for name in inputs if type(values[name]) is Frozen}
+        packed = _packed(form, constants, winograd=tracer.winograd)
     unread = packed[1] if packed is not None and not tracer.depth else ()  # constants that are not copied into code
     sources = {name: _unread(v) if name in unread else traced(tracer, v).node for name, v in inputs.items()}
     shapes, nodes = KernelShapes(form, sources, examples), None
@@ -99,9 +100,9 @@ def _trace_call(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _packed(form: Form, constants: Mapping[str, Any]) -> PackedCall | None:
+def _packed(form: Form, constants: Mapping[str, Any], *, winograd: bool) -> PackedCall | None:
     """The call of the packed form of a schema, with its packed inputs; None where there is none."""
-    packed = form.attr.prepacked(constants)
+    packed = form.attr.prepacked(constants, winograd=winograd)
     if packed is None:
         return None
     attr, inputs = packed

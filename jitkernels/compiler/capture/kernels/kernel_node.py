@@ -68,9 +68,11 @@ def build_kernel_node(
         inputs.append(operand_checks.round_to_dtype(value, fields["dtype"]))
         if decomposition is None:
             operand_checks.check_number_limits(tracer, form.attr, name, value.node)
-    derived = type(form.attr).derived
-    sizes = {name: value for name, value in shapes.values.items() if name in derived or type(fields[name]) is int}
-    sizes |= {name: value.extent for name, value in options.items() if type(value) is SymInt}
+    sizes = shapes.values | {name: value.extent for name, value in options.items() if type(value) is SymInt}
+    if packed is not None:
+        sizes |= attr.derive(attr.fields() | {name: sizes[name] for name in attr.fields() if name in sizes})
+    integers = {name for name, _ in attr.signature().integers}
+    sizes = {name: value for name, value in sizes.items() if name in integers}
     node_options = {
         "function": NamedKernel(attr, sizes, [*numbers]),
         "results": tuple(results),
