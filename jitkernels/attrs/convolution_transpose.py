@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from jitkernels.attrs.convolution import PANEL
+from jitkernels.attrs.filter_panels import PANEL
 from jitkernels.attrs.matmul_epilogue import ACTIVATIONS
 from jitkernels.attrs.schema.base import (
     FLOATS,
@@ -102,7 +102,12 @@ class Conv2DTransposeAttr(KernelAttr, kernel_type="CONV2D_TRANSPOSE"):
         """The most products that an element of the result is the sum of."""
         return self.kernel_height * self.kernel_width * self.group_channels
 
-    def prepacked(self, constants: Mapping[str, AnyArray]) -> tuple[KernelAttr, PackedInputs] | None:
+    def prepacked(
+        self,
+        constants: Mapping[str, AnyArray],
+        *,
+        winograd: bool,  # noqa: ARG002  # of convolutions
+    ) -> tuple[KernelAttr, PackedInputs] | None:
         """CONV2D_TRANSPOSE_PACKED, unless each channel has one filter: those are read as they are."""
         if "w" not in constants or self.groups == self.channels == self.filters:
             return None
@@ -236,7 +241,7 @@ class Conv2DTransposePackedAttr(Conv2DTransposeAttr, kernel_type="CONV2D_TRANSPO
         filters[taps[:, 0], taps[:, 1]] = ordered
         return filters
 
-    def prepacked(self, constants: Mapping[str, AnyArray]) -> None:
+    def prepacked(self, constants: Mapping[str, AnyArray], *, winograd: bool) -> None:
         """None: it is packed."""
 
     def transposed(self, x: AnyArray, w: AnyArray) -> AnyArray:

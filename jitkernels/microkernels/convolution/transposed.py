@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jitkernels.attrs.convolution import PANEL
+from jitkernels.attrs.filter_panels import PANEL
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core import cpu_target
