@@ -42,6 +42,7 @@ def fuse_convolutions(
     uses = Counter(name for node in nodes for name in node.reads)
     uses.update(outputs)
     readers = {name: node for node in nodes for name in node.reads}
+    taken = {*constants, *uses, *(name for node in nodes for name in node.outputs)}
     gone: set[OnnxNode] = set()
     new: dict[OnnxNode, OnnxNode] = {}
     for node in nodes:
@@ -50,7 +51,7 @@ def fuse_convolutions(
         result, last = node, node
         while uses[result.outputs[0]] == 1 and result.outputs[0] in readers:
             follower = readers[result.outputs[0]]
-            folded = None if follower in gone else _folded(result, follower, constants)
+            folded = None if follower in gone else _folded(result, follower, constants, taken)
             if folded is None:
                 break
             gone.add(follower)
@@ -62,12 +63,15 @@ def fuse_convolutions(
 
 
 def _is_foldable(node: OnnxNode, constants: Weights) -> bool:
-    """Whether the filters and the bias of a convolution are constant floats."""
+    """Whether the filters and the bias of a convolution are constant floats of fitting shapes."""
     names = [name for name in node.inputs[1:] if name]
-    return all(name in constants and constants.dtype(name) in (np.float32, np.float64) for name in names)
+    if not all(name in constants and constants.dtype(name) in (np.float32, np.float64) for name in names):
+        return False
+    extents = constants.shape(node.inputs[1])
+    return len(extents) > 2 and all(constants.shape(name) == extents[:1] for name in names[1:])
 
 
-def _folded(conv: OnnxNode, node: OnnxNode, constants: Weights) -> OnnxNode | None:
+def _folded(conv: OnnxNode, node: OnnxNode, constants: Weights, taken: set[str]) -> OnnxNode | None:
     """A convolution that contains the node behind it; None where it cannot."""
     if node.domain or "activation" in conv.attributes or any(node.outputs[1:]):
         return None
@@ -81,34 +85,49 @@ def _folded(conv: OnnxNode, node: OnnxNode, constants: Weights) -> OnnxNode | No
     factor: Any = None
     term: Any = None
     if node.op == "BatchNormalization":
-        if node.attributes.get("training_mode") or not all(name in constants for name in node.inputs[1:]):
+        moments = node.inputs[1:5]
+        if node.attributes.get("training_mode") or not all(
+            name in constants and constants.shape(name) == (filters,) for name in moments
+        ):
             return None
-        scale, bias, mean, variance = (constants[name].astype(np.float64) for name in node.inputs[1:5])
-        factor = scale / np.sqrt(variance + node.attributes.get("epsilon", 1e-5))
-        term = bias - mean * factor
+        scale, bias, mean, variance = (constants[name].astype(np.float64) for name in moments)
+        with np.errstate(all="ignore"):
+            factor = scale / np.sqrt(variance + node.attributes.get("epsilon", 1e-5))
+            term = bias - mean * factor
     elif node.op in ("Mul", "Add") or (node.op == "Sum" and len(node.inputs) == 2):
         other = next((name for name in node.inputs if name != conv.outputs[0]), "")
         if node.op != "Mul" and other and other not in constants:
+            if "broadcast" in node.attributes:  # along an axis that the attribute gives, before opset 7
+                return None
             bias = conv.inputs[2] if len(conv.inputs) > 2 else ""
             return replace(conv, inputs=(*conv.inputs[:2], bias, other), outputs=node.outputs)
         if other not in constants:
             return None
         other_shape = constants.shape(other)
-        if other_shape[-len(shape) :] != shape or math.prod(other_shape) != filters:
+        if other_shape[-len(shape) :] != shape or math.prod(other_shape) != filters or len(other_shape) > len(extents):
             return None
         values = constants[other].reshape(-1).astype(np.float64)
         factor, term = (values, None) if node.op == "Mul" else (None, values)
     else:
         return None
-    return _scaled(conv, node, factor, term, constants)
+    names = _new_name(f"{node.outputs[0]} (filters)", taken), _new_name(f"{node.outputs[0]} (bias)", taken)
+    return replace(_scaled(conv, names, factor, term, constants), outputs=node.outputs[:1])
 
 
-def _scaled(conv: OnnxNode, node: OnnxNode, factor: Any, term: Any, constants: Weights) -> OnnxNode:
-    """A convolution whose filters and bias contain a factor and a term of each channel."""
+def _new_name(name: str, taken: set[str]) -> str:
+    """A name that the model does not use, which is taken from now on."""
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name
+
+
+def _scaled(conv: OnnxNode, names: tuple[str, str], factor: Any, term: Any, constants: Weights) -> OnnxNode:
+    """A convolution whose filters and bias, of new names, contain a factor and a term of each channel."""
     filters, dtype, shape = conv.inputs[1], constants.dtype(conv.inputs[1]), constants.shape(conv.inputs[1])
     has_bias = len(conv.inputs) > 2 and conv.inputs[2]
     bias = constants[conv.inputs[2]].astype(np.float64) if has_bias else np.zeros(shape[0])
-    scaled, biased = f"{node.outputs[0]} (filters)", f"{node.outputs[0]} (bias)"
+    scaled, biased = names
     if factor is not None:
         scales = factor.astype(dtype).reshape(-1, *(1,) * (len(shape) - 1))
         constants[scaled] = LazyArray(shape, dtype, lambda: constants[filters] * scales)
@@ -117,7 +136,7 @@ def _scaled(conv: OnnxNode, node: OnnxNode, factor: Any, term: Any, constants: W
         bias = bias + term
     constants[biased] = bias.astype(dtype)
     inputs = conv.inputs[0], filters if factor is None else scaled, biased
-    return replace(conv, inputs=inputs, outputs=node.outputs[:1])
+    return replace(conv, inputs=inputs)
 
 
 def mark_channels_last(nodes: Sequence[OnnxNode]) -> None:

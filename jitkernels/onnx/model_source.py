@@ -32,13 +32,11 @@ class ModelSource(Protocol):
 class ModelBytes:
     """A model in memory."""
 
-    folder: Path | None = None
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
+    def __init__(self, content: bytes, name: str = "the bytes", folder: Path | None = None) -> None:
+        self._content, self._name, self.folder = content, name, folder
 
     def __str__(self) -> str:
-        return "the bytes"
+        return self._name
 
     def detached(self) -> tuple[bytes, dict[int, Span]]:
         return detach_tensors(memoryview(self._content))

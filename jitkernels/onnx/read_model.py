@@ -16,7 +16,7 @@ from jitkernels.onnx.element_types import dtype_of
 from jitkernels.onnx.inline_functions import MAX_NESTED_GRAPHS, Inliner
 from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode, ValueType
 from jitkernels.onnx.model_source import ModelBytes, ModelFile, ModelSource
-from jitkernels.onnx.read_tensors import EXTERNAL, lazy_tensor, read_sparse, read_tensor
+from jitkernels.onnx.read_tensors import EXTERNAL, external_tensor, lazy_tensor, read_sparse, read_tensor
 from jitkernels.onnx.values import constant
 from jitkernels.onnx.weights import Weights
 
@@ -60,11 +60,18 @@ def read_model(source: Any) -> ReadModel:
         return _read_source(ModelBytes(bytes(source)))
     if not isinstance(source, str | os.PathLike):
         raise ModelError(f"expected a path, bytes or a ModelProto, got {shown(source)}")
-    return _read_source(ModelFile(Path(source)))
+    path = Path(source)
+    if "\0" in str(path):
+        raise ModelError(f"{shown(source)}: expected a path without null bytes")
+    if path.is_dir():
+        raise ModelError(f"{path}: expected a file, got a folder")
+    return _read_source(ModelFile(path) if path.is_file() else ModelBytes(path.read_bytes(), str(path), path.parent))
 
 
 def _read_source(source: ModelSource) -> ReadModel:
     content, spans = source.detached()
+    if not spans:  # its file need not stay open
+        source = ModelBytes(content, str(source), source.folder)
     return _read(_parsed(content, str(source)), source, spans)
 
 
@@ -117,17 +124,20 @@ class GraphReader:
     def __init__(self, source: ModelSource | None, inliner: Inliner, spans: Mapping[int, Span]) -> None:
         self._source, self._inliner, self._spans = source, inliner, spans
         self._folder = None if source is None else source.folder
-        self.has_external_data = False
+        self._files: dict[Path, ModelFile] = {}
+
+    @property
+    def has_external_data(self) -> bool:
+        """Whether tensors lie in other files."""
+        return bool(self._files)
 
     def _initializer(self, proto: Any, span: Span | None) -> Any:
+        if span is None and proto.data_location == EXTERNAL:
+            return external_tensor(proto, self._folder, self._files)
         if span is None:
-            return self._tensor(proto)
+            return read_tensor(proto, self._folder)
         assert self._source is not None, "it has the span"
         return lazy_tensor(proto, span, self._source.read)
-
-    def _tensor(self, proto: Any) -> Any:
-        self.has_external_data |= proto.data_location == EXTERNAL
-        return read_tensor(proto, self._folder)
 
     def graph(self, proto: Any, opsets: Mapping[str, int], around: frozenset[str], depth: int) -> OnnxGraph:
         """A graph; `around`: the names that the graphs around it define."""
@@ -194,7 +204,7 @@ class GraphReader:
             case "STRING":
                 return proto.s.decode(errors="replace")
             case "TENSOR":
-                return constant(self._tensor(proto.t))
+                return constant(read_tensor(proto.t, self._folder))
             case "SPARSE_TENSOR":
                 return constant(read_sparse(proto.sparse_tensor, self._folder))
             case "GRAPH":
@@ -206,7 +216,7 @@ class GraphReader:
             case "STRINGS":
                 return [one.decode(errors="replace") for one in proto.strings]
             case "TENSORS":
-                return [constant(self._tensor(one)) for one in proto.tensors]
+                return [constant(read_tensor(one, self._folder)) for one in proto.tensors]
             case _:
                 return None
 

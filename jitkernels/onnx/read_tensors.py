@@ -1,7 +1,8 @@
-"""Tensors of a model as arrays: without copies where their bytes lie in the model, and mapped where in other files."""
+"""Tensors of a model as arrays; those whose bytes lie in the model's file, or in others, are read when needed."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from jitkernels.errors import ModelError
 from jitkernels.onnx.detach_tensors import Span
+from jitkernels.onnx.model_source import ModelFile
 from jitkernels.onnx.values import MAX_MODEL_ELEMENTS
 from jitkernels.onnx.weights import LazyArray
 
@@ -29,7 +31,7 @@ def read_tensor(proto: Any, folder: Path | None) -> Any:
         return np.array([one.decode(errors="replace") for one in proto.string_data], object).reshape(shape)
     dtype = _dtype(proto)
     if proto.data_location == EXTERNAL:
-        return _external(proto, folder, dtype, shape)
+        return external_tensor(proto, folder, {}).make()
     bits = _bits(dtype)
     if proto.HasField("raw_data"):
         _check_bytes(proto, shape, bits, len(proto.raw_data))
@@ -44,21 +46,27 @@ def read_tensor(proto: Any, folder: Path | None) -> Any:
 def lazy_tensor(proto: Any, span: Span, read: Callable[[Span], Any]) -> LazyArray:
     """A tensor whose raw data is read when it is needed. Raises ModelError where that does not fit type and shape."""
     import onnx
-    from onnx import numpy_helper
 
     shape, dtype = _shape(proto), _dtype(proto)
     if proto.data_type == onnx.TensorProto.STRING or proto.data_location == EXTERNAL:
         raise ModelError(f"the tensor '{proto.name}' has raw data beside its strings or external data")
+    _check_bytes(proto, shape, _bits(dtype), span.end - span.begin)
+    return _lazy(proto.data_type, shape, dtype, partial(read, span))
+
+
+def _lazy(data_type: int, shape: tuple[int, ...], dtype: Any, read: Callable[[], Any]) -> LazyArray:
+    """An array whose raw data a function reads."""
     bits = _bits(dtype)
-    _check_bytes(proto, shape, bits, span.end - span.begin)
-    data_type = proto.data_type
 
     def make() -> Any:
-        data = read(span)
+        import onnx
+
+        data = read()
         if bits >= LITTLE_BITS and np.little_endian:
             array = data.view(dtype).reshape(shape)
             return array if array.flags.aligned else array.copy()  # where its bytes lie in the middle of a model
-        return numpy_helper.to_array(onnx.TensorProto(data_type=data_type, dims=shape, raw_data=data.tobytes()))
+        packed = onnx.TensorProto(data_type=data_type, dims=shape, raw_data=data.tobytes())
+        return onnx.numpy_helper.to_array(packed)
 
     return LazyArray(shape, dtype, make)
 
@@ -94,8 +102,9 @@ def _bits(dtype: Any) -> int:
     return 4 if name.startswith("float4") else np.dtype(dtype).itemsize * LITTLE_BITS
 
 
-def _external(proto: Any, folder: Path | None, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """A tensor in a file beside the model, mapped into memory."""
+def external_tensor(proto: Any, folder: Path | None, files: MutableMapping[Path, ModelFile]) -> LazyArray:
+    """A tensor in a file beside the model, which is read when it is needed; `files`: those that are open."""
+    shape, dtype = _shape(proto), _dtype(proto)
     known = {one.key: one.value for one in proto.external_data}
     location = known.get("location", "")
     if folder is None:
@@ -109,14 +118,10 @@ def _external(proto: Any, folder: Path | None, dtype: Any, shape: tuple[int, ...
     if length not in (-1, size) or offset < 0 or offset + size > path.stat().st_size:
         raise ModelError(f"the tensor '{proto.name}' of {size} bytes does not fit its part of '{location}'")
     if not size:
-        return np.zeros(shape, dtype)
-    content = np.memmap(path, np.uint8, "r", offset, (size,))
-    if _bits(dtype) >= LITTLE_BITS:
-        return np.asarray(content).view(dtype).reshape(shape)
-    import onnx
-
-    packed = onnx.TensorProto(data_type=proto.data_type, dims=shape, raw_data=content.tobytes())
-    return onnx.numpy_helper.to_array(packed)
+        return LazyArray(shape, dtype, lambda: np.zeros(shape, dtype))
+    if path not in files:
+        files[path] = ModelFile(path)
+    return _lazy(proto.data_type, shape, dtype, partial(files[path].read, Span(offset, offset + size)))
 
 
 def file_beside(folder: Path, location: str) -> Path:

@@ -15,7 +15,7 @@ from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.fixed_extents import fix_extents
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir.elementwise_ops import is_known
-from jitkernels.compiler.ir.graph import serial
+from jitkernels.compiler.ir.graph import Node, serial
 from jitkernels.errors import ArgumentError, ArgumentTypeError, ModelError, TracingError, WorkspaceError, shown
 from jitkernels.onnx.model_graph import OnnxNode, ValueType
 from jitkernels.onnx.narrow_types import NarrowArray, bits_type, has_narrow
@@ -67,6 +67,7 @@ class CompiledStage:
         self._functions: dict[Any, Any] = {}
         self._at: OnnxNode | None = None
         self._copies = False
+        self._bases: set[Node] = set()
         self._narrow: dict[str, Any] = {}
 
     @property
@@ -148,7 +149,7 @@ class CompiledStage:
                 self.origins.append((serial(), node))
                 run_node(node, values)
             self.origins.append((serial(), None))
-            results = []
+            results, self._bases = [], set()
             for name in self.outputs:
                 self._at = next(node for node in self.nodes if name in node.outputs)
                 value = values[name]
@@ -168,7 +169,18 @@ class CompiledStage:
             return plain(value)
         if type(value) is not Traced:
             return traced(tracer, value).copy()
-        return np.array(value) if value.is_weak else value.copy() if self._copies else value
+        if value.is_weak:
+            return np.array(value)
+        return value.copy() if self._copies or self._is_shared(value) else value
+
+    def _is_shared(self, value: Traced) -> bool:
+        """Whether a result is a view of an input, or of what another result is a view of."""
+        base = value.node
+        while base.operation in ("view", "reshape"):
+            base = base.inputs[0]
+        is_known = base in self._bases
+        self._bases.add(base)
+        return is_known or base.operation == "input"
 
     def _all(self, level: str, reason: str) -> dict[OnnxNode, tuple[str, str]]:
         return dict.fromkeys(self.nodes, (level, reason))

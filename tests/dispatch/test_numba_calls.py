@@ -12,7 +12,7 @@ from test_cffi import everyday_call
 import jitkernels as jk
 from jitkernels.attrs.schema import registry
 from jitkernels.attrs.schema.schema_queries import is_everyday
-from jitkernels.attrs.windows import A_PAIR
+from jitkernels.attrs.windows import A_PAIR, BORDERS
 from jitkernels.dispatch.numba_extension import call_site as sites
 
 NATIVE_NEVER: dict[str, str] = {}
@@ -72,7 +72,7 @@ def assert_same(found: Any, expected: Any) -> None:
 EVERYDAY = [
     row
     for row in registry.all_schemas()
-    if is_everyday(row) and all(field.meaning != A_PAIR for field in row.known_fields().values())
+    if is_everyday(row) and not any(field.meaning in (A_PAIR, BORDERS) for field in row.known_fields().values())
 ]
 """Options that are pairs are no constants of numba."""
 

@@ -9,7 +9,7 @@ from onnx_cases import needs_onnx
 from test_models import made
 
 import jitkernels.onnx
-from jitkernels.errors import ArgumentTypeError
+from jitkernels.errors import ArgumentTypeError, ModelError
 
 pytestmark = needs_onnx
 RNG = np.random.default_rng(0)
@@ -24,6 +24,9 @@ CONSTANTS = [
     ("first", np.array([0])),
     ("columns", RNG.normal(size=(1, 1, 4)).astype(np.float32)),
     ("one", np.full((1, 1, 1), 2.5, np.float32)),
+    ("five", RNG.normal(size=(1, 1, 4, 1, 1)).astype(np.float32)),
+    ("y (bias)", RNG.normal(size=(4, 1, 1)).astype(np.float32)),
+    ("y (filters)", RNG.normal(size=(4, 1, 1)).astype(np.float32)),
 ]
 FOLLOWERS = {
     "relu": [("Relu", ["c"], ["y"])],
@@ -42,6 +45,12 @@ FOLLOWERS = {
 }
 KEPT = {
     "relu, factor": [("Relu", ["c"], ["r"]), ("Mul", ["r", "channels"], ["y"])],
+    "factor of more dimensions": [("Mul", ["c", "five"], ["y"])],
+    "names of folded constants": [
+        ("Mul", ["c", "channels"], ["y"]),
+        ("Mul", ["y (filters)", "y (bias)"], ["m"]),
+        ("Add", ["m", "other"], ["z"]),
+    ],
     "factor of columns": [("Mul", ["c", "columns"], ["y"])],
     "factor of all": [("Mul", ["c", "one"], ["y"])],
     "square": [("Mul", ["c", "c"], ["y"])],
@@ -95,6 +104,33 @@ def test_one_of_two_convolutions_takes_the_other_as_its_residual() -> None:
     explained = str(agrees(model(KEPT["sum of two convolutions"], biased=True)).functions[0])
     assert explained.count("conv2d") == 2, explained
     assert not any(word in explained for word in ("add", "maximum")), explained
+
+
+def test_names_of_folded_constants_are_not_those_of_the_model() -> None:
+    agrees(model(KEPT["names of folded constants"], biased=True, also=["z"]))
+
+
+def test_terms_along_an_axis_of_old_opsets() -> None:
+    from onnx import helper
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"]),
+        helper.make_node("Add", ["c", "r"], ["y"], broadcast=1, axis=1),
+    ]
+    filters = np.ones((2, 2, 1, 1), np.float32)
+    proto = made(nodes, [("x", [1, 2, 3, 2]), ("r", [2])], [("y", None)], [("w", filters)])
+    proto.opset_import[0].version = 6
+    y = jitkernels.onnx.load(proto)(np.ones((1, 2, 3, 2), np.float32), np.array([10, 20], np.float32))
+    np.testing.assert_array_equal(y, np.broadcast_to(np.array([12, 22]).reshape(2, 1, 1), (1, 2, 3, 2)))
+
+
+@pytest.mark.parametrize("name", ["scale", "b"])
+def test_constants_that_do_not_fit_a_convolution(name: str) -> None:
+    proto = model(FOLLOWERS["normalized"], biased=True)
+    (tensor,) = [one for one in proto.graph.initializer if one.name == name]
+    tensor.dims[0], tensor.raw_data = 3, tensor.raw_data[:12]
+    with pytest.raises(ModelError, match=r"Conv|BatchNormalization"):
+        jitkernels.onnx.load(proto)(np.ones((2, 3, 5, 4), np.float32))
 
 
 def test_results_that_others_read_stay() -> None:

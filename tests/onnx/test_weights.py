@@ -112,6 +112,57 @@ def test_files_that_are_renamed_deleted_or_written(tmp_path: Path) -> None:
         model(image(8))
 
 
+def test_external_data_that_is_written(tmp_path: Path) -> None:
+    import onnx
+
+    onnx.save(network(), tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=0)
+    model = jitkernels.onnx.load(tmp_path / "m.onnx")
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model))(image()), model(image()))
+    os.truncate(tmp_path / "m.bin", 0)
+    with pytest.raises(ModelError, match=r"m\.bin: the file was written to since the model was loaded"):
+        model(image(8))
+
+
+def test_files_stay_open_for_lazy_data_alone(tmp_path: Path) -> None:
+    from onnx import helper
+
+    path = tmp_path / "model.onnx"
+    path.write_bytes(made([helper.make_node("Relu", ["x"], ["y"])], [("x", [3])], [("y", [3])]).SerializeToString())
+    folder = Path("/proc/self/fd")
+    before = len([*folder.iterdir()]) if folder.exists() else 0
+    models = [jitkernels.onnx.load(path) for _ in range(20)]
+    after = len([*folder.iterdir()]) if folder.exists() else 0
+    assert after <= before + 2
+    assert (models[0](np.ones(3, np.float32)) == 1).all()
+
+
+def test_paths_that_are_no_files(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="expected a file, got a folder"):
+        jitkernels.onnx.load(tmp_path)
+    with pytest.raises(ModelError, match="null byte"):
+        jitkernels.onnx.load("a\0b")
+
+
+def test_results_share_no_memory() -> None:
+    from onnx import helper
+
+    nodes = [
+        helper.make_node("Identity", ["x"], ["same"]),
+        helper.make_node("Transpose", ["x"], ["turned"]),
+        helper.make_node("Relu", ["x"], ["y"]),
+        helper.make_node("Identity", ["y"], ["again"]),
+        helper.make_node("Transpose", ["y"], ["turned again"]),
+    ]
+    names = ["same", "turned", "y", "again", "turned again"]
+    x = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
+    results = jitkernels.onnx.load(made(nodes, [("x", [4, 5])], [(name, None) for name in names])).run(None, {"x": x})
+    for i, one in enumerate(results):
+        assert not np.shares_memory(one, x), names[i]
+        assert not any(np.shares_memory(one, other) for other in results[:i]), names[i]
+        assert one.flags.writeable
+    np.testing.assert_array_equal(results[4], np.maximum(x, 0).T)
+
+
 def test_models_are_pickled(tmp_path: Path) -> None:
     for source in sources(tmp_path):
         model = jitkernels.onnx.load(source)
