@@ -234,12 +234,11 @@ class Conv2DTransposePackedAttr(Conv2DTransposeAttr, kernel_type="CONV2D_TRANSPO
 
     def unpack(self, w: AnyArray) -> AnyArray:
         """The inverse of `pack`."""
-        own, taps = self.filters // self.groups, np.array(self.taps)
+        own, taps = self.filters // self.groups, self.taps
         groups = w.transpose(1, 0, 2).reshape(self.terms, self.groups, -(-own // PANEL) * PANEL)[:, :, :own]
         ordered = groups.reshape(len(taps), self.group_channels, self.filters)
-        filters = np.empty((self.kernel_height, self.kernel_width, self.group_channels, self.filters), w.dtype)
-        filters[taps[:, 0], taps[:, 1]] = ordered
-        return filters
+        places = sorted(range(len(taps)), key=taps.__getitem__)
+        return ordered[places].reshape(self.kernel_height, self.kernel_width, self.group_channels, self.filters)
 
     def prepacked(self, constants: Mapping[str, AnyArray], *, winograd: bool) -> None:
         """None: it is packed."""
