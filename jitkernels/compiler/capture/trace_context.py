@@ -16,7 +16,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.constant_failures import ConstantFailures
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker
-from jitkernels.compiler.capture.static_arrays import cache_aligned, shared_copy
+from jitkernels.compiler.capture.static_arrays import cache_aligned, packed_array, shared_copy
 from jitkernels.compiler.ir import builder, interpreter
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node, serial, sorted_nodes
@@ -25,6 +25,7 @@ from jitkernels.compiler.ir.unsupported import ConcretizationError, UnknownSizeE
 from jitkernels.core import source_hash
 from jitkernels.core.aligned_memory import is_aligned
 from jitkernels.dispatch.operators import traces
+from jitkernels.microkernels.gemm.prepacked import packed_columns, panel_width
 
 INITIAL_TAPE_CAPACITY = 64
 """Initial capacity, in iterations, of tapes of loops whose trip counts are unknown."""
@@ -203,6 +204,14 @@ class Tracer:
         content = b"" if self.accepts_arrays else array.tobytes()  # code that makes constants leaves them as they are
         if key not in self._frozen or self._frozen[key][1] != content:  # computed arrays may change in place
             self._frozen[key] = array, content, self._constant(shared_copy(array))
+        return self._frozen[key][2]
+
+    def panels(self, array: Any) -> Node:
+        """The panels of a static matrix, in which products read it faster: one constant, as `frozen_array`."""
+        key = "panels", array.ctypes.data, array.shape, array.strides, array.dtype
+        if key not in self._frozen:
+            panels = packed_array(array, ("panels", panel_width(array.dtype.name)), packed_columns)
+            self._frozen[key] = array, b"", self.packed_constant(panels)
         return self._frozen[key][2]
 
     def value(self, node: Node, *, is_recorded: bool = False) -> Any:

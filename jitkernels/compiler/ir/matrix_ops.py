@@ -15,6 +15,14 @@ def matmul(left: Node, right: Node) -> Node:
     return Node("matmul", (left, right), left.dtype, shape)
 
 
+def matmul_of_panels(left: Node, panels: Node, columns: int) -> Node:
+    """A node for the product with a matrix of so many columns, in the panels of `microkernels.gemm.prepacked`."""
+    shape = (*left.shape[:-1], columns)
+    if any(same(extent, 0) for extent in (*shape, left.shape[-1])):
+        return zeros(left.dtype, shape)
+    return Node("matmul", (left, panels), left.dtype, shape, {"is_packed": True})
+
+
 def matrix_transpose(node: Node) -> Node:
     """A node for `numpy.matrix_transpose`."""
     order = [*range(node.ndim - 2), node.ndim - 1, node.ndim - 2]

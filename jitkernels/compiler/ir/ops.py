@@ -17,6 +17,7 @@ from jitkernels.compiler.ir.regions import LoopParts
 from jitkernels.compiler.ir.symbolic_dims import same_shape
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import GraphError
+from jitkernels.microkernels.gemm.prepacked import unpacked_columns
 
 Run = Callable[[Node, Sequence[Any], Callable[[Any], int]], Any]
 """Evaluates a node with NumPy from its operands; the last argument evaluates extents."""
@@ -148,7 +149,10 @@ def _iota(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any
 
 
 def _matmul(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:
-    return np.matmul(*inputs)
+    left, right = inputs
+    if node.options.get("is_packed"):
+        right = unpacked_columns(right, value(node.shape[-1]))
+    return np.matmul(left, right)
 
 
 def _concatenate(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> Any:

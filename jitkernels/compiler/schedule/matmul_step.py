@@ -18,6 +18,7 @@ from jitkernels.core import cpu_target
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import NotUsableError
+from jitkernels.microkernels.gemm.prepacked import prepacked_entry
 from jitkernels.runtime.loading import loader
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def _as_sum(node: Node) -> Node:
         return node
     rows, columns = node.shape[-2:]
     left, right = node.inputs
+    if node.options.get("is_packed"):
+        return node if has_no_gaps(left) else node.with_inputs((builder.copy(left), right))
     is_vector = same(rows, 1) or same(columns, 1)
     if node.dtype in FLOATS and (_is_of_large_matrix(node) if is_vector else not _is_tiny(node)):
         inputs = tuple(map(_without_gaps, node.inputs))
@@ -107,7 +110,10 @@ def _is_fortran_ordered(node: Node) -> bool:
 
 @frozen_dataclass
 class MatMulStep:
-    """A product of matrices in memory; `transposed`: which of the two operands are transposed."""
+    """A product of matrices in memory; `transposed`: which of the two operands are transposed.
+
+    Matrices that are multiplied by the same one are the rows of a single product.
+    """
 
     node: Node
     left: Node
@@ -147,6 +153,8 @@ class MatMulStep:
         """
         choice, attr = self.choice, self.attr
         assert choice is not None, "it has a kernel"
+        if self.is_packed:
+            return prepacked_entry(attr.dtype, cpu_target.target())
         if choice.implementation.name == "gen":
             from jitkernels.microkernels.gemm.runtime_select import runtime_select_entry
 
@@ -161,6 +169,8 @@ class MatMulStep:
         Of a matrix times its own transpose half is computed and the rest copied, so that rows are finished only at
         the end.
         """
+        if self.is_packed:
+            return prepacked_entry(self.node.dtype, cpu_target.target(), followed=True)
         is_symmetric = self.left is self.right and self.transposed[0] != self.transposed[1]
         if is_symmetric or self.choice is None or self.choice.implementation.name != "gen":
             return None
@@ -171,17 +181,29 @@ class MatMulStep:
     @property
     def is_package_file(self) -> bool:
         """Whether its kernel selects at each call."""
-        return self.choice is not None and self.choice.implementation.name == "gen"
+        return not self.is_packed and self.choice is not None and self.choice.implementation.name == "gen"
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the right operand is a constant in panels."""
+        return bool(self.node.options.get("is_packed"))
+
+    @property
+    def outer(self) -> tuple[Number, ...]:
+        """The batch dimensions: none where all matrices are multiplied by the same one."""
+        is_shared = self.is_packed or self.right.ndim == 2
+        return () if is_shared and not self.transposed[0] else self.node.shape[:-2]
 
     @property
     def sizes(self) -> tuple[Number, ...]:
         """The sizes that the kernel selects by: rows, columns and depth."""
-        return (*self.node.shape[-2:], self.node_depth)
+        rows = self.node.shape[len(self.outer) : -1]
+        return symbolic_dims.product(rows), self.node.shape[-1], self.node_depth
 
     @property
     def _may_be_row(self) -> bool:
         """Whether the result may have one row: a size of 1 is a constant, and no symbol is 1."""
-        return not symbolic_dims.is_at_least(self.node.shape[-2], 2)
+        return not symbolic_dims.is_at_least(self.sizes[0], 2)
 
     @property
     def node_depth(self) -> Number:
@@ -194,7 +216,7 @@ class MatMulStep:
     @property
     def batches(self) -> Number | None:
         """The number of matrix pairs; None if there is no batch dimension."""
-        return symbolic_dims.product(self.node.shape[:-2]) if self.node.ndim > 2 else None
+        return symbolic_dims.product(self.outer) if self.outer else None
 
 
 def factors(nodes: Iterable[Node]) -> set[Node]:
@@ -210,6 +232,9 @@ def factors(nodes: Iterable[Node]) -> set[Node]:
 def operands(node: Node) -> tuple[tuple[Node, Node], tuple[bool, bool]]:
     """The operands of a product in memory, and whether they are transposed."""
     bases, transposed = [], []
+    if node.options.get("is_packed"):
+        left, right = node.inputs
+        return (left, right), (False, False)
     for operand in node.inputs:
         base = operand.inputs[0] if operand.operation == "view" else None
         is_view_transposed = base is not None and _is_transpose(operand, base)

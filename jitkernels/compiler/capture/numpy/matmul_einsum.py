@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
 from jitkernels.compiler.capture.numpy.concatenate import common_type
 from jitkernels.compiler.capture.numpy.reductions import (
@@ -19,10 +20,19 @@ from jitkernels.compiler.capture.numpy.reductions import (
 from jitkernels.compiler.capture.numpy.shape_ops import moveaxis, of_array, ravel
 from jitkernels.compiler.capture.numpy.ufuncs import apply, operand, stored
 from jitkernels.compiler.capture.override_registry import METHODS, overrides
+from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, matrix_ops, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
+from jitkernels.microkernels.gemm.prepacked import panel_width
+from jitkernels.selection.select import choose_for_class
+
+
+PACKED_TYPES = ("float32", "float64")
+"""The types of static matrices that are packed."""
+MIN_PACKED_ELEMENTS = 1 << 12
+"""Least elements of a static matrix that is packed: smaller ones are in the first-level cache as they are."""
 
 
 def multiplied(left: Traced, right: Traced, dtype: str) -> Node:
@@ -41,6 +51,22 @@ def multiplied(left: Traced, right: Traced, dtype: str) -> Node:
     return builder.squeeze(node, removed) if removed else node
 
 
+def multiplied_by_panels(left: Traced, right: Any, dtype: str) -> Node | None:
+    """The product with a static matrix, packed while tracing; None where it is small, or others compute products."""
+    tracer = tracer_of()
+    if type(right) is not Frozen or right.ndim != 2 or left.ndim < 2 or tracer.depth or tracer.differentiates:
+        return None
+    if dtype not in PACKED_TYPES or right.dtype.name != dtype or left.dtype.name != dtype:
+        return None
+    if right.size < MIN_PACKED_ELEMENTS or right.shape[1] < panel_width(dtype) or left.extents[-1] != right.shape[0]:
+        return None
+    rows = symbolic_dims.value_of(symbolic_dims.product(left.node.shape[:-1]))
+    attr = MatMulAttr(m=rows, n=right.shape[1], k=right.shape[0], dtype=dtype)
+    if choose_for_class(attr, in_code=True).implementation.name != "gen":
+        return None
+    return matrix_ops.matmul_of_panels(left.node, tracer.panels(right), right.shape[1])
+
+
 def product_type(*operands: Traced) -> str:
     """The accumulator dtype of a contraction."""
     return common_type(tracer_of(), [operand(tracer_of(), array) for array in operands])
@@ -53,9 +79,9 @@ def matmul(
     if any(name not in ("order", "subok") for name in others):
         raise UnsupportedError(f"matmul with {', '.join(others)}")
     tracer = tracer_of()
-    left, right = traced(tracer, x1), traced(tracer, x2)
-    name = dtype_name(dtype) if is_given(dtype) else product_type(left, right)
-    node = multiplied(left, right, name)
+    left = traced(tracer, x1)
+    name = dtype_name(dtype) if is_given(dtype) else common_type(tracer, [operand(tracer, one) for one in (left, x2)])
+    node = multiplied_by_panels(left, x2, name) or multiplied(left, traced(tracer, x2), name)
     target = out[0] if isinstance(out, tuple) else out
     return stored(tracer, node, target, casting=casting) if target is not None else fresh(tracer, node, is_scalar=True)
 

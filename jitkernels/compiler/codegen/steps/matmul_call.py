@@ -74,7 +74,7 @@ def _pair_pointers(
 ) -> list[str]:
     """The addresses of the matrices of pair ``%pair``."""
     new, nodes, results = function.new, (product.left, product.right, product.node), list(pointers)
-    outer = [function.extent(extent) for extent in product.node.shape[:-2]]
+    outer = [function.extent(extent) for extent in product.outer]
     steps = [_steps(product, function, arrays[node], node) for node in nodes]
     rest = "%pair"
     for dimension in reversed(range(len(outer))):
@@ -92,6 +92,8 @@ def _pair_pointers(
 
 def _steps(product: MatMulStep, function: FunctionBuilder, array: StridedArray, node: Node) -> list[str]:
     """The strides between the matrices of an array along each batch dimension."""
+    if not product.outer:
+        return []
     missing = product.node.ndim - node.ndim
     return ["0"] * missing + [
         "0" if same(extent, 1) else function.extent(stride)

@@ -1,0 +1,201 @@
+"""GEMM with a B that was packed beforehand: constant weights, whose panels compiled code reads in each call.
+
+Loops, from outside: bands of rows of C, blocks of k, panels of B, tiles of A. A band is large enough that panels are
+read from memory seldom, and small enough that its rows of A and C stay in the second-level cache. Tiles of a band have
+about as many rows each; but where B comes from memory, the first tile has as many as possible, to compute meanwhile.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.codegen.source_protocol import External, Range, inlined, written_by
+from jitkernels.core import cpu_target
+from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.epilogue.tile_consumer import call_consumer
+from jitkernels.microkernels.gemm.gemm_arguments import (
+    NAMES,
+    Consumer,
+    GemmExtents,
+    MatrixPart,
+    Operands,
+    ir_function,
+    matmul_arguments,
+)
+from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
+from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
+from jitkernels.microkernels.gemm.thresholds import L2_BYTES
+from jitkernels.runtime.loading import loader
+
+VECTORS = 2
+"""Vectors of a panel."""
+DEPTH_BYTES = 4096
+"""Most bytes of a row of A in a block of k."""
+BAND_BYTES = L2_BYTES
+"""Most bytes of the rows of A, and of those of C, in a band."""
+
+
+def panel_width(dtype: str) -> int:
+    """Columns of a panel on this machine."""
+    return VECTORS * cpu_target.target().lanes(dtype)
+
+
+def packed_columns(b: AnyArray) -> AnyArray:
+    """B [k, n] as panels [panels, k, width] of its columns, those behind the last one 0."""
+    (k, n), width = b.shape, panel_width(b.dtype.name)
+    panels = np.zeros((-(-n // width), k, width), b.dtype)
+    whole = n // width
+    panels[:whole] = b[:, : whole * width].reshape(k, whole, width).transpose(1, 0, 2)
+    if whole * width < n:
+        panels[whole, :, : n - whole * width] = b[:, whole * width :]
+    return panels
+
+
+def unpacked_columns(panels: AnyArray, n: int) -> AnyArray:
+    """The inverse of `packed_columns`."""
+    count, k, width = panels.shape
+    return panels.transpose(1, 0, 2).reshape(k, count * width)[:, :n]
+
+
+class _Band(NamedTuple):
+    """`high` rows from `row` on, in tiles of `tile` rows, and `deep` steps along k from `p` on; first: whether p is 0."""
+
+    row: int
+    high: int
+    tile: int
+    p: int
+    deep: int
+    first: int
+
+
+def prepacked_kernel(dtype: str, target: Target, *, parallel: bool = True, followed: bool = False) -> RangeKernel:
+    """Make the range kernel ``(a, panels, c, m, n, k)``; threads split the rows of C.
+
+    A kernel that is `followed` takes two more integers, see `jitkernels.microkernels.epilogue.tile_consumer`.
+    """
+    lanes, size = target.lanes(dtype), element_size(dtype)
+    rows = 14 if target.registers == 32 else 6
+    depth, band_elements = DEPTH_BYTES // size, BAND_BYTES // size
+    workspace = 2 * band_elements + 2 * rows * depth + packing_slack(lanes, rows)
+    return RangeKernel(
+        name="matmul_prepacked_followed" if followed else "matmul_prepacked",
+        arguments=matmul_arguments(dtype, followed=followed),
+        body=_body(dtype, lanes, rows),
+        extent=3,
+        block=rows,
+        parallel=parallel,
+        workspace=workspace * size,
+        workspace_dtype=dtype,
+        vector_bytes=lanes * size,
+        straight=True,
+        names=NAMES,
+    )
+
+
+def _tile_function(dtype: str, lanes: int, count: int, a_stride: int, *, edge: bool) -> Any:
+    """Make the function for `count` rows of A times a panel of B."""
+    symbol = f"matmul_{'edge' if edge else 'whole'}_{count}"
+    tile = Tile(
+        symbol, dtype, lanes, count, VECTORS, 0.0, a_by_column=True, a_stride=a_stride, b_stride=VECTORS * lanes,
+        mask_c=edge, guard_rows=edge, prefetch=True,
+    )  # fmt: skip
+    call = ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
+
+    @inlined()
+    def multiply(a: MatrixPart, b: MatrixPart, c: MatrixPart, k: int, first: int, live: int, columns: int) -> None:
+        call(a.data, a.at, a.stride, b.data, b.at, b.stride, c.data, c.at, c.stride, k, first, live, columns)
+
+    return multiply
+
+
+def _edge_tile(dtype: str, lanes: int, rows: int, counts: Sequence[int]) -> Any:
+    """Make the function for the last rows of A, or the last panel of B: it takes the smallest tile that holds them."""
+    count, *larger = counts
+    own = _tile_function(dtype, lanes, count, rows, edge=True)
+    if not larger:
+        return own
+    rest = _edge_tile(dtype, lanes, rows, larger)
+
+    @inlined()
+    def multiply(a: MatrixPart, b: MatrixPart, c: MatrixPart, k: int, first: int, live: int, columns: int) -> None:
+        if live <= count:
+            own(a, b, c, k, first, live, columns)
+        else:
+            rest(a, b, c, k, first, live, columns)
+
+    return multiply
+
+
+def _multiply(dtype: str, lanes: int, rows: int) -> Any:
+    """Make the function that multiplies the packed rows of a band by all panels."""
+    width = VECTORS * lanes
+    whole = _tile_function(dtype, lanes, rows, rows, edge=False)
+    edge = _edge_tile(dtype, lanes, rows, range(2, rows + 1, 2))
+    single = _tile_function(dtype, lanes, 1, 1, edge=True)
+
+    @inlined()
+    def multiply(packed: MatrixPart, operands: Operands, extents: GemmExtents, band: _Band) -> None:
+        n, k, deep, first = extents.n, extents.k, band.deep, band.first
+        for j in range(0, n, width):
+            b = MatrixPart(operands.b, j * k + band.p * width, 0)
+            at = packed.at
+            for i in range(0, band.high, band.tile):
+                a, c = MatrixPart(packed.data, at, 0), MatrixPart(operands.c, (band.row + i) * n + j, n)
+                live = min(band.high - i, band.tile)
+                if live == rows and n - j >= width:
+                    whole(a, b, c, deep, first, rows, width)
+                elif extents.m == 1:
+                    single(a, b, c, deep, first, 1, n - j)
+                else:
+                    edge(a, b, c, deep, first, live, n - j)
+                at += rows * deep
+
+    return multiply
+
+
+def _body(dtype: str, lanes: int, rows: int) -> Any:
+    multiply, size = _multiply(dtype, lanes, rows), element_size(dtype)
+    depth, band_elements, large = DEPTH_BYTES // size, BAND_BYTES // size, L2_BYTES // size
+    text = written_by(transpose_panel, "matmul_pack_rows", dtype, lanes, rows)
+    pack_rows = ir_function("matmul_pack_rows", dtype, PACK_ARGUMENTS, text)
+
+    def body(operands: Operands, extents: GemmExtents, consumer: Consumer, workspace: Any, part: Range) -> None:
+        n, k, a, count = extents.n, extents.k, operands.a, part.end - part.begin
+        blocks = max((k + depth - 1) // depth, 1)
+        step = max((k + blocks - 1) // blocks, 1)
+        most = max(band_elements // max(n, step), rows)
+        bands = max((count + most - 1) // most, 1)
+        height = max((count + bands - 1) // bands, 1)
+        for row in range(part.begin, part.end, height):
+            high = min(height, part.end - row)
+            tile = rows
+            if n * k < large:
+                tiles = (high + rows - 1) // rows
+                tile = min(((high + tiles - 1) // tiles + 1) // 2 * 2, rows)
+            for block in range(blocks):
+                p = block * step
+                band = _Band(row, high, tile, p, min(step, k - p), 1 if block == 0 else 0)
+                if extents.m == 1:
+                    multiply(MatrixPart(a, p, 0), operands, extents, band)
+                else:
+                    at = 0
+                    for i in range(0, high, tile):
+                        pack_rows(a, (row + i) * k + p, k, workspace, at, min(high - i, tile), band.deep)
+                        at += rows * band.deep
+                    multiply(MatrixPart(workspace, 0, 0), operands, extents, band)
+            if consumer.after is not None:
+                call_consumer(consumer.after, consumer.context, row, row + high)
+
+    return body
+
+
+@functools.cache
+def prepacked_entry(dtype: str, target: Target, *, followed: bool = False) -> External:
+    """Return the kernel as a callable function."""
+    kernel = prepacked_kernel(dtype, target, followed=followed)
+    entry: External = loader.entry_of(kernel, kernel.arguments)
+    return entry
