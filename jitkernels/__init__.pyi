@@ -404,6 +404,7 @@ def attention(
     k: ArrayLike,
     v: ArrayLike,
     mask: ArrayLike | None = None,
+    padding: ArrayLike | None = None,
     causal: bool = False,
     scale: float = 0.0,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,

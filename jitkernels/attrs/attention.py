@@ -11,13 +11,14 @@ from jitkernels.errors import AttrError
 
 
 class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
-    """out = softmax(scale * q @ k.T + mask, over keys) @ v, for each batch entry and head.
+    """out = softmax(scale * q @ k.T + mask + padding, over keys) @ v, for each batch entry and head.
 
     q is [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys, dv]. Head h uses keys and
-    values number h * kv_heads // heads (grouped-query attention). A scale of 0 stands for 1 / sqrt(d). Head h of batch
-    entry b uses mask[(b * heads + h) % masks], which is added: minus infinity hides a key. With `causal` a query
-    attends to no later key; where queries and keys differ in number the last ones are aligned, as decoding needs it
-    (as in FlashAttention, while ``is_causal`` of torch aligns the first ones).
+    values number h * kv_heads // heads (grouped-query attention). A scale of 0 stands for 1 / sqrt(d). Head h of
+    batch entry b uses mask[(b * heads + h) % masks], which is added: minus infinity hides a key. So is padding[b], to
+    the scores of all queries: it hides the keys behind the end of a shorter sequence. With `causal` a query attends
+    to no later key; where queries and keys differ in number the last ones are aligned, as decoding needs it (as in
+    FlashAttention, while ``is_causal`` of torch aligns the first ones).
 
     Rows of scores that are minus infinity everywhere, such as those of the first queries where there are fewer keys,
     give NaN, as 0 / 0 does. Hidden keys and values must be finite. Vaswani et al. (2017), "Attention is all you need";
@@ -35,6 +36,7 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
     masks: int = 1
     causal: bool = False
     masked: bool = False
+    padded: bool = False
     scale: float = real(default=0.0, samples=(0.0, 0.25, 1.0, -0.5))
     dtype: str = "float32"
     arrays = (
@@ -42,6 +44,7 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
         Argument("k", "in", "*batch kv_heads keys d"),
         Argument("v", "in", "*batch kv_heads keys dv"),
         Argument("mask", "in", "masks queries keys", when="masked", along="q"),
+        Argument("padding", "in", "*batch keys", when="padded"),
         Argument("out", "out", "*batch heads queries dv"),
     )
     floats = ("scale",)
@@ -73,8 +76,8 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
             return [np.zeros(self.signature().outputs[0].shape)]
         off = self.scores(np.abs(q), np.abs(k)) * abs(self.factor) * (self.d / 2 + 4)
         scores = self.apply_mask(self.scores(q, k) * self.factor, rest)
-        if rest:
-            off = off + 2 * np.abs(np.where(np.isinf(self.broadcast_mask(rest[0])), 0, self.broadcast_mask(rest[0])))
+        for added in self.added_masks(rest):
+            off = off + 2 * np.abs(np.where(np.isinf(added), 0, added))
         largest = scores.max(axis=-1, keepdims=True)
         weights = np.exp(scores - largest)
         weights /= weights.sum(axis=-1, keepdims=True)
@@ -114,10 +117,15 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
         number = np.arange(self.batch * self.heads) % self.masks
         return mask[number].reshape(self.batch, self.heads, self.queries, self.keys)
 
-    def apply_mask(self, scores: AnyArray, mask: Sequence[AnyArray]) -> AnyArray:
-        """Scores with the mask added, if there is one, and minus infinity for keys after a query."""
-        if mask:
-            scores = scores + (mask[0] if self.masks == 1 else self.broadcast_mask(mask[0]))
+    def added_masks(self, masks: Sequence[AnyArray]) -> list[AnyArray]:
+        """The mask and the padding, those that there are, as what is added to the scores."""
+        added = [masks[0] if self.masks == 1 else self.broadcast_mask(masks[0])] if self.masked else []
+        return added + ([masks[-1][:, np.newaxis, np.newaxis, :]] if self.padded else [])
+
+    def apply_mask(self, scores: AnyArray, masks: Sequence[AnyArray]) -> AnyArray:
+        """Scores with mask and padding added, if there are any, and minus infinity for keys after a query."""
+        for added in self.added_masks(masks):
+            scores = scores + added
         if self.causal:
             last = np.arange(self.queries)[:, np.newaxis] + (self.keys - self.queries)
             scores = np.where(np.arange(self.keys) > last, -np.inf, scores).astype(scores.dtype)
@@ -161,6 +169,8 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
                     *attrs(small, dtype=dtype),
                     *attrs([(2, 2, 1, 40, 45, 5, 33)], dtype=dtype, causal=True, scale=-0.5),
                     *attrs([(2, 2, 1, 4, 7, 5, 3)], dtype=dtype, masked=True, masks=2),
+                    *attrs([(2, 2, 2, 9, 21, 8, 8), (3, 2, 1, 1, 9, 4, 4)], dtype=dtype, padded=True),
+                    *attrs([(2, 2, 1, 8, 40, 5, 3)], dtype=dtype, masked=True, padded=True, causal=True),
                 )
             ],
         )

@@ -12,6 +12,7 @@ import numpy as np
 from jitkernels.compiler.api.jit import jit
 from jitkernels.compiler.capture.array_proxy import Traced, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
+from jitkernels.compiler.capture.fixed_extents import fix_extents
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import serial
@@ -137,6 +138,7 @@ class CompiledStage:
         if not narrow:
             for name, array in zip(self.inputs, arrays, strict=True):
                 check_declared(self.declared.get(name), array)
+                _fix_declared(self.declared.get(name), array)
         values.update((name, NarrowArray(values[name], dtype)) for name, dtype in narrow.items())
         self._at = None
         with monitor_suspended(), np.errstate(all="ignore"):
@@ -215,6 +217,12 @@ def check_declared(declared: ValueType | None, array: Any) -> None:
         or any(type(one) is int and one != size for one, size in zip(shape, array.shape, strict=True))
     ):
         raise ArgumentError(f"{declared.name}: expected the shape {list(shape)}, got an array of another")
+
+
+def _fix_declared(declared: ValueType | None, array: Any) -> None:
+    """Make the sizes that a model fixes constants of the code."""
+    if declared is not None and declared.shape is not None and type(array) is Traced:
+        fix_extents(array, [size if type(size) is int else None for size in declared.shape])
 
 
 class SingleStage:

@@ -9,11 +9,11 @@ from jitkernels.attrs.schema.signature import AnyArray
 
 @implements(AttentionAttr)
 def attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> None:
-    *mask, out = rest
+    *masks, out = rest
     if out.size == 0:
         return
     with np.errstate(all="ignore"):
-        scores = attr.apply_mask(attr.scores(q, k) * attr.factor, mask)
+        scores = attr.apply_mask(attr.scores(q, k) * attr.factor, masks)
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
         out[...] = attr.weighted(weights, v)

@@ -14,7 +14,7 @@ from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, val
 
 @equivalent(AttentionAttr)
 def attention(
-    q: Any, k: Any, v: Any, mask: Any = None, causal: bool = False, scale: float = 0.0, out: Any = None
+    q: Any, k: Any, v: Any, mask: Any = None, padding: Any = None, causal: bool = False, scale: float = 0.0, out: Any = None
 ) -> Any:
     q, k, v = (np.multiply(array, 1.0) for array in (q, k, v))  # products of small integers wrap around
     if k.shape[-3] < q.shape[-3]:
@@ -23,6 +23,8 @@ def attention(
     scores = np.matmul(q, np.swapaxes(k, -1, -2)) * (scale or q.shape[-1] ** -0.5)
     if mask is not None:
         scores = scores + mask
+    if padding is not None:
+        scores = scores + np.expand_dims(padding, (-3, -2))
     if causal:
         queries, keys = scores.shape[-2:]
         scores = np.where(np.arange(keys) > np.arange(queries)[:, np.newaxis] + keys - queries, -np.inf, scores)
@@ -33,21 +35,22 @@ def attention(
 
 @peer(AttentionAttr)
 def numpy_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> Bound:
-    *mask, out = rest
-    mask_array = attr.broadcast_mask(mask[0]) if mask else None
-    return partial(attention, q, k, v, mask_array, attr.causal, q.dtype.type(attr.factor), out)
+    *masks, out = rest
+    mask = attr.broadcast_mask(masks[0]) if attr.masked else None
+    return partial(attention, q, k, v, mask, masks[-1] if attr.padded else None, attr.causal, q.dtype.type(attr.factor), out)
 
 
 @peer(AttentionAttr, name="torch")
 def torch_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> Bound | None:
     import torch
 
-    *mask, out = rest
+    *masks, out = rest
     is_causal = attr.causal and attr.queries > 1
-    if (is_causal and (attr.queries != attr.keys or mask)) or 0 in (out.size, attr.d):
+    if (is_causal and (attr.queries != attr.keys or masks)) or 0 in (out.size, attr.d):
         return None  # its causal mask is aligned to the first key
     result = torch.from_numpy(out)
-    mask_tensor = torch.from_numpy(attr.broadcast_mask(mask[0])) if mask else None
+    added = [torch.from_numpy(np.ascontiguousarray(array)) for array in attr.added_masks(masks)]
+    mask_tensor = sum(added[1:], start=added[0]) if added else None
     tensors = [torch.from_numpy(array) for array in (q, k, v)]
 
     def into() -> None:
@@ -126,6 +129,7 @@ def attentions(elements: int) -> Iterator[OrdinaryCall]:
     yield OrdinaryCall("mask of four dimensions", (*batches, mask[np.newaxis, np.newaxis].copy()))
     yield OrdinaryCall("mask of keys for each batch", (*batches, values((2, 1, 1, positions))))
     yield OrdinaryCall("mask for each head", (*batches, values((2, *q.shape[:-1], positions))))
+    yield OrdinaryCall("padding", batches, {"padding": values((2, positions))})
     yield OrdinaryCall("mask by name", (q, k, v), {"mask": mask[np.newaxis].copy()})
     yield from in_dtypes(q, k, v)
     yield from in_layouts(q, k, v)

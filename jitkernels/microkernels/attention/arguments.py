@@ -6,12 +6,13 @@ from jitkernels.codegen.source_protocol import inlined, offset
 
 
 class AttentionArrays(NamedTuple):
-    """The arrays, or pointers to the first row of each for some queries; mask may be None."""
+    """The arrays, or pointers to the first row of each for some queries; mask and padding may be None."""
 
     q: Any
     k: Any
     v: Any
     mask: Any
+    padding: Any
     out: Any
 
 
@@ -55,7 +56,8 @@ def arrays_of(arrays: AttentionArrays, extents: AttentionExtents, run: SharedKey
     return AttentionArrays(
         offset(arrays.q, run.row * d), offset(arrays.k, run.key_head * keys * d),
         offset(arrays.v, run.key_head * keys * dv),
-        offset(arrays.mask, (run.head % extents.masks * queries + run.query) * keys), offset(arrays.out, run.row * dv),
+        offset(arrays.mask, (run.head % extents.masks * queries + run.query) * keys),
+        offset(arrays.padding, run.head // extents.heads * keys), offset(arrays.out, run.row * dv),
     )  # fmt: skip
 
 

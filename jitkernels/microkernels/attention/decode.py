@@ -136,6 +136,10 @@ def decode_queries(dtype: str, target: Target, *, causal: bool) -> DecodeQueries
                 score(offset(arrays.q, i * d), arrays.k, key * d, count, d, scores)
                 if arrays.mask is not None:
                     add(scores, offset(arrays.mask, i * queries.keys + key), count, queries.factor)
+                    if arrays.padding is not None:
+                        add(scores, offset(arrays.padding, key), count, one)
+                elif arrays.padding is not None:
+                    add(scores, offset(arrays.padding, key), count, queries.factor)
                 else:
                     scale(scores, count, queries.factor)
                 visible_keys = min(max(queries.visible + i - key, 0), count) if causal else count

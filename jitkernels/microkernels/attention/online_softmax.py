@@ -48,6 +48,10 @@ class Panel:
         """IR that multiplies scores by a factor and adds a mask of the same layout."""
         return _PanelText(self).add(symbol)
 
+    def add_row(self, symbol: str) -> str:
+        """IR that multiplies scores by a factor and adds a number to those of each key."""
+        return _PanelText(self).add(symbol, of_keys=True)
+
     def store(self, symbol: str) -> str:
         """IR of ``out[w, r] = sums[r, w] / total[w]`` for r < count and w < live."""
         return _PanelText(self).store(symbol)
@@ -177,14 +181,17 @@ class _PanelText:
         out.line("ret void")
         return self.function(symbol, HIDE_ARGUMENTS)
 
-    def add(self, symbol: str) -> str:
+    def add(self, symbol: str, *, of_keys: bool = False) -> str:
         out, vector = self.out, self.vector
         out.label("entry")
         factor = self.everywhere("%factor")
         out.line("br label %key")
         self.rows("key", "entry", [])
+        own = ""
+        if of_keys:
+            own = self.everywhere(out.value(f"load {self.kind}, ptr {out.element(self.kind, '%mask', '%i_key')}"))
         for j in self.numbers:
-            score, mask = self.load("%scores", "%i_key", j), self.load("%mask", "%i_key", j)
+            score, mask = self.load("%scores", "%i_key", j), own or self.load("%mask", "%i_key", j)
             masked = f"call {vector} @llvm.fmuladd.{self.suffix}({vector} {score}, {vector} {factor}, {vector} {mask})"
             self.put(out.value(masked), "%scores", "%i_key", j)
         self.next_row("key", "%keys", "done")

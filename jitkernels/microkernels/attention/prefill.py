@@ -133,6 +133,7 @@ def masking_of(panel: PrefillPanel, turn: Any, *, causal: bool) -> Any:
     width, at_mask, one = panel.width, panel.room.mask, np.dtype(panel.dtype).type(1)
     causal_mask = panel.function("hide", HIDE_ARGUMENTS, Panel.hide)
     add = panel.function("add", ADD_ARGUMENTS, Panel.add)
+    add_row = panel.function("add_row", ADD_ARGUMENTS, Panel.add_row)
 
     @inlined("contract")
     def multiply(scores: Any, count: int, factor: Any) -> None:
@@ -140,16 +141,21 @@ def masking_of(panel: PrefillPanel, turn: Any, *, causal: bool) -> Any:
             scores[w] = scores[w] * factor
 
     @inlined()
-    def apply_masks(mask: Any, queries: Queries, key: int, count: int, scores: Any, workspace: Any) -> Any:
+    def apply_masks(
+        arrays: AttentionArrays, queries: Queries, key: int, count: int, scores: Any, workspace: Any
+    ) -> Any:
         by = queries.factor
-        if mask is not None:
-            turn(mask, key, queries.keys, workspace, at_mask, queries.live, count)
+        if arrays.padding is not None:
+            add_row(scores, offset(arrays.padding, key), count, by)
+            by = one
+        if arrays.mask is not None:
+            turn(arrays.mask, key, queries.keys, workspace, at_mask, queries.live, count)
             add(scores, offset(workspace, at_mask), count, by)
             by = one
         if causal:
             visible_keys = max(queries.visible - key, 0)
             if visible_keys < count:
-                if mask is None:  # before: minus infinity times the factor depends on the factor's sign
+                if arrays.mask is None and arrays.padding is None:  # before: minus infinity times the factor depends on the factor's sign
                     multiply(scores, count * width, by)
                     by = one
                 hidden, behind = count - visible_keys, key + visible_keys - queries.visible + 1
@@ -193,7 +199,7 @@ def prefill_queries(panel: PrefillPanel, *, causal: bool) -> Any:
                 if d > BLOCK_DEPTH:
                     turn(arrays.q, p, d, workspace, room.panel, live, deep)
                 score(arrays.k, key, count, p, deep, d, workspace)
-            by = apply_masks(arrays.mask, queries, key, count, scores, workspace)
+            by = apply_masks(arrays, queries, key, count, scores, workspace)
             online_softmax(scores, count, by, state, sums, wide if key > 0 else 0)
             gather(arrays.v, key * dv + first_column, count, dv, wide, 1 if key == 0 else 0, workspace)
         store(sums, state, offset(arrays.out, first_column), dv, live, wide)

@@ -88,7 +88,7 @@ def split_queries(dtype: str, run_of: Any, some_keys: Any, *, causal: bool) -> A
         live, dv = queries.live, queries.dv
         for c in range(share.low, share.high):
             part, state = offset(row_parts, c * live * (dv + 2)), offset(row_parts, (c * (dv + 2) + dv) * live)
-            to = AttentionArrays(arrays.q, arrays.k, arrays.v, arrays.mask, part)
+            to = AttentionArrays(arrays.q, arrays.k, arrays.v, arrays.mask, arrays.padding, part)
             some_keys(
                 to, queries, Range(c * KEYS_PER_CHUNK, min((c + 1) * KEYS_PER_CHUNK, queries.keys)), state, share.scores
             )

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
+from jitkernels.compiler.capture.array_proxy import traced
+from jitkernels.compiler.capture.trace_context import current
 from jitkernels.errors import ModelError
 from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import (
@@ -15,8 +17,10 @@ from jitkernels.onnx.values import (
     concrete_ints,
     constant,
     created,
+    has_symbols,
     in_trace,
     ints,
+    is_sizes,
     is_traced,
     like,
     limit,
@@ -31,6 +35,8 @@ SLICE_END = 2**62
 @operator("Slice", since=10, static=(1, 2, 3, 4), sizes=True)
 def slice_(x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
     begin, end = ints(starts), ints(ends)
+    if has_symbols((*begin, *end)) and not is_sizes(x):
+        x = traced(current(), x)  # a constant would fix the sizes of this call
     chosen = range(len(begin)) if axes is None else [axis_of(axis, x.ndim) for axis in concrete_ints(axes)]
     by = (1,) * len(begin) if steps is None else concrete_ints(steps)
     key = [slice(None)] * x.ndim

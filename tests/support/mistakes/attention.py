@@ -15,7 +15,9 @@ MISTAKES = {
         "sign of the scale is lost": ("attr.scale or", "abs(attr.scale) or"),
         "heads take keys in turn": ("numbers * attr.kv_heads // attr.heads", "numbers % attr.kv_heads"),
         "mask of the batch entry": ("np.arange(attr.batch * attr.heads)", "np.arange(attr.batch).repeat(attr.heads)"),
-        "mask is left out": ("if mask:", "if False:"),
+        "mask is left out": ("if attr.masked:", "if False:"),
+        "padding is left out": ("if attr.padded:", "if False:"),
+        "padding of the first batch entry": ("masks[-1][:, ", "masks[-1][:1, "),
         "causal by the first ones": ("i + 1 + attr.keys - attr.queries", "i + 1"),
         "causal hides the query's own key": ("i + 1 + attr.keys", "i + attr.keys"),
         "not causal": ("if attr.causal:", "if False:"),
@@ -29,14 +31,16 @@ MISTAKES = {
 
 
 def attention(attr: Any, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> None:
-    *mask, out = rest
+    *masks, out = rest
     if out.size == 0:
         return
     numbers, factor = np.arange(attr.heads), WIDE(attr.scale or max(attr.d, 1) ** -0.5)
     lenders = numbers * attr.kv_heads // attr.heads
     scores = q.astype(WIDE) @ k[:, lenders].swapaxes(-1, -2) * factor
-    if mask:
-        given = mask[0][np.arange(attr.batch * attr.heads) % attr.masks]
+    if attr.padded:
+        scores = scores + masks[-1][:, np.newaxis, np.newaxis, :]
+    if attr.masked:
+        given = masks[0][np.arange(attr.batch * attr.heads) % attr.masks]
         scores = scores + given.reshape(scores.shape)
     if attr.causal:
         for i in range(attr.queries):

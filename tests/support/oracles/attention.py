@@ -9,12 +9,14 @@ from oracles import WIDE, exp, oracle, total
 
 
 @oracle
-def attention(attr: Any, q: AnyArray, k: AnyArray, v: AnyArray, mask: Any = None) -> list[AnyArray]:
+def attention(attr: Any, q: AnyArray, k: AnyArray, v: AnyArray, mask: Any = None, padding: Any = None) -> list[AnyArray]:
     if 0 in (attr.batch, attr.heads, attr.queries, attr.dv):
         return [np.zeros((attr.batch, attr.heads, attr.queries, attr.dv), WIDE)]
     lenders = np.arange(attr.heads) * attr.kv_heads // attr.heads
     factor = WIDE(attr.scale) or 1 / np.sqrt(WIDE(max(attr.d, 1)))
     scores = q @ k[:, lenders].swapaxes(-1, -2) * factor  # in long double NumPy uses its own loop, no BLAS
+    if padding is not None:
+        scores = scores + padding[:, np.newaxis, np.newaxis, :]
     if mask is not None:
         for b in range(attr.batch):
             for h in range(attr.heads):

@@ -1,0 +1,25 @@
+"""Extents of arguments that a model fixes: constants of the code, by which products and reshapes are simpler."""
+
+from collections.abc import Sequence
+
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.graph import Node
+
+
+def fix_extents(array: Traced, sizes: Sequence[int | None]) -> None:
+    """Make extents of an argument constants where sizes are known; guards require them. Before the first operation."""
+    view, storage = array.view, array.view.storage
+    node = storage.node
+    if all(size is None or type(extent) is int for size, extent in zip(sizes, node.shape, strict=True)):
+        return
+    shape = [extent if size is None else int(extent) for size, extent in zip(sizes, node.shape, strict=True)]
+    strides = builder.contiguous(shape) if storage.is_c else node.options["strides"]
+    storage.node = Node("input", (), node.dtype, shape, {**node.options, "strides": strides})
+    storage.strides, view.shape = strides, tuple(shape)
+    tracer = array.tracer
+    tracer.inputs[node.options["index"]] = storage.node
+    bound = {name for one in tracer.inputs for extent in one.shape for name in symbolic_dims.symbols_of(extent)}
+    for extent in node.shape:  # the guards stay, but nothing binds these symbols any more
+        if symbolic_dims.bare(extent) not in bound:
+            tracer.scope.values.pop(symbolic_dims.bare(extent) or "", None)
