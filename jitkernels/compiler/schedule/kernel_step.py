@@ -24,10 +24,15 @@ class NamedKernel:
     """What a ``kernel`` node computes: a row's kernel, whose sizes are the `values` of its symbols.
 
     `attr`: that of the traced call; `numbers`: the fields that are scalar operands, behind the arrays.
+    `serves_all_sizes`: the generated kernel is called for sizes of other classes, too: it depends on none, and grown
+    sequences need no code of their own.
     """
 
-    def __init__(self, attr: Any, values: Mapping[str, Number], numbers: Sequence[str]) -> None:
+    def __init__(
+        self, attr: Any, values: Mapping[str, Number], numbers: Sequence[str], *, serves_all_sizes: bool = False
+    ) -> None:
         self.attr, self.values, self.numbers = attr, dict(values), tuple(numbers)
+        self.serves_all_sizes = serves_all_sizes
         self.__name__ = attr.name
 
     def run(self, sizes: Mapping[str, int], operands: Sequence[Any]) -> list[Any]:
@@ -68,7 +73,8 @@ class NamedKernel:
             if choice.implementation.is_reference:
                 return None
             source = choice.implementation.source(largest, choice.variant)
-            _guard_class(largest, most)
+            if not self.serves_all_sizes or choice.implementation.name != "gen":
+                _guard_class(largest, most)
         except (AttrError, NotUsableError, BuildError, UnsupportedError):
             return None
         result: External = loader.entry_of(source, self.attr.signature().c_arguments)
