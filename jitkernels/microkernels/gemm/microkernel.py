@@ -85,7 +85,8 @@ class Tile:
     * a_stride + p``.  Integer strides here replace the arguments.  ``mask_b`` and ``mask_c`` limit loads and stores to
     ``live_columns``; ``guard_rows`` stores only ``live_rows`` rows. ``clamp_rows`` reads the last live row in place of
     rows beyond it.  ``prefetch`` prefetches C before the loop. ``prefetch_beside`` prefetches what lies to the right of
-    the rows of B, as many elements as the tile has columns. ``squares`` sums squared differences instead of products,
+    the rows of B, as many elements as the tile has columns; ``prefetch_ahead`` what lies so many elements behind them,
+    the next rows of a packed B. ``squares`` sums squared differences instead of products,
     which lose no digits where the operands are close.
     """
 
@@ -106,6 +107,7 @@ class Tile:
     unroll: int = 4
     prefetch: bool = False
     prefetch_beside: bool = False
+    prefetch_ahead: int = 0
     squares: bool = False
 
     def text(self, *, declared: bool = False) -> str:
@@ -231,11 +233,11 @@ class _TileText:
                 b_values.append(out.value(self._masked_load(address, self.masks[j])))
             else:
                 b_values.append(out.value(f"load {self.vector}, ptr {address}, align {self.align}"))
-        if tile.prefetch_beside:
-            width = tile.vectors * tile.lanes
-            for ahead in range(width, 2 * width, max(64 // self.align, 1)):
-                address = out.element(self.kind, b_row, ahead)
-                out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")
+        width = tile.vectors * tile.lanes
+        distance = tile.prefetch_ahead or (width if tile.prefetch_beside else 0)
+        for ahead in range(distance, distance + width if distance else 0, max(64 // self.align, 1)):
+            address = out.element(self.kind, b_row, ahead)
+            out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")
         a_step = out.element(self.kind, f"%a_in_{name}", self.a_steps[step])
         for r in range(tile.rows):
             scalar = out.value(f"load {self.kind}, ptr {out.element(self.kind, a_step, self.a_rows[r])}")

@@ -33,6 +33,8 @@ from jitkernels.runtime.loading import loader
 
 VECTORS = 2
 """Vectors of a panel."""
+PREFETCH_BYTES = 1 << 14
+"""How far ahead tiles prefetch B. Few rows of A with weights from memory take half the time, on Sapphire Rapids."""
 DEPTH_BYTES = 4096
 """Most bytes of a row of A in a block of k."""
 BAND_BYTES = L2_BYTES
@@ -101,7 +103,7 @@ def _tile_function(dtype: str, lanes: int, count: int, a_stride: int, *, edge: b
     symbol = f"matmul_{'edge' if edge else 'whole'}_{count}"
     tile = Tile(
         symbol, dtype, lanes, count, VECTORS, 0.0, a_by_column=True, a_stride=a_stride, b_stride=VECTORS * lanes,
-        mask_c=edge, guard_rows=edge, prefetch=True,
+        mask_c=edge, guard_rows=edge, prefetch=True, prefetch_ahead=PREFETCH_BYTES // element_size(dtype),
     )  # fmt: skip
     call = ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
