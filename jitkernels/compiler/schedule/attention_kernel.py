@@ -5,6 +5,7 @@ on either side of the product, as a factor or a divisor. Masks are added, or cho
 score is lost beside it. Masks of keys alone become the padding. Hidden scores are taken to be finite, as the kernel says.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,12 +22,19 @@ HIDING = -1e30
 Readers = dict[Node, list[Node]]
 
 
+class Factor(NamedTuple):
+    """A number that scores are multiplied with, or divided by."""
+
+    number: Node
+    divides: bool
+
+
 class Scores(NamedTuple):
-    """``factor * (left @ right)``, and what is added to it."""
+    """``left @ right``, the factors of that, and what is added to it."""
 
     left: Node
     right: Node
-    factor: float
+    factors: tuple[Factor, ...]
     masks: tuple[Node, ...]
 
 
@@ -63,14 +71,14 @@ def _attention(node: Node, read: Readers) -> Node | None:
     lead = node.shape[:-2]
     exponents = _softmax_of(weights, read)
     scores = exponents and _scores_of(exponents, read)
-    if not scores or not scores.factor or not same_shape(v.shape[:-2], lead):
+    if not scores or not same_shape(v.shape[:-2], lead):
         return None
     q, k = scores.left, matrix_transpose(scores.right)
     queries, keys = weights.shape[-2:]
     if not same_shape(q.shape[:-2], lead) or not same_shape(k.shape[:-2], lead):
         return None
     masks = _combined(scores.masks, (*lead, queries, keys))
-    return None if masks is None else _kernel(node, (q, k, v), masks, scores.factor)
+    return None if masks is None else _kernel(node, (q, k, v), masks, scores.factors)
 
 
 def _softmax_of(weights: Node, read: Readers) -> Node | None:
@@ -106,33 +114,31 @@ def _scores_of(node: Node, read: Readers) -> Scores | None:
             return None
         node, uses = step[0], 1
         masks.append(step[1])
-    factor, uses = 1.0, uses
+    factors: list[Factor] = []
     while node.operation in ("multiply", "divide") and len(read[node]) == uses:
         scaled = _unscaled(node)
         if scaled is None:
             return None
-        node, uses, factor = scaled[0], 1, factor * scaled[1]
+        node, uses = scaled[0], 1
+        factors.append(scaled[1])
     if node.operation != "matmul" or node.options.get("is_packed") or len(read[node]) != uses:
         return None
     operands = []
     for operand in node.inputs:
         scaled = _unscaled(operand)
         operands.append(scaled[0] if scaled else operand)
-        factor *= scaled[1] if scaled else 1.0
-    return Scores(operands[0], operands[1], factor, tuple(masks))
+        factors += [scaled[1]] if scaled else []
+    return Scores(operands[0], operands[1], tuple(factors), tuple(masks))
 
 
-def _unscaled(node: Node) -> tuple[Node, float] | None:
-    """An array and the constant that it is multiplied with; None for other nodes."""
+def _unscaled(node: Node) -> tuple[Node, Factor] | None:
+    """An array and the number that it is multiplied with; None for other nodes."""
     if node.operation not in ("multiply", "divide"):
         return None
     left, right = node.inputs
-    if node.operation == "multiply" and left.operation == "constant":
+    if node.operation == "multiply" and not left.ndim:
         left, right = right, left
-    value = right.options["value"] if right.operation == "constant" else 0
-    if not value or not same_shape(left.shape, node.shape):
-        return None
-    return left, value if node.operation == "multiply" else 1 / value
+    return (left, Factor(right, node.operation == "divide")) if left.ndim and not right.ndim else None
 
 
 def _unmasked(node: Node) -> tuple[Node, Node] | None:
@@ -190,23 +196,41 @@ def _combined(masks: Sequence[Node], shape: Sequence[Number]) -> Masks | None:
     return Masks(mask, padding)
 
 
-def _kernel(node: Node, operands: tuple[Node, Node, Node], masks: Masks, factor: float) -> Node | None:
+def _scale(factors: Sequence[Factor]) -> float | Node | None:
+    """The product of factors; None for one that is 0, which stands for another scale."""
+    if all(factor.number.operation == "constant" for factor in factors):
+        values = [factor.number.options["value"] for factor in factors]
+        if not all(values) or not all(map(math.isfinite, values)):
+            return None
+        return math.prod(1 / value if one.divides else value for value, one in zip(values, factors, strict=True))
+    scale = builder.constant(1, "float64")
+    for factor in factors:
+        number = builder.cast(factor.number, "float64")
+        scale = builder.elementwise("divide" if factor.divides else "multiply", scale, number)
+    zero, least = builder.constant(0, "float64"), builder.constant(5e-324, "float64")
+    return builder.elementwise("where", builder.elementwise("equal", scale, zero), least, scale)
+
+
+def _kernel(node: Node, operands: tuple[Node, Node, Node], masks: Masks, factors: Sequence[Factor]) -> Node | None:
     """The result of the kernel; None where there is none."""
     q, k, v = operands
     *outer, heads = node.shape[:-2] or (1,)
+    scale = _scale(factors)
     sizes: dict[str, Number] = {
         "batch": symbolic_dims.product(outer), "heads": heads, "kv_heads": heads, "queries": q.shape[-2],
         "keys": k.shape[-2], "d": q.shape[-1], "dv": v.shape[-1],
         "masks": 1 if masks.mask is None else masks.mask.shape[0],
     }  # fmt: skip
     now = {name: symbolic_dims.value_of(size) for name, size in sizes.items()}
+    known = scale if isinstance(scale, float) else 1.0
     attr = AttentionAttr(
-        **now, masked=masks.mask is not None, padded=masks.padding is not None, scale=factor, dtype=node.dtype
+        **now, masked=masks.mask is not None, padded=masks.padding is not None, scale=known, dtype=node.dtype
     )
-    function = NamedKernel(attr, sizes, (), serves_all_sizes=True)
-    if function.external is None:
+    function = NamedKernel(attr, sizes, ("scale",) if isinstance(scale, Node) else (), serves_all_sizes=True)
+    if scale is None or function.external is None:
         return None
     results = ((node.dtype, node.shape),)
     inputs = [*operands, *(one for one in (masks.mask, masks.padding) if one is not None)]
+    inputs += [scale] if isinstance(scale, Node) else []
     call = Node("kernel", inputs, node.dtype, node.shape, {"function": function, "results": results, "instead": None})
     return Node("item", (call,), node.dtype, node.shape, {"index": 0})

@@ -14,7 +14,7 @@ ROW_BLOCK_BYTES = L2_BYTES // 2
 """Rows of A and of C in one row block of a static shape."""
 TRANSPOSED_OPERAND_BYTES = L1_BYTES // 2
 """The short operand of a skinny product, once it is transposed to be contiguous along k."""
-PACKED_BAND_BYTES, SMALL_BAND_BYTES = L2_BYTES // 8, L1_BYTES // 2
+PACKED_BAND_BYTES, SMALL_BAND_BYTES = L2_BYTES // 2, L1_BYTES // 2
 """C in a band that a packed, or a small, product hands to its consumer."""
 
 # Threads.
