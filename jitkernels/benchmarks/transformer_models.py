@@ -10,7 +10,7 @@ import numpy as np
 
 from jitkernels.attrs.schema.signature import AnyArray
 
-OPSET = 17
+MODEL_OPSET = 17
 
 
 class Transformer(NamedTuple):
@@ -143,7 +143,7 @@ class ModelWriter:
             [make(name, TensorProto.FLOAT, shape) for name, _, shape in outputs],
             self.initializers,
         )
-        opsets = [self._helper.make_opsetid("", OPSET), self._helper.make_opsetid("com.microsoft", 1)]
+        opsets = [self._helper.make_opsetid("", MODEL_OPSET), self._helper.make_opsetid("com.microsoft", 1)]
         return self._helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
@@ -158,7 +158,9 @@ def encoder(sizes: Transformer = MINILM) -> Any:
     mask = writer.node("Mul", missing, writer.number(float(np.finfo(np.float32).min)))
     x = writer.node("Gather", writer.weights(sizes.vocabulary, hidden), "input_ids")
     length = writer.extent("input_ids", 1)
-    positions = writer.node("Slice", writer.weights(sizes.positions, hidden), writer.ints([0]), length, writer.ints([0]))
+    positions = writer.node(
+        "Slice", writer.weights(sizes.positions, hidden), writer.ints([0]), length, writer.ints([0])
+    )
     x = writer.layer_norm(writer.node("Add", x, positions))
     for _ in range(sizes.layers):
         q = writer.of_heads(writer.linear(x, hidden, hidden))
@@ -205,10 +207,9 @@ def decoder(sizes: Transformer = GPT2) -> Any:
         x = writer.node("Add", x, writer.linear(grown, sizes.inner, hidden))
     logits = writer.node("MatMul", writer.layer_norm(x), writer.node("Transpose", table, perm=(1, 0)))
     heads = ["batch", sizes.heads]
+    past = [f"past_{kind}_{layer}" for layer in range(sizes.layers) for kind in ("key", "value")]
     inputs: list[Any] = [("input_ids", TensorProto.INT64, ["batch", "sequence"])]
-    for layer in range(sizes.layers):
-        for kind in ("key", "value"):
-            inputs.append((f"past_{kind}_{layer}", TensorProto.FLOAT, [*heads, "past", sizes.size]))
+    inputs += [(name, TensorProto.FLOAT, [*heads, "past", sizes.size]) for name in past]
     presents = [(name, value, [*heads, "total", sizes.size]) for name, value in outputs]
     return writer.model(inputs, [("logits", logits, ["batch", "sequence", sizes.vocabulary]), *presents])
 

@@ -124,8 +124,9 @@ def _split_nest(attr: AttentionAttr) -> RangeKernel:
 
 def _nest(attr: AttentionAttr, name: str, body: Any, **options: Any) -> RangeKernel:
     signature, size = attr.signature(), element_size(attr.dtype)
+    words = [word for word in ("causal", "masked", "padded") if getattr(attr, word)]
     return RangeKernel(
-        f"{name}{'_causal' if attr.causal else ''}{'_masked' if attr.masked else ''}{'_padded' if attr.padded else ''}_{attr.dtype}",
+        "_".join([name, *words, attr.dtype]),
         signature.c_arguments,
         body,
         extent=tuple(signature.index(extent) for extent in ("batch", "heads", "queries")),

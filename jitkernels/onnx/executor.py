@@ -11,6 +11,7 @@ import numpy as np
 
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.onnx.fuse_convolutions import fuse_convolutions, mark_channels_last
+from jitkernels.onnx.fuse_quantized_weights import fuse_quantized_weights
 from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode, needed
 from jitkernels.onnx.run_node import run_node
 from jitkernels.onnx.stages import COMPILED_LEVEL, NUMPY_LEVEL, REFERENCE_LEVEL, CompiledStage, ReplanError, SingleStage
@@ -62,8 +63,11 @@ class Executor:
         """The nodes that outputs depend on, without those that depend on constants alone, which are computed here."""
         if self._nodes is None:
             with build_lock:
-                nodes = self._folded(needed(self.graph.nodes, self.graph.output_names))
-                nodes, self.fused = fuse_convolutions(nodes, self.graph.output_names, self.constants)
+                nodes = needed(self.graph.nodes, self.graph.output_names)
+                nodes, self.fused = fuse_quantized_weights(nodes, self.constants)
+                nodes = self._folded(needed(nodes, self.graph.output_names))
+                nodes, gone = fuse_convolutions(nodes, self.graph.output_names, self.constants)
+                self.fused |= gone
                 nodes = needed(nodes, self.graph.output_names)
                 mark_channels_last(nodes)
                 self._nodes = nodes

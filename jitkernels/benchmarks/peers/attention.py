@@ -14,8 +14,9 @@ from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, val
 
 @equivalent(AttentionAttr)
 def attention(
-    q: Any, k: Any, v: Any, mask: Any = None, padding: Any = None, causal: bool = False, scale: float = 0.0, out: Any = None
+    q: Any, k: Any, v: Any, mask: Any = None, padding: Any = None, causal: bool = False, **options: Any
 ) -> Any:
+    scale, out = options.get("scale", 0.0), options.get("out")
     q, k, v = (np.multiply(array, 1.0) for array in (q, k, v))  # products of small integers wrap around
     if k.shape[-3] < q.shape[-3]:
         group = q.shape[-3] // k.shape[-3]
@@ -37,7 +38,8 @@ def attention(
 def numpy_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> Bound:
     *masks, out = rest
     mask = attr.broadcast_mask(masks[0]) if attr.masked else None
-    return partial(attention, q, k, v, mask, masks[-1] if attr.padded else None, attr.causal, q.dtype.type(attr.factor), out)
+    padding = masks[-1] if attr.padded else None
+    return partial(attention, q, k, v, mask, padding, attr.causal, scale=q.dtype.type(attr.factor), out=out)
 
 
 @peer(AttentionAttr, name="torch")

@@ -25,7 +25,7 @@ from jitkernels.compiler.ir.unsupported import ConcretizationError, UnknownSizeE
 from jitkernels.core import source_hash
 from jitkernels.core.aligned_memory import is_aligned
 from jitkernels.dispatch.operators import traces
-from jitkernels.microkernels.gemm.prepacked import packed_columns, panel_width
+from jitkernels.microkernels.prepacked.panels import packed_columns, panel_width
 
 INITIAL_TAPE_CAPACITY = 64
 """Initial capacity, in iterations, of tapes of loops whose trip counts are unknown."""

@@ -16,7 +16,7 @@ def matmul(left: Node, right: Node) -> Node:
 
 
 def matmul_of_panels(left: Node, panels: Node, columns: int) -> Node:
-    """A node for the product with a matrix of so many columns, in the panels of `microkernels.gemm.prepacked`."""
+    """A node for the product with a matrix of so many columns, in the panels of `microkernels.prepacked.panels`."""
     shape = (*left.shape[:-1], columns)
     if any(same(extent, 0) for extent in (*shape, left.shape[-1])):
         return zeros(left.dtype, shape)

@@ -17,7 +17,7 @@ from jitkernels.compiler.ir.regions import LoopParts
 from jitkernels.compiler.ir.symbolic_dims import same_shape
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import GraphError
-from jitkernels.microkernels.gemm.prepacked import unpacked_columns
+from jitkernels.microkernels.prepacked.panels import unpacked_columns
 
 Run = Callable[[Node, Sequence[Any], Callable[[Any], int]], Any]
 """Evaluates a node with NumPy from its operands; the last argument evaluates extents."""

@@ -2,12 +2,13 @@
 
 ``softmax(scale * q @ k.T + masks) @ v`` stores matrices of queries by keys; the kernel stores none. The scale may stand
 on either side of the product, as a factor or a divisor. Masks are added, or choose a number so low that every finite
-score is lost beside it. Masks of keys alone become the padding. Hidden scores are taken to be finite, as the kernel says.
+score is lost beside it. Masks of keys alone become the padding. Hidden scores are taken to be
+finite, as the kernel says.
 """
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jitkernels.attrs.attention import AttentionAttr
 from jitkernels.compiler.ir import builder, symbolic_dims
@@ -202,7 +203,7 @@ def _scale(factors: Sequence[Factor]) -> float | Node | None:
         values = [factor.number.options["value"] for factor in factors]
         if not all(values) or not all(map(math.isfinite, values)):
             return None
-        return math.prod(1 / value if one.divides else value for value, one in zip(values, factors, strict=True))
+        return float(math.prod(1 / v if one.divides else v for v, one in zip(values, factors, strict=True)))
     scale = builder.constant(1, "float64")
     for factor in factors:
         number = builder.cast(factor.number, "float64")
@@ -221,7 +222,7 @@ def _kernel(node: Node, operands: tuple[Node, Node, Node], masks: Masks, factors
         "keys": k.shape[-2], "d": q.shape[-1], "dv": v.shape[-1],
         "masks": 1 if masks.mask is None else masks.mask.shape[0],
     }  # fmt: skip
-    now = {name: symbolic_dims.value_of(size) for name, size in sizes.items()}
+    now: dict[str, Any] = {name: symbolic_dims.value_of(size) for name, size in sizes.items()}
     known = scale if isinstance(scale, float) else 1.0
     attr = AttentionAttr(
         **now, masked=masks.mask is not None, padded=masks.padding is not None, scale=known, dtype=node.dtype

@@ -18,7 +18,7 @@ from jitkernels.core import cpu_target
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import NotUsableError
-from jitkernels.microkernels.gemm.prepacked import prepacked_entry
+from jitkernels.microkernels.prepacked.panels import prepacked_entry
 from jitkernels.runtime.loading import loader
 
 if TYPE_CHECKING:

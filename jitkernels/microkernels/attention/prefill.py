@@ -155,7 +155,9 @@ def masking_of(panel: PrefillPanel, turn: Any, *, causal: bool) -> Any:
         if causal:
             visible_keys = max(queries.visible - key, 0)
             if visible_keys < count:
-                if arrays.mask is None and arrays.padding is None:  # before: minus infinity times the factor depends on the factor's sign
+                if (
+                    arrays.mask is None and arrays.padding is None
+                ):  # before: minus infinity times the factor depends on the factor's sign
                     multiply(scores, count * width, by)
                     by = one
                 hidden, behind = count - visible_keys, key + visible_keys - queries.visible + 1

@@ -1,5 +1,6 @@
 """Products of matrices, and what is written as them."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,9 @@ def determinant(x: Any) -> Any:
 
 def integer_matmul(a: Any, b: Any, a_zero: Any = None, b_zero: Any = None) -> Any:
     """A product of 8-bit ints in int32, zero points subtracted: the kernel of such products where they are scalars."""
+    if is_traced(a) and a.ndim > 2 and getattr(b, "ndim", 0) == 2 and getattr(a_zero, "ndim", 0) == 0:
+        rows = integer_matmul(np.reshape(a, (math.prod(a.shape[:-1]), a.shape[-1])), b, a_zero, b_zero)
+        return np.reshape(rows, (*a.shape[:-1], b.shape[1]))
     scalar_zeros = all(zero is None or getattr(zero, "ndim", 0) == 0 or zero.shape == (1,) for zero in (a_zero, b_zero))
     if is_traced(a) and a.ndim == 2 and getattr(b, "ndim", 0) == 2 and b.dtype == "int8" and scalar_zeros:
         product = jk.matmul_int8(a, b)

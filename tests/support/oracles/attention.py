@@ -9,7 +9,9 @@ from oracles import WIDE, exp, oracle, total
 
 
 @oracle
-def attention(attr: Any, q: AnyArray, k: AnyArray, v: AnyArray, mask: Any = None, padding: Any = None) -> list[AnyArray]:
+def attention(
+    attr: Any, q: AnyArray, k: AnyArray, v: AnyArray, mask: Any = None, padding: Any = None
+) -> list[AnyArray]:
     if 0 in (attr.batch, attr.heads, attr.queries, attr.dv):
         return [np.zeros((attr.batch, attr.heads, attr.queries, attr.dv), WIDE)]
     lenders = np.arange(attr.heads) * attr.kv_heads // attr.heads

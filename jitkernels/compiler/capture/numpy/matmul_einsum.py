@@ -25,9 +25,8 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, matrix_ops, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.microkernels.gemm.prepacked import panel_width
+from jitkernels.microkernels.prepacked.panels import panel_width
 from jitkernels.selection.select import choose_for_class
-
 
 PACKED_TYPES = ("float32", "float64")
 """The types of static matrices that are packed."""

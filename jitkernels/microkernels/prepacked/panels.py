@@ -1,8 +1,9 @@
 """GEMM with a B that was packed beforehand: constant weights, whose panels compiled code reads in each call.
 
 Loops, from outside: bands of rows of C, blocks of k, panels of B, tiles of A. A band is large enough that panels are
-read from memory seldom, and small enough that its rows of A and C stay in the second-level cache. Tiles of a band have
-about as many rows each; but where B comes from memory, the first tile has as many as possible, to compute meanwhile.
+read from memory a few times only, and small enough that its rows of A and C stay in the second-level cache. Tiles of a
+band have about as many rows each; but where B comes from memory, the first tile has as many as possible, to compute
+meanwhile.
 """
 
 import functools
@@ -33,11 +34,11 @@ from jitkernels.runtime.loading import loader
 
 VECTORS = 2
 """Vectors of a panel."""
-PREFETCH_BYTES = 1 << 14
+PANEL_PREFETCH_BYTES = 1 << 14
 """How far ahead tiles prefetch B. Few rows of A with weights from memory take half the time, on Sapphire Rapids."""
-DEPTH_BYTES = 4096
+PANEL_DEPTH_BYTES = 4096
 """Most bytes of a row of A in a block of k."""
-BAND_BYTES = L2_BYTES
+PANEL_BAND_BYTES = L2_BYTES
 """Most bytes of the rows of A, and of those of C, in a band."""
 
 
@@ -64,7 +65,7 @@ def unpacked_columns(panels: AnyArray, n: int) -> AnyArray:
 
 
 class _Band(NamedTuple):
-    """`high` rows from `row` on, in tiles of `tile` rows, and `deep` steps along k from `p` on; first: whether p is 0."""
+    """`high` rows from `row` on, in tiles of `tile`, and `deep` steps along k from `p` on; first: whether p is 0."""
 
     row: int
     high: int
@@ -81,7 +82,7 @@ def prepacked_kernel(dtype: str, target: Target, *, parallel: bool = True, follo
     """
     lanes, size = target.lanes(dtype), element_size(dtype)
     rows = 14 if target.registers == 32 else 6
-    depth, band_elements = DEPTH_BYTES // size, BAND_BYTES // size
+    depth, band_elements = PANEL_DEPTH_BYTES // size, PANEL_BAND_BYTES // size
     workspace = 2 * band_elements + 2 * rows * depth + packing_slack(lanes, rows)
     return RangeKernel(
         name="matmul_prepacked_followed" if followed else "matmul_prepacked",
@@ -103,7 +104,7 @@ def _tile_function(dtype: str, lanes: int, count: int, a_stride: int, *, edge: b
     symbol = f"matmul_{'edge' if edge else 'whole'}_{count}"
     tile = Tile(
         symbol, dtype, lanes, count, VECTORS, 0.0, a_by_column=True, a_stride=a_stride, b_stride=VECTORS * lanes,
-        mask_c=edge, guard_rows=edge, prefetch=True, prefetch_ahead=PREFETCH_BYTES // element_size(dtype),
+        mask_c=edge, guard_rows=edge, prefetch=True, prefetch_ahead=PANEL_PREFETCH_BYTES // element_size(dtype),
     )  # fmt: skip
     call = ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
@@ -161,7 +162,7 @@ def _multiply(dtype: str, lanes: int, rows: int) -> Any:
 
 def _body(dtype: str, lanes: int, rows: int) -> Any:
     multiply, size = _multiply(dtype, lanes, rows), element_size(dtype)
-    depth, band_elements, large = DEPTH_BYTES // size, BAND_BYTES // size, L2_BYTES // size
+    depth, band_elements, large = PANEL_DEPTH_BYTES // size, PANEL_BAND_BYTES // size, L2_BYTES // size
     text = written_by(transpose_panel, "matmul_pack_rows", dtype, lanes, rows)
     pack_rows = ir_function("matmul_pack_rows", dtype, PACK_ARGUMENTS, text)
 

@@ -1,0 +1,1 @@
+"""Products with constant matrices, which compiled code packs while it is made."""
