@@ -15,14 +15,14 @@ EPSILON = np.float32(1e-5)
 class EncoderLayer(NamedTuple):
     """The weights of a layer: matrices [inputs, outputs], biases, and factors and shifts of layer norms."""
 
-    queries: AnyArray
-    keys: AnyArray
-    values: AnyArray
-    attended: AnyArray
-    grown: AnyArray
-    shrunk: AnyArray
-    biases: tuple[AnyArray, ...]
-    norms: tuple[AnyArray, ...]
+    queries: Any
+    keys: Any
+    values: Any
+    attended: Any
+    grown: Any
+    shrunk: Any
+    biases: Any
+    norms: Any
 
 
 def weights_of(sizes: Transformer, seed: int = 0) -> list[EncoderLayer]:
@@ -34,32 +34,34 @@ def weights_of(sizes: Transformer, seed: int = 0) -> list[EncoderLayer]:
     def vector(size: int, mean: float) -> AnyArray:
         return (mean + 0.1 * rng.standard_normal(size)).astype(np.float32)
 
-    def matrix(shape: tuple[int, int]) -> AnyArray:
+    def matrix(shape: tuple[int, int]) -> Any:
         return (rng.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
 
     return [
-        EncoderLayer(
-            *map(matrix, shapes),
-            biases=tuple(vector(shape[1], 0.0) for shape in shapes),
-            norms=tuple(vector(hidden, mean) for mean in (1.0, 0.0, 1.0, 0.0)),
+        EncoderLayer._make(
+            (
+                *map(matrix, shapes),
+                tuple(vector(shape[1], 0.0) for shape in shapes),
+                tuple(vector(hidden, mean) for mean in (1.0, 0.0, 1.0, 0.0)),
+            )
         )
         for _ in range(sizes.layers)
     ]
 
 
-def layer_norm(x: AnyArray, factor: AnyArray, shift: AnyArray) -> AnyArray:
+def layer_norm(x: Any, factor: Any, shift: Any) -> Any:
     centred = x - x.mean(axis=-1, keepdims=True)
     deviation = np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + EPSILON)
     return centred / deviation * factor + shift
 
 
-def of_heads(y: AnyArray, heads: int) -> AnyArray:
+def of_heads(y: Any, heads: int) -> Any:
     """[batch, tokens, hidden] as [batch, heads, tokens, size]."""
     batch, length, hidden = y.shape
     return y.reshape(batch, length, heads, hidden // heads).swapaxes(1, 2)
 
 
-def attention(q: AnyArray, k: AnyArray, v: AnyArray) -> AnyArray:
+def attention(q: Any, k: Any, v: Any) -> Any:
     scores = q @ k.swapaxes(-1, -2) * np.float32(q.shape[-1] ** -0.5)
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True) @ v
@@ -86,10 +88,12 @@ def in_torch(x: AnyArray, layers: Sequence[EncoderLayer], heads: int, threads: i
 
     torch.set_num_threads(threads)
     tensors = [
-        EncoderLayer(
-            *(torch.from_numpy(np.ascontiguousarray(matrix.T)) for matrix in layer[:6]),  # type: ignore[arg-type]
-            biases=tuple(map(torch.from_numpy, layer.biases)),
-            norms=tuple(map(torch.from_numpy, layer.norms)),
+        EncoderLayer._make(
+            (
+                *(torch.from_numpy(np.ascontiguousarray(matrix.T)) for matrix in layer[:6]),
+                tuple(map(torch.from_numpy, layer.biases)),
+                tuple(map(torch.from_numpy, layer.norms)),
+            )
         )
         for layer in layers
     ]

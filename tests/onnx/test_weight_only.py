@@ -88,6 +88,8 @@ def test_dequantized_weights(op: str, name: str, kind: str, is_shifted: bool) ->
     numbers = RNG.integers(low, high, (OUTPUTS, INPUTS))
     groups = {"tensor": (), "column": (OUTPUTS, 1), "block": (OUTPUTS, INPUTS // BLOCK)}[kind]
     scale, zero = RNG.uniform(0.5, 2, groups).astype(np.float32), RNG.integers(low, high, groups)
+    factor: Any
+    shift: Any
     factor, shift = (np.repeat(one, BLOCK, 1) if kind == "block" else one for one in (scale, zero))
     weights = (numbers - shift * is_shifted) * factor.astype(np.float64)
     bias = RNG.standard_normal(OUTPUTS).astype(np.float32)

@@ -35,8 +35,9 @@ SLICE_END = 2**62
 @operator("Slice", since=10, static=(1, 2, 3, 4), sizes=True)
 def slice_(x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
     begin, end = ints(starts), ints(ends)
-    if has_symbols((*begin, *end)) and not is_sizes(x):
-        x = traced(current(), x)  # a constant would fix the sizes of this call
+    tracer = current()
+    if tracer is not None and has_symbols((*begin, *end)) and not is_sizes(x):
+        x = traced(tracer, x)  # a constant would fix the sizes of this call
     chosen = range(len(begin)) if axes is None else [axis_of(axis, x.ndim) for axis in concrete_ints(axes)]
     by = (1,) * len(begin) if steps is None else concrete_ints(steps)
     key = [slice(None)] * x.ndim

@@ -28,15 +28,15 @@ def matmul_nbits(
     if groups * block_size > K:
         x = np.pad(x, [*((0, 0),) * (x.ndim - 1), (0, groups * block_size - K)])
     packed = np.reshape(packed, (N, groups, -1))
-    rounded = "int8" if accuracy_level == ACCURACY_INT8 else "float"
+    rounded: Any = "int8" if accuracy_level == ACCURACY_INT8 else "float"
     if zeros is not None and zeros.dtype != np.uint8:
         product = np.matmul(x, _weights(packed, scales, np.reshape(zeros, (N, groups)), bits))
     elif bits == 8:
-        shifts = () if zeros is None else (_signed(np.reshape(zeros, (N, groups))),)
-        product = jk.matmul_int8_weights(x, _signed(packed), scales, *shifts, rounded=rounded)
+        shift = None if zeros is None else _signed(np.reshape(zeros, (N, groups)))
+        product = jk.matmul_int8_weights(x, _signed(packed), scales, zero=shift, rounded=rounded)
     else:
-        shifts = () if zeros is None else (_unpacked(np.reshape(zeros, (N, -1)))[:, :groups],)
-        product = jk.matmul_int4(x, packed, scales, *shifts, rounded=rounded)
+        shift = None if zeros is None else _unpacked(np.reshape(zeros, (N, -1)))[:, :groups]
+        product = jk.matmul_int4(x, packed, scales, zero=shift, rounded=rounded)
     product = product if bias is None else product + bias
     return product.astype(a.dtype)
 
