@@ -45,13 +45,13 @@ def _fused(node: OnnxNode, makers: dict[str, OnnxNode], constants: MutableMappin
     if columns is None:
         return None
     offset, bits = OFFSETS[weights.dtype.name], 4 if weights.dtype.name.endswith("int4") else 8
-    numbers = widened(weights).astype(np.int16) + offset
+    numbers: Any = widened(weights).astype(np.int16) + offset
     numbers = numbers if outputs == 0 else numbers.T
     (n, k), groups = numbers.shape, columns[0].shape[1]
     block = maker.attributes.get("block_size", 0) or k + k % 2
     zeros = columns[1].astype(np.int16) + offset if zero else np.full((n, groups), offset)
     numbers = np.pad(numbers, ((0, 0), (0, groups * block - k))).astype(np.uint8)
-    shifts = np.pad(zeros, ((0, 0), (0, groups % 2))).astype(np.uint8)
+    shifts: Any = np.pad(zeros, ((0, 0), (0, groups % 2))).astype(np.uint8)
     if bits == 4 and block % 2:
         return None
     if bits == 4:

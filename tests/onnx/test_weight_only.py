@@ -73,6 +73,23 @@ def test_matmul_nbits(block: int, bits: int, is_shifted: bool, accuracy: int) ->
     check(model_of([node], constants, 3), weights.reshape(OUTPUTS, -1)[:, :INPUTS].T, 3, kernel, tolerance)
 
 
+def test_zero_points_between_numbers() -> None:
+    """They are floats: weights are dequantized while the model is compiled."""
+    from onnx import helper
+
+    groups = INPUTS // 16
+    numbers = RNG.integers(0, 16, (OUTPUTS, groups, 16)).astype(np.uint8)
+    scales, zeros = (RNG.uniform(0.5, 2, (OUTPUTS, groups)).astype(np.float32) for _ in range(2))
+    constants = {"q": numbers[..., 0::2] | numbers[..., 1::2] << 4, "s": scales.reshape(-1), "z": zeros.reshape(-1)}
+    node = helper.make_node(
+        "MatMulNBits", ["x", *constants], ["y"], domain="com.microsoft", K=INPUTS, N=OUTPUTS, bits=4, block_size=16
+    )
+    weights = (numbers - zeros[..., None].astype(np.float64)) * scales[..., None]
+    x = RNG.standard_normal((3, INPUTS)).astype(np.float32)
+    wanted = x @ weights.reshape(OUTPUTS, -1).T
+    np.testing.assert_allclose(model_of([node], constants, 2)(x), wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+
+
 @pytest.mark.parametrize("is_shifted", [False, True])
 @pytest.mark.parametrize("kind", ["tensor", "column", "block"])
 @pytest.mark.parametrize(
@@ -82,7 +99,7 @@ def test_dequantized_weights(op: str, name: str, kind: str, is_shifted: bool) ->
     import ml_dtypes
     from onnx import helper
 
-    is_turned = op == "Gemm"
+    is_transposed = op == "Gemm"
     low, high = {"int8": (-128, 128), "uint8": (0, 256), "int4": (-8, 8), "uint4": (0, 16)}[name]
     dtype = np.dtype(getattr(ml_dtypes, name) if name.endswith("int4") else name)
     numbers = RNG.integers(low, high, (OUTPUTS, INPUTS))
@@ -96,16 +113,16 @@ def test_dequantized_weights(op: str, name: str, kind: str, is_shifted: bool) ->
 
     def declared(array: Any) -> Any:
         array = array.reshape(-1) if kind == "column" else array
-        return array if is_turned or array.ndim < 2 else array.T
+        return array if is_transposed or array.ndim < 2 else array.T
 
-    constants = {"w": (numbers if is_turned else numbers.T).astype(dtype), "s": declared(scale)}
+    constants = {"w": (numbers if is_transposed else numbers.T).astype(dtype), "s": declared(scale)}
     if is_shifted:
         constants["z"] = declared(zero).astype(dtype)
-    axis = {"tensor": {}, "column": {"axis": 0 if is_turned else 1}}.get(
-        kind, {"axis": 1 if is_turned else 0, "block_size": BLOCK}
+    axis = {"tensor": {}, "column": {"axis": 0 if is_transposed else 1}}.get(
+        kind, {"axis": 1 if is_transposed else 0, "block_size": BLOCK}
     )
     nodes = [helper.make_node("DequantizeLinear", [*constants], ["d"], **axis)]
-    if is_turned:
+    if is_transposed:
         nodes.append(helper.make_node("Gemm", ["x", "d", "b"], ["y"], transB=1))
     else:
         nodes += [helper.make_node("MatMul", ["x", "d"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])]

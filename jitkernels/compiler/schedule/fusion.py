@@ -14,6 +14,7 @@ Then, until none of these rules materializes a node; each applies where those be
    iteration of a loop that it does not depend on.
 4. Where a nest would read too many arrays, the node that reads the most of them is materialized.
 5. An expensive node is materialized if several nests would compute it, or what makes it expensive if that is smaller.
+   So is a sum of several arrays that nests with products between them share (`repeated_sums`).
 6. A node that reads an array which a loop or branch overwrites before is materialized ahead of that (`_read_late`).
 7. A value is materialized if a nest would overwrite in place what it reads later (`resolve_hazards`).
 
@@ -38,6 +39,7 @@ from jitkernels.compiler.schedule.loop_direction import Directions
 from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 from jitkernels.compiler.schedule.partial_stores import broadcast_copy, has_partial_stores, partial_stores_of
 from jitkernels.compiler.schedule.reduction_epilogue import ReductionEpilogues
+from jitkernels.compiler.schedule.repeated_sums import repeated_sums
 from jitkernels.compiler.schedule.update_in_place import (
     OutputPart,
     OutputParts,
@@ -108,6 +110,7 @@ def schedule_graph(
             or set().union(*(region.recomputed_nodes for region in regions))
             or set().union(*(region.nodes_over_operand_limit(max_inputs) for region in regions))
             or _computed_twice(regions)
+            or (repeated_sums(graph, regions) if fuse else set())
             or _read_late(roots, parts)
         )
         directions: dict[FusionRegion, Directions] = {}

@@ -10,32 +10,32 @@ from jitkernels.onnx.values import NotServedError
 
 ACCURACY_INT8 = 4
 """The ``accuracy_level`` that allows to round activations to 8 bits."""
-MIDDLE = {4: 8, 8: 128}
-"""By bits, the zero point of weights without one."""
+WIDTHS = (4, 8)
+"""Bits of weights."""
 
 
 @operator("MatMulNBits", domain="com.microsoft")
-def matmul_nbits(
-    a: Any, packed: Any, scales: Any, zeros: Any = None, group_index: Any = None, bias: Any = None, *, K: int, N: int,  # noqa: N803
-    block_size: int, bits: int = 4, accuracy_level: int = 0,
-) -> Any:  # fmt: skip
+def matmul_nbits(a: Any, packed: Any, scales: Any, *rest: Any, node: Any) -> Any:
     """``a @ w.T``, where w[j, p] is ``scales[j, g] * (q[j, p] - zeros[j, g])`` for p in block g."""
-    if group_index is not None or bits not in MIDDLE:
+    zeros, group_index, bias = (*rest, *(None,) * 3)[:3]
+    of = node.attributes
+    inputs, outputs, block_size, bits = of["K"], of["N"], of["block_size"], of.get("bits", 4)
+    if group_index is not None or bits not in WIDTHS:
         raise NotServedError(f"weights of {bits} bits, or blocks in another order")
-    groups = -(-K // block_size)
-    scales = np.reshape(scales, (N, groups)).astype(np.float32)
+    groups = -(-inputs // block_size)
+    scales = np.reshape(scales, (outputs, groups)).astype(np.float32)
     x = a.astype(np.float32)
-    if groups * block_size > K:
-        x = np.pad(x, [*((0, 0),) * (x.ndim - 1), (0, groups * block_size - K)])
-    packed = np.reshape(packed, (N, groups, -1))
-    rounded: Any = "int8" if accuracy_level == ACCURACY_INT8 else "float"
+    if groups * block_size > inputs:
+        x = np.pad(x, [*((0, 0),) * (x.ndim - 1), (0, groups * block_size - inputs)])
+    packed = np.reshape(packed, (outputs, groups, -1))
+    rounded: Any = "int8" if of.get("accuracy_level") == ACCURACY_INT8 else "float"
     if zeros is not None and zeros.dtype != np.uint8:
-        product = np.matmul(x, _weights(packed, scales, np.reshape(zeros, (N, groups)), bits))
+        product = np.matmul(x, _weights(packed, scales, np.reshape(zeros, (outputs, groups)), bits))
     elif bits == 8:
-        shift = None if zeros is None else _signed(np.reshape(zeros, (N, groups)))
+        shift = None if zeros is None else _signed(np.reshape(zeros, (outputs, groups)))
         product = jk.matmul_int8_weights(x, _signed(packed), scales, zero=shift, rounded=rounded)
     else:
-        shift = None if zeros is None else _unpacked(np.reshape(zeros, (N, -1)))[:, :groups]
+        shift = None if zeros is None else _unpacked(np.reshape(zeros, (outputs, -1)))[:, :groups]
         product = jk.matmul_int4(x, packed, scales, zero=shift, rounded=rounded)
     product = product if bias is None else product + bias
     return product.astype(a.dtype)
