@@ -209,9 +209,10 @@ class Tracer:
     def panels(self, array: Any) -> Node:
         """The panels of a static matrix, in which products read it faster: one constant, as `frozen_array`."""
         key = "panels", array.ctypes.data, array.shape, array.strides, array.dtype
-        if key not in self._frozen:
+        content = b"" if self.accepts_arrays else array.tobytes()  # as in `frozen_array`
+        if key not in self._frozen or self._frozen[key][1] != content:
             panels = packed_array(array, ("panels", panel_width(array.dtype.name)), packed_columns)
-            self._frozen[key] = array, b"", self.packed_constant(panels)
+            self._frozen[key] = array, content, self.packed_constant(panels)
         return self._frozen[key][2]
 
     def value(self, node: Node, *, is_recorded: bool = False) -> Any:
