@@ -31,7 +31,7 @@ def test_edges(inputs: int, outputs: int, dtype: str) -> None:
     w = rng.standard_normal((inputs, outputs)).astype(dtype)
     for rows in (*range(1, 31), 200):
         x = rng.standard_normal((rows, inputs)).astype(dtype)
-        atol = 20 * np.finfo(dtype).eps * inputs
+        atol = 20 * float(np.finfo(dtype).eps) * inputs
         np.testing.assert_allclose(multiplied(x, w), x @ w, rtol=0, atol=atol, err_msg=str(rows))
 
 
