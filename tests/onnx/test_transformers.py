@@ -96,6 +96,13 @@ def test_decoder_generates_without_new_code() -> None:
     assert all(line.partition("writes")[0].count("reads") == 1 and "result" in line for line in attention)
 
 
+def test_residuals_are_stored() -> None:
+    """Nests of later layers do not add up the results of all layers before again, from the embeddings on."""
+    sizes = SMALL._replace(layers=4)
+    model, feeds = jitkernels.onnx.load(decoder(sizes)), decoder_feeds(sizes, 1, 5, 3)
+    assert sum("gather" in line for line in kernels_of(model, feeds)) == 2
+
+
 def test_cache_equals_the_whole_sequence() -> None:
     """The last logits of a prompt are those of its last token behind the cache of all before it."""
     model = jitkernels.onnx.load(decoder(SMALL))
