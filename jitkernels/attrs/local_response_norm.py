@@ -31,7 +31,7 @@ class LocalResponseNormAttr(KernelAttr, kernel_type="LOCAL_RESPONSE_NORM"):
     arrays = (Argument("x", "in", "*rows channels"), Argument("y", "out", "*rows channels"))
     floats = ("alpha", "beta", "bias")
     options = ("size", "alpha", "beta", "bias")
-    streams = ((4096, 256),)
+    streams = ((1 << 14, 1024),)
 
     def tolerance(self) -> Tolerance:
         """Errors of a sum of squares and of the base, raised to the power; the power and the quotient."""

@@ -157,7 +157,7 @@ class CompiledStage:
                     self._narrow[name] = value.dtype
                     value = value.bits if type(value) is NarrowArray else constant(_bits(np.asarray(value)))
                 results.append(self._result(value))
-        self._at = None
+        self._at, self._bases = None, set()
         return tuple(results)
 
     def _result(self, value: Any) -> Any:

@@ -148,12 +148,12 @@ def test_results_share_no_memory() -> None:
 
     nodes = [
         helper.make_node("Identity", ["x"], ["same"]),
-        helper.make_node("Transpose", ["x"], ["turned"]),
+        helper.make_node("Transpose", ["x"], ["transposed"]),
         helper.make_node("Relu", ["x"], ["y"]),
         helper.make_node("Identity", ["y"], ["again"]),
-        helper.make_node("Transpose", ["y"], ["turned again"]),
+        helper.make_node("Transpose", ["y"], ["transposed again"]),
     ]
-    names = ["same", "turned", "y", "again", "turned again"]
+    names = ["same", "transposed", "y", "again", "transposed again"]
     x = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
     results = jitkernels.onnx.load(made(nodes, [("x", [4, 5])], [(name, None) for name in names])).run(None, {"x": x})
     for i, one in enumerate(results):

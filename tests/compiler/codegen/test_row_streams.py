@@ -128,7 +128,7 @@ def test_vectors_are_not_read_beyond_their_end(monkeypatch: pytest.MonkeyPatch) 
                 seen.clear()
                 compiled = jk.jit(program, static_argnames="w")
                 agrees(program, compiled, beyond_line(x, 3), w)
-                assert seen or program is not product
+                assert seen or program is not product or dtype != "int32"  # packed panels take floats
                 guarded = guard_pages.Guarded(x, "end")
                 agrees(program, compiled, guarded.array, w)
                 assert guarded.intact()
