@@ -21,7 +21,7 @@ from jitkernels.compiler.capture.numpy.shape_ops import moveaxis, of_array, rave
 from jitkernels.compiler.capture.numpy.ufuncs import apply, operand, stored
 from jitkernels.compiler.capture.override_registry import METHODS, overrides
 from jitkernels.compiler.capture.static_arrays import Frozen
-from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.capture.trace_context import MIN_UNCOPIED_BYTES, Tracer
 from jitkernels.compiler.ir import builder, matrix_ops, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
@@ -59,6 +59,8 @@ def multiplied_by_panels(left: Traced, right: Any, dtype: str) -> Node | None:
         return None
     if right.size < MIN_PACKED_ELEMENTS or right.shape[1] < panel_width(dtype) or left.extents[-1] != right.shape[0]:
         return None
+    if all(symbolic_dims.same(extent, 1) for extent in left.node.shape[:-1]) and right.nbytes >= MIN_UNCOPIED_BYTES:
+        return None  # one row reads each element once, in place as fast as in panels
     rows = symbolic_dims.value_of(symbolic_dims.product(left.node.shape[:-1]))
     attr = MatMulAttr(m=rows, n=right.shape[1], k=right.shape[0], dtype=dtype)
     if choose_for_class(attr, in_code=True).implementation.name != "gen":
