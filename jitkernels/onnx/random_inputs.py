@@ -1,5 +1,6 @@
 """Random inputs of a model, for measurements and comparisons: the same for the same seed."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -7,14 +8,15 @@ import numpy as np
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.errors import ArgumentError
 from jitkernels.onnx.model_graph import ValueType
+from jitkernels.onnx.values import MAX_MODEL_ELEMENTS
 
 
 def random_inputs(declared: Sequence[ValueType], sizes: Mapping[str, int], seed: int = 0) -> dict[str, AnyArray]:
     """Arrays of declared types and shapes by name: floats of the normal distribution, and zeros and ones.
 
     Integers are 0 or 1, which as indices are in the bounds of most arrays. `sizes`: those of symbolic dimensions, and
-    of unnamed ones by input and axis, such as ``x.0``. Raises ArgumentError for a size that is not known, and for
-    inputs that are no tensors of numbers.
+    of unnamed ones by input and axis, such as ``x.0``. Raises ArgumentError for a size that is not known or
+    too large, and for inputs that are no tensors of numbers.
     """
     rng = np.random.default_rng(seed)
     return {one.name: _array(one, shape_of(one, sizes), rng) for one in declared}
@@ -30,6 +32,8 @@ def shape_of(declared: ValueType, sizes: Mapping[str, int]) -> tuple[int, ...]:
         if not isinstance(size, int) and name not in sizes:
             raise ArgumentError(f"{declared}: expected a size of the dimension {name!r}, such as {name}=1")
         shape.append(size if isinstance(size, int) else sizes[name])
+    if math.prod(shape) > MAX_MODEL_ELEMENTS:
+        raise ArgumentError(f"{declared}: expected at most {MAX_MODEL_ELEMENTS} elements, got the shape {shape}")
     return tuple(shape)
 
 

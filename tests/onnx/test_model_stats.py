@@ -94,6 +94,8 @@ def test_random_inputs() -> None:
     assert set(np.unique(first["i"])) <= {0, 1}
     with pytest.raises(ArgumentError, match=r"expected a size of the dimension 'x\.1'"):
         random_inputs(declared, {"batch": 2})
+    with pytest.raises(ArgumentError, match="expected at most"):
+        random_inputs(declared, {"batch": 10**12, "x.1": 4})
     with pytest.raises(ArgumentError, match="no random ones of its type"):
         random_inputs([ValueType("s", "tensor(string)", (1,), "object")], {})
 
