@@ -207,3 +207,17 @@ def test_filters_are_not_kept_beside_packed_ones(tmp_path: Path, monkeypatch: py
     model(image())
     gc.collect()
     assert [one() for one in found] == [None, None]
+
+
+def test_large_matrices_that_one_row_meets_are_read_in_place(tmp_path: Path) -> None:
+    """As the file has them, transposed: neither a copy nor panels."""
+    from onnx import helper
+
+    weights = np.random.default_rng(0).normal(size=(1100, 1024)).astype(np.float32)
+    node = helper.make_node("Gemm", ["x", "m"], ["y"], transB=1)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(made([node], [("x", [1, 1024])], [("y", None)], [("m", weights)]).SerializeToString())
+    model = jitkernels.onnx.load(path)
+    x = np.random.default_rng(1).normal(size=(1, 1024)).astype(np.float32)
+    np.testing.assert_allclose(model(x), x.astype(np.float64) @ weights.T, rtol=1e-3, atol=1e-3)
+    assert [array.shape for array in constants_of(model)] == [weights.shape]
