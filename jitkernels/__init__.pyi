@@ -422,6 +422,7 @@ def attention(
     padding: ArrayLike | None = None,
     causal: bool = False,
     scale: float = 0.0,
+    masked_fill: bool = False,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def vscal(

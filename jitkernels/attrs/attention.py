@@ -14,16 +14,17 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
     """out = softmax(scale * q @ k.T + mask + padding, over keys) @ v, for each batch entry and head.
 
     q is [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys, dv]. Head h uses keys and
-    values number h * kv_heads // heads (grouped-query attention). A scale of 0 stands for 1 / sqrt(d). Head h of
-    batch entry b uses mask[(b * heads + h) % masks], which is added: minus infinity hides a key. So is padding[b], to
-    the scores of all queries: it hides the keys behind the end of a shorter sequence. With `causal` a query attends
-    to no later key; where queries and keys differ in number the last ones are aligned, as decoding needs it (as in
-    FlashAttention, while ``is_causal`` of torch aligns the first ones).
+    values number h * kv_heads // heads (grouped-query attention). A scale of 0 stands for 1 / sqrt(d). Head h of batch
+    entry b uses mask[(b * heads + h) % masks], which is added: minus infinity hides a key. So is padding[b], to the
+    scores of all queries: it hides the keys behind the end of a shorter sequence. With `masked_fill` negative numbers
+    of both replace the scores in place of being added, as ``np.where`` and torch's ``masked_fill`` do: hidden keys may
+    then hold NaN. With `causal` a query attends to no later key; where queries and keys differ in number the last ones
+    are aligned, as decoding needs it (as in FlashAttention, while ``is_causal`` of torch aligns the first ones).
 
     Rows of scores that are minus infinity everywhere, such as those of the first queries where there are fewer keys,
-    give NaN, as 0 / 0 does. Hidden keys and values must be finite. Vaswani et al. (2017), "Attention is all you need";
-    the softmax is computed online as in Milakov and Gimelshein (2018), "Online normalizer calculation for softmax", so
-    that no matrix of queries by keys is stored.
+    give NaN, as 0 / 0 does. Hidden values must be finite, and so must keys that an added number hides. Vaswani et al.
+    (2017), "Attention is all you need"; the softmax is computed online as in Milakov and Gimelshein (2018), "Online
+    normalizer calculation for softmax", so that no matrix of queries by keys is stored.
     """
 
     batch: int
@@ -37,6 +38,7 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
     causal: bool = False
     masked: bool = False
     padded: bool = False
+    masked_fill: bool = False
     scale: float = real(default=0.0, samples=(0.0, 0.25, 1.0, -0.5))
     dtype: str = "float32"
     arrays = (
@@ -48,7 +50,7 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
         Argument("out", "out", "*batch heads queries dv"),
     )
     floats = ("scale",)
-    options = ("causal", "scale")
+    options = ("causal", "scale", "masked_fill")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,7 +84,7 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
         weights = np.exp(scores - largest)
         weights /= weights.sum(axis=-1, keepdims=True)
         lost = np.where(weights > 0, off + np.abs(np.where(weights > 0, scores - largest, 0)), 0)
-        off = np.where(np.isneginf(self.apply_mask(np.zeros_like(scores), rest)), 0, off)
+        off = np.where(self.hidden(scores, rest), 0, off)
         lost = lost + (weights * lost).sum(axis=-1, keepdims=True)
         sure = off.max(axis=-1, keepdims=True) * float(np.finfo(self.dtype).eps) < 0.05
         tiny = float(np.finfo(self.dtype).tiny)  # smaller weights are negligible
@@ -125,11 +127,19 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
     def apply_mask(self, scores: AnyArray, masks: Sequence[AnyArray]) -> AnyArray:
         """Scores with mask and padding added, if there are any, and minus infinity for keys after a query."""
         for added in self.added_masks(masks):
-            scores = scores + added
+            masked = scores + added
+            scores = np.where(added < 0, added, masked) if self.masked_fill else masked
         if self.causal:
             last = np.arange(self.queries)[:, np.newaxis] + (self.keys - self.queries)
             scores = np.where(np.arange(self.keys) > last, -np.inf, scores).astype(scores.dtype)
         return scores
+
+    def hidden(self, scores: AnyArray, masks: Sequence[AnyArray]) -> AnyArray:
+        """Which scores the masks determine alone."""
+        hidden = np.isneginf(self.apply_mask(np.zeros_like(scores), masks))
+        for added in self.added_masks(masks) if self.masked_fill else ():
+            hidden = hidden | (added < 0)
+        return hidden
 
     def operations(self) -> float:
         return self.batch * self.heads * self.queries * self.keys * (2.0 * self.d + 2.0 * self.dv + 20.0)
@@ -171,6 +181,8 @@ class AttentionAttr(KernelAttr, kernel_type="ATTENTION"):
                     *attrs([(2, 2, 1, 4, 7, 5, 3)], dtype=dtype, masked=True, masks=2),
                     *attrs([(2, 2, 2, 9, 21, 8, 8), (3, 2, 1, 1, 9, 4, 4)], dtype=dtype, padded=True),
                     *attrs([(2, 2, 1, 8, 40, 5, 3)], dtype=dtype, masked=True, padded=True, causal=True),
+                    *attrs([(2, 2, 1, 8, 40, 5, 3), (1, 2, 2, 1, 9, 4, 4)], dtype=dtype, masked=True, masked_fill=True),
+                    *attrs([(2, 2, 1, 8, 40, 5, 3)], dtype=dtype, padded=True, masked_fill=True),
                 )
             ],
         )

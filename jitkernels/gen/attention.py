@@ -79,7 +79,8 @@ def _serial_nest(attr: AttentionAttr, parallel: bool) -> RangeKernel:
     target, dtype, causal = cpu_target.target(), attr.dtype, attr.causal
     lanes, sizes = target.lanes(dtype), sizes_of(target)
     panel = PrefillPanel(dtype, lanes, sizes, room_of(dtype, lanes, sizes, masked=attr.masked))
-    many, few = prefill_queries(panel, causal=causal), decode_queries(dtype, target, causal=causal).all_keys
+    many = prefill_queries(panel, causal=causal, fills=attr.masked_fill)
+    few = decode_queries(dtype, target, causal=causal, fills=attr.masked_fill).all_keys
     run_of, factor_of = runs_of(panel.width, causal=causal, masked=attr.masked), _factor_of(dtype)
     queries_of_run = queries_of(causal=causal)
 
@@ -107,7 +108,7 @@ def _serial_nest(attr: AttentionAttr, parallel: bool) -> RangeKernel:
 def _split_nest(attr: AttentionAttr) -> RangeKernel:
     dtype, causal, size = attr.dtype, attr.causal, element_size(attr.dtype)
     run_of, factor_of = runs_of(MAX_UNPACKED_QUERIES, causal=causal, masked=attr.masked), _factor_of(dtype)
-    some_keys = decode_queries(dtype, cpu_target.target(), causal=causal).some_keys
+    some_keys = decode_queries(dtype, cpu_target.target(), causal=causal, fills=attr.masked_fill).some_keys
     split_keys = split_queries(dtype, run_of, some_keys, causal=causal)
 
     def body(
@@ -124,7 +125,7 @@ def _split_nest(attr: AttentionAttr) -> RangeKernel:
 
 def _nest(attr: AttentionAttr, name: str, body: Any, **options: Any) -> RangeKernel:
     signature, size = attr.signature(), element_size(attr.dtype)
-    words = [word for word in ("causal", "masked", "padded") if getattr(attr, word)]
+    words = [word for word in ("causal", "masked", "padded", "masked_fill") if getattr(attr, word)]
     return RangeKernel(
         "_".join([name, *words, attr.dtype]),
         signature.c_arguments,

@@ -22,10 +22,10 @@ def attention(
         group = q.shape[-3] // k.shape[-3]
         k, v = np.repeat(k, group, axis=-3), np.repeat(v, group, axis=-3)
     scores = np.matmul(q, np.swapaxes(k, -1, -2)) * (scale or q.shape[-1] ** -0.5)
-    if mask is not None:
-        scores = scores + mask
-    if padding is not None:
-        scores = scores + np.expand_dims(padding, (-3, -2))
+    for added in (mask, None if padding is None else np.expand_dims(padding, (-3, -2))):
+        if added is not None:
+            masked = scores + added
+            scores = np.where(np.less(added, 0), added, masked) if options.get("masked_fill") else masked
     if causal:
         queries, keys = scores.shape[-2:]
         scores = np.where(np.arange(keys) > np.arange(queries)[:, np.newaxis] + keys - queries, -np.inf, scores)
@@ -39,7 +39,8 @@ def numpy_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, 
     *masks, out = rest
     mask = attr.broadcast_mask(masks[0]) if attr.masked else None
     padding = masks[-1] if attr.padded else None
-    return partial(attention, q, k, v, mask, padding, attr.causal, scale=q.dtype.type(attr.factor), out=out)
+    scale = q.dtype.type(attr.factor)
+    return partial(attention, q, k, v, mask, padding, attr.causal, scale=scale, masked_fill=attr.masked_fill, out=out)
 
 
 @peer(AttentionAttr, name="torch")
@@ -48,7 +49,7 @@ def torch_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, 
 
     *masks, out = rest
     is_causal = attr.causal and attr.queries > 1
-    if (is_causal and (attr.queries != attr.keys or masks)) or 0 in (out.size, attr.d):
+    if (is_causal and (attr.queries != attr.keys or masks)) or attr.masked_fill or 0 in (out.size, attr.d):
         return None  # its causal mask is aligned to the first key
     result = torch.from_numpy(out)
     added = [torch.from_numpy(np.ascontiguousarray(array)) for array in attr.added_masks(masks)]

@@ -21,7 +21,7 @@ from jitkernels.compiler.memory.memory_aware_order import order_units
 from jitkernels.compiler.memory.output_layout import order_of_store
 from jitkernels.compiler.memory.rematerialization import Rematerializer
 from jitkernels.compiler.passes import optimize
-from jitkernels.compiler.schedule import attention_kernel, gemm_epilogue, kernel_step, matmul_step, numpy_step
+from jitkernels.compiler.schedule import gemm_epilogue, kernel_step, matmul_step, numpy_step, recognize_attention
 from jitkernels.compiler.schedule.fusion import UnfusedStep, schedule_graph
 from jitkernels.compiler.schedule.gemm_epilogue import Step
 from jitkernels.compiler.schedule.kernel_step import KernelCall
@@ -130,7 +130,7 @@ def _plan(
         return graph if level < 3 else matmul_step.lower_matmuls(optimize(unroll_short_axes(graph), config))
 
     if level >= 3 and not in_flow:
-        graph = attention_kernel.recognize_attention(graph)
+        graph = recognize_attention.recognize_attention(graph)
     lowered = decompose_kernels.decompose_fusible_kernels(graph)
     if level >= 2 and not in_flow:
         lowered = batch_loop_products(lowered, scope)

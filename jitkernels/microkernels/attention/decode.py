@@ -76,6 +76,18 @@ def add(scores: Any, mask: Any, count: int, factor: Any) -> None:
         scores[j] = scores[j] * factor + mask[j]
 
 
+def filling_of(dtype: str) -> Any:
+    """Return `add` whose scores are replaced by negative numbers of the mask."""
+    zero = np.dtype(dtype).type(0)
+
+    @inlined("contract")
+    def fill(scores: Any, mask: Any, count: int, factor: Any) -> None:
+        for j in range(count):
+            scores[j] = mask[j] if mask[j] < zero else scores[j] * factor + mask[j]
+
+    return fill
+
+
 def settling_of(dtype: str) -> Any:
     """Return the function of the online softmax of one query."""
     number = np.dtype(dtype).type
@@ -111,12 +123,13 @@ def settling_of(dtype: str) -> Any:
     return settle
 
 
-def decode_queries(dtype: str, target: Target, *, causal: bool) -> DecodeQueries:
+def decode_queries(dtype: str, target: Target, *, causal: bool, fills: bool) -> DecodeQueries:
     """Return the functions for a dtype and a target."""
     number = np.dtype(dtype).type
     zero, one, minus_infinity = number(0), number(1), number(-np.inf)
     score, settle = scoring_of(dtype, target.lanes(dtype)), settling_of(dtype)
     across = rows_across(dtype, target, 0.0, by_column=False)
+    mask_scores = filling_of(dtype) if fills else add
 
     @inlined()
     def some_keys(arrays: AttentionArrays, queries: Queries, part: Range, state: Any, workspace: Any) -> None:
@@ -135,11 +148,11 @@ def decode_queries(dtype: str, target: Target, *, causal: bool) -> DecodeQueries
                 scores = offset(workspace, i * BLOCK_KEYS)
                 score(offset(arrays.q, i * d), arrays.k, key * d, count, d, scores)
                 if arrays.mask is not None:
-                    add(scores, offset(arrays.mask, i * queries.keys + key), count, queries.factor)
+                    mask_scores(scores, offset(arrays.mask, i * queries.keys + key), count, queries.factor)
                     if arrays.padding is not None:
-                        add(scores, offset(arrays.padding, key), count, one)
+                        mask_scores(scores, offset(arrays.padding, key), count, one)
                 elif arrays.padding is not None:
-                    add(scores, offset(arrays.padding, key), count, queries.factor)
+                    mask_scores(scores, offset(arrays.padding, key), count, queries.factor)
                 else:
                     scale(scores, count, queries.factor)
                 visible_keys = min(max(queries.visible + i - key, 0), count) if causal else count

@@ -48,9 +48,17 @@ class Panel:
         """IR that multiplies scores by a factor and adds a mask of the same layout."""
         return _PanelText(self).add(symbol)
 
+    def fill(self, symbol: str) -> str:
+        """IR of `add` whose scores are replaced by negative numbers of the mask."""
+        return _PanelText(self).add(symbol, fills=True)
+
     def add_row(self, symbol: str) -> str:
         """IR that multiplies scores by a factor and adds a number to those of each key."""
         return _PanelText(self).add(symbol, of_keys=True)
+
+    def fill_row(self, symbol: str) -> str:
+        """IR of `add_row` whose scores are replaced by negative numbers."""
+        return _PanelText(self).add(symbol, of_keys=True, fills=True)
 
     def store(self, symbol: str) -> str:
         """IR of ``out[w, r] = sums[r, w] / total[w]`` for r < count and w < live."""
@@ -181,7 +189,7 @@ class _PanelText:
         out.line("ret void")
         return self.function(symbol, HIDE_ARGUMENTS)
 
-    def add(self, symbol: str, *, of_keys: bool = False) -> str:
+    def add(self, symbol: str, *, of_keys: bool = False, fills: bool = False) -> str:
         out, vector = self.out, self.vector
         out.label("entry")
         factor = self.everywhere("%factor")
@@ -192,8 +200,13 @@ class _PanelText:
             own = self.everywhere(out.value(f"load {self.kind}, ptr {out.element(self.kind, '%mask', '%i_key')}"))
         for j in self.numbers:
             score, mask = self.load("%scores", "%i_key", j), own or self.load("%mask", "%i_key", j)
-            masked = f"call {vector} @llvm.fmuladd.{self.suffix}({vector} {score}, {vector} {factor}, {vector} {mask})"
-            self.put(out.value(masked), "%scores", "%i_key", j)
+            masked = out.value(
+                f"call {vector} @llvm.fmuladd.{self.suffix}({vector} {score}, {vector} {factor}, {vector} {mask})"
+            )
+            if fills:
+                hidden = out.value(f"fcmp olt {vector} {mask}, zeroinitializer")
+                masked = out.value(f"select <{self.lanes} x i1> {hidden}, {vector} {mask}, {vector} {masked}")
+            self.put(masked, "%scores", "%i_key", j)
         self.next_row("key", "%keys", "done")
         out.label("done")
         out.line("ret void")

@@ -128,12 +128,12 @@ def value_products(panel: PrefillPanel) -> Any:
     return gather
 
 
-def masking_of(panel: PrefillPanel, turn: Any, *, causal: bool) -> Any:
+def masking_of(panel: PrefillPanel, turn: Any, *, causal: bool, fills: bool) -> Any:
     """Return the function that applies masks to a block of scores; it returns the factor that they still need."""
     width, at_mask, one = panel.width, panel.room.mask, np.dtype(panel.dtype).type(1)
     causal_mask = panel.function("hide", HIDE_ARGUMENTS, Panel.hide)
-    add = panel.function("add", ADD_ARGUMENTS, Panel.add)
-    add_row = panel.function("add_row", ADD_ARGUMENTS, Panel.add_row)
+    add = panel.function("add", ADD_ARGUMENTS, Panel.fill if fills else Panel.add)
+    add_row = panel.function("add_row", ADD_ARGUMENTS, Panel.fill_row if fills else Panel.add_row)
 
     @inlined("contract")
     def multiply(scores: Any, count: int, factor: Any) -> None:
@@ -145,12 +145,12 @@ def masking_of(panel: PrefillPanel, turn: Any, *, causal: bool) -> Any:
         arrays: AttentionArrays, queries: Queries, key: int, count: int, scores: Any, workspace: Any
     ) -> Any:
         by = queries.factor
-        if arrays.padding is not None:
-            add_row(scores, offset(arrays.padding, key), count, by)
-            by = one
         if arrays.mask is not None:
             turn(arrays.mask, key, queries.keys, workspace, at_mask, queries.live, count)
             add(scores, offset(workspace, at_mask), count, by)
+            by = one
+        if arrays.padding is not None:
+            add_row(scores, offset(arrays.padding, key), count, by)
             by = one
         if causal:
             visible_keys = max(queries.visible - key, 0)
@@ -167,7 +167,7 @@ def masking_of(panel: PrefillPanel, turn: Any, *, causal: bool) -> Any:
     return apply_masks
 
 
-def prefill_queries(panel: PrefillPanel, *, causal: bool) -> Any:
+def prefill_queries(panel: PrefillPanel, *, causal: bool, fills: bool) -> Any:
     """Return the function ``(arrays, queries, first_column, wide, workspace)`` for a panel of queries, or fewer.
 
     It computes `wide` columns of the results.
@@ -178,7 +178,8 @@ def prefill_queries(panel: PrefillPanel, *, causal: bool) -> Any:
     turn = ir_function_of(dtype, "attention_turn", PACK_ARGUMENTS, transposing)
     online_softmax = panel.function("weigh", WEIGH_ARGUMENTS, Panel.weigh)
     store = panel.function("store", STORE_ARGUMENTS, Panel.store)
-    score, gather, apply_masks = key_products(panel), value_products(panel), masking_of(panel, turn, causal=causal)
+    score, gather = key_products(panel), value_products(panel)
+    apply_masks = masking_of(panel, turn, causal=causal, fills=fills)
 
     @inlined()
     def columns(arrays: AttentionArrays, queries: Queries, first_column: int, wide: int, workspace: Any) -> None:

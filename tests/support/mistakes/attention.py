@@ -16,6 +16,7 @@ MISTAKES = {
         "heads take keys in turn": ("numbers * attr.kv_heads // attr.heads", "numbers % attr.kv_heads"),
         "mask of the batch entry": ("np.arange(attr.batch * attr.heads)", "np.arange(attr.batch).repeat(attr.heads)"),
         "mask is left out": ("if attr.masked:", "if False:"),
+        "hidden scores are added": (" & attr.masked_fill", " & False"),
         "padding is left out": ("if attr.padded:", "if False:"),
         "padding of the first batch entry": ("masks[-1][:, ", "masks[-1][:1, "),
         "causal by the first ones": ("i + 1 + attr.keys - attr.queries", "i + 1"),
@@ -37,11 +38,13 @@ def attention(attr: Any, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray)
     numbers, factor = np.arange(attr.heads), WIDE(attr.scale or max(attr.d, 1) ** -0.5)
     lenders = numbers * attr.kv_heads // attr.heads
     scores = q.astype(WIDE) @ k[:, lenders].swapaxes(-1, -2) * factor
-    if attr.padded:
-        scores = scores + masks[-1][:, np.newaxis, np.newaxis, :]
+    added = []
     if attr.masked:
-        given = masks[0][np.arange(attr.batch * attr.heads) % attr.masks]
-        scores = scores + given.reshape(scores.shape)
+        added.append(masks[0][np.arange(attr.batch * attr.heads) % attr.masks].reshape(scores.shape))
+    if attr.padded:
+        added.append(masks[-1][:, np.newaxis, np.newaxis, :])
+    for mask in added:
+        scores = np.where((mask < 0) & attr.masked_fill, mask, scores + mask)
     if attr.causal:
         for i in range(attr.queries):
             scores[..., i, max(i + 1 + attr.keys - attr.queries, 0) :] = -np.inf

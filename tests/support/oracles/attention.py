@@ -17,12 +17,12 @@ def attention(
     lenders = np.arange(attr.heads) * attr.kv_heads // attr.heads
     factor = WIDE(attr.scale) or 1 / np.sqrt(WIDE(max(attr.d, 1)))
     scores = q @ k[:, lenders].swapaxes(-1, -2) * factor  # in long double NumPy uses its own loop, no BLAS
-    if padding is not None:
-        scores = scores + padding[:, np.newaxis, np.newaxis, :]
-    if mask is not None:
-        for b in range(attr.batch):
-            for h in range(attr.heads):
-                scores[b, h] += mask[(b * attr.heads + h) % attr.masks]
+    for b in range(attr.batch):
+        for h in range(attr.heads):
+            of_head = [] if mask is None else [mask[(b * attr.heads + h) % attr.masks]]
+            for one in [*of_head, *([] if padding is None else [padding[b][np.newaxis]])]:
+                hidden = one < 0 if attr.masked_fill else False
+                scores[b, h] = np.where(hidden, one, scores[b, h] + one)
     if attr.causal:
         for i in range(attr.queries):
             scores[..., i, max(i + 1 + attr.keys - attr.queries, 0) :] = -np.inf

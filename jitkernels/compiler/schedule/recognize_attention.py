@@ -1,9 +1,8 @@
 """Recognize attention written out in products and a softmax, and compute it by the kernel ATTENTION.
 
 ``softmax(scale * q @ k.T + masks) @ v`` stores matrices of queries by keys; the kernel stores none. The scale may stand
-on either side of the product, as a factor or a divisor. Masks are added, or choose a number so low that every finite
-score is lost beside it. Masks of keys alone become the padding. Hidden scores are taken to be
-finite, as the kernel says.
+on either side of the product, as a factor or a divisor. Masks are added, or all of them select a negative number in
+place of scores (`masked_fill`). Masks of keys alone become the padding.
 """
 
 import math
@@ -18,8 +17,6 @@ from jitkernels.compiler.ir.symbolic_dims import Number, same, same_shape
 from jitkernels.compiler.schedule.kernel_step import NamedKernel
 
 DTYPES = ("float32", "float64")
-HIDING = -1e30
-"""A number below which a score of less than 2**24 units of it is lost in a sum."""
 Readers = dict[Node, list[Node]]
 
 
@@ -31,12 +28,13 @@ class Factor(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """``left @ right``, the factors of that, and what is added to it."""
+    """``left @ right``, the factors of that, and what is added to it, or replaces it."""
 
     left: Node
     right: Node
     factors: tuple[Factor, ...]
     masks: tuple[Node, ...]
+    is_filled: bool
 
 
 class Masks(NamedTuple):
@@ -78,8 +76,8 @@ def _attention(node: Node, read: Readers) -> Node | None:
     queries, keys = weights.shape[-2:]
     if not same_shape(q.shape[:-2], lead) or not same_shape(k.shape[:-2], lead):
         return None
-    masks = _combined(scores.masks, (*lead, queries, keys))
-    return None if masks is None else _kernel(node, (q, k, v), masks, scores.factors)
+    masks = _combined(scores, (*lead, queries, keys))
+    return None if masks is None else _kernel(node, (q, k, v), masks, scores)
 
 
 def _softmax_of(weights: Node, read: Readers) -> Node | None:
@@ -108,13 +106,17 @@ def _is_along_rows(node: Node, kind: str, rows: Node) -> bool:
 def _scores_of(node: Node, read: Readers) -> Scores | None:
     """A node as masked and scaled products; None where it is none, or a step to it is used elsewhere."""
     masks: list[Node] = []
+    kinds: set[str] = set()
     uses = 2  # by the maximum, and by what is subtracted from
     while node.operation in ("add", "where") and len(read[node]) == uses:
         step = _unmasked(node)
         if step is None:
             return None
+        kinds.add(node.operation)
         node, uses = step[0], 1
         masks.append(step[1])
+    if len(kinds) > 1:  # NaN stays NaN beside an added mask, not where another is selected
+        return None
     factors: list[Factor] = []
     while node.operation in ("multiply", "divide") and len(read[node]) == uses:
         scaled = _unscaled(node)
@@ -129,7 +131,7 @@ def _scores_of(node: Node, read: Readers) -> Scores | None:
         scaled = _unscaled(operand)
         operands.append(scaled[0] if scaled else operand)
         factors += [scaled[1]] if scaled else []
-    return Scores(operands[0], operands[1], tuple(factors), tuple(masks))
+    return Scores(operands[0], operands[1], tuple(factors), tuple(masks), "where" in kinds)
 
 
 def _unscaled(node: Node) -> tuple[Node, Factor] | None:
@@ -143,7 +145,7 @@ def _unscaled(node: Node) -> tuple[Node, Factor] | None:
 
 
 def _unmasked(node: Node) -> tuple[Node, Node] | None:
-    """Scores, and what a node adds to them; None where it does something else."""
+    """Scores, and what a node adds to them or puts in their place where that is negative; None for other nodes."""
     if node.operation == "add":
         sides = [side for side in node.inputs if same_shape(side.shape, node.shape) and _leads_to_product(side)]
         if len(sides) != 1:
@@ -153,7 +155,7 @@ def _unmasked(node: Node) -> tuple[Node, Node] | None:
     condition, left, right = node.inputs
     for kept, number, is_left in ((left, right, True), (right, left, False)):
         value = number.options["value"] if number.operation == "constant" else 0
-        if value <= HIDING and same_shape(kept.shape, node.shape):
+        if value < 0 and same_shape(kept.shape, node.shape):
             zero = builder.constant(0, node.dtype)
             terms = (zero, number) if is_left else (number, zero)
             return kept, builder.elementwise("where", condition, *terms)
@@ -171,22 +173,31 @@ def _leads_to_product(node: Node) -> bool:
     return node.operation == "matmul"
 
 
-def _combined(masks: Sequence[Node], shape: Sequence[Number]) -> Masks | None:
+def _combined(scores: Scores, shape: Sequence[Number]) -> Masks | None:
     """Masks in the forms that the kernel takes; None where one has the same number for all keys."""
     mask: Node | None = None
     padding: Node | None = None
     *lead, queries, keys = shape
-    for one in masks:
+
+    def both(inner: Node, outer: Node) -> Node:
+        if not scores.is_filled:
+            return builder.elementwise("add", inner, outer)
+        is_filled = builder.elementwise("less", outer, builder.constant(0, outer.dtype))
+        return builder.elementwise("where", is_filled, outer, inner)
+
+    for one in reversed(scores.masks):  # the inner ones first
         if one.ndim > len(shape) or not one.ndim or not same(one.shape[-1], keys):
             return None
         own = builder.expand_dims(one, range(len(shape) - one.ndim))
         if all(same(extent, 1) for extent in own.shape[-3:-1]):
-            row = builder.squeeze(own, range(max(own.ndim - 3, 0), own.ndim - 1))
-            padding = row if padding is None else builder.elementwise("add", padding, row)
-        else:
-            mask = own if mask is None else builder.elementwise("add", mask, own)
+            padding = own if padding is None else both(padding, own)
+            continue
+        if scores.is_filled and padding is not None:  # the kernel fills by the padding last
+            own, padding = both(padding, own), None
+        mask = own if mask is None else both(mask, own)
     if padding is not None:
-        padding = builder.broadcast_to(padding, (*lead[:-1], keys))
+        row = builder.squeeze(padding, range(max(padding.ndim - 3, 0), padding.ndim - 1))
+        padding = builder.broadcast_to(row, (*lead[:-1], keys))
     if mask is not None:
         each = mask.shape[:-2]
         is_same = all(same(extent, 1) for extent in each[:-1])
@@ -212,11 +223,11 @@ def _scale(factors: Sequence[Factor]) -> float | Node | None:
     return builder.elementwise("where", builder.elementwise("equal", scale, zero), least, scale)
 
 
-def _kernel(node: Node, operands: tuple[Node, Node, Node], masks: Masks, factors: Sequence[Factor]) -> Node | None:
+def _kernel(node: Node, operands: tuple[Node, Node, Node], masks: Masks, scores: Scores) -> Node | None:
     """The result of the kernel; None where there is none."""
     q, k, v = operands
     *outer, heads = node.shape[:-2] or (1,)
-    scale = _scale(factors)
+    scale = _scale(scores.factors)
     sizes: dict[str, Number] = {
         "batch": symbolic_dims.product(outer), "heads": heads, "kv_heads": heads, "queries": q.shape[-2],
         "keys": k.shape[-2], "d": q.shape[-1], "dv": v.shape[-1],
@@ -225,8 +236,9 @@ def _kernel(node: Node, operands: tuple[Node, Node, Node], masks: Masks, factors
     now: dict[str, Any] = {name: symbolic_dims.value_of(size) for name, size in sizes.items()}
     known = scale if isinstance(scale, float) else 1.0
     attr = AttentionAttr(
-        **now, masked=masks.mask is not None, padded=masks.padding is not None, scale=known, dtype=node.dtype
-    )
+        **now, masked=masks.mask is not None, padded=masks.padding is not None, masked_fill=scores.is_filled,
+        scale=known, dtype=node.dtype,
+    )  # fmt: skip
     function = NamedKernel(attr, sizes, ("scale",) if isinstance(scale, Node) else (), serves_all_sizes=True)
     if scale is None or function.external is None:
         return None

@@ -43,14 +43,34 @@ def chosen(q: Any, k: Any, v: Any, m: Any) -> Any:
 
 
 def chosen_otherwise(q: Any, k: Any, v: Any, m: Any) -> Any:
-    return softmax(np.where(m > 0, np.float32(-np.inf), products(q, k)) + m) @ v
-
-
-RECOGNIZED = (plain, divided, scaled_queries, scaled_keys, scaled_by_size, chosen, chosen_otherwise)
+    return softmax(np.where(m > 0, np.float32(-np.inf), products(q, k))) @ v
 
 
 def low_is_a_score(q: Any, k: Any, v: Any, m: Any) -> Any:
-    return softmax(np.where(m > 0, products(q, k), np.float32(-5))) @ v
+    return softmax(np.where(m > 0, products(q, k), np.float32(-0.5))) @ v
+
+
+def chosen_by_keys_and_twice(q: Any, k: Any, v: Any, m: Any) -> Any:
+    """The inner mask is one of keys, the outer one is not, and both fill by numbers of their own."""
+    scores = np.where(m[0] > 0, products(q, k), np.float32(-0.25))
+    return softmax(np.where(m > 0.5, np.float32(-0.5), scores)) @ v
+
+
+def chosen_twice_and_by_keys(q: Any, k: Any, v: Any, m: Any) -> Any:
+    scores = np.where(m > 0.5, np.float32(-0.5), products(q, k))
+    return softmax(np.where(m[0] > 0, scores, np.float32(-0.25))) @ v
+
+
+CHOSEN = (chosen, chosen_otherwise, low_is_a_score, chosen_by_keys_and_twice, chosen_twice_and_by_keys)
+RECOGNIZED = (plain, divided, scaled_queries, scaled_keys, scaled_by_size, *CHOSEN)
+
+
+def high_is_a_score(q: Any, k: Any, v: Any, m: Any) -> Any:
+    return softmax(np.where(m > 0, products(q, k), np.float32(5))) @ v
+
+
+def chosen_and_added(q: Any, k: Any, v: Any, m: Any) -> Any:
+    return softmax(np.where(m > 0, products(q, k), np.float32(-5)) + m) @ v
 
 
 def masked_then_scaled(q: Any, k: Any, v: Any, m: Any) -> Any:
@@ -78,7 +98,8 @@ def factors_of_keys(q: Any, k: Any, v: Any, m: Any) -> Any:
 
 
 OTHERS = (
-    low_is_a_score, masked_then_scaled, weights_are_a_result, along_queries, scores_are_a_result, factors_of_keys,
+    high_is_a_score, chosen_and_added, masked_then_scaled, weights_are_a_result, along_queries, scores_are_a_result,
+    factors_of_keys,
 )  # fmt: skip
 
 
@@ -105,6 +126,18 @@ def test_recognized(function: Callable[..., Any]) -> None:
     mask = np.random.default_rng(1).standard_normal((6, 11)).astype(np.float32)
     mask[:, 0] = -1 if function is chosen_otherwise else 1
     assert "kernel: jk.attention" in check(function, *arrays(2, 3), mask)
+
+
+@pytest.mark.parametrize("function", [*CHOSEN, divided], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("queries", [1, 6, 40])
+def test_hidden_keys_may_be_nan(function: Callable[..., Any], queries: int) -> None:
+    """A score that np.where leaves out does not count, whatever it is; an added mask hides no NaN."""
+    q, k, v = arrays(2, 3, queries=queries)
+    mask = np.where(np.arange(11) % 3 == 0, np.float32(-1), np.random.default_rng(1).uniform(0.1, 1, (queries, 11)))
+    if function is chosen_otherwise:
+        mask = -mask
+    k[..., ::3, :] = np.nan
+    check(function, q, k, v, mask.astype(np.float32))
 
 
 @pytest.mark.parametrize("function", OTHERS, ids=lambda one: one.__name__)
