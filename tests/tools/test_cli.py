@@ -179,6 +179,8 @@ def test_explain_names_the_wrong_field(fields: list[str], message: str) -> None:
         (["tune", "nonesuch"], "no kernel 'nonesuch'"),
         (["tune", "vmul", "--tag", "most"], "most"),
         (["frobnicate"], "frobnicate"),
+        (["run", "nowhere.onnx"], "No such file or directory: 'nowhere.onnx'"),
+        (["explain", "nowhere.onnx"], "No such file or directory: 'nowhere.onnx'"),
         (["docs", "--check", "nowhere/kernels.md"], "nowhere/kernels.md"),
         (["docs", "--write", "nowhere/kernels.md"], "nowhere/kernels.md: No such file"),
         (["docs", "--write", "."], ".: Is a directory"),

@@ -224,7 +224,7 @@ def explain(kernel: str, *fields: str, dim: Dims = None, svg: Path | None = None
         from jitkernels.tools.cli import function
 
         return function.run(kernel, fields, svg)
-    if Path(kernel).is_file():
+    if Path(kernel).is_file() or Path(kernel).suffix == ".onnx":
         from jitkernels.tools.cli import explain_model
 
         return explain_model.run(Path(kernel), fields, dim or [], svg)

@@ -33,7 +33,7 @@ def run(folder: Path, inputs: Sequence[str], options: RunOptions) -> int:
     """Print the outputs, and write them to a file if the options name one."""
     if options.threads is not None:
         jitkernels.set_num_threads(options.threads)
-    if folder.is_file():
+    if not folder.is_dir():
         return _run_model(folder, inputs, options)
     if options.profile or options.json or options.dims:
         raise ArgumentError(f"{folder}: expected a model file with --profile, --json and --dim")
