@@ -316,7 +316,7 @@ def dtype_object(name: str) -> External:
 
 def externals() -> tuple[External, ...]:
     """The external symbols of functions that serve calls, dtype objects included."""
-    names = [name for name, dtype in dtypes.TABLE.items() if dtype.storage == name]
+    names = [*(name for name, dtype in dtypes.TABLE.items() if dtype.storage == name), "complex64", "complex128"]
     return (
         *c_api.externals(),
         External("jk_workspace_error", "void", (), functools.partial(id, WorkspaceError)),
@@ -327,6 +327,7 @@ def externals() -> tuple[External, ...]:
         *(External(f"jk_type_{name}", "void", (), functools.partial(id, np.dtype(name).type)) for name in names),
         *map(dtype_object, ("longlong", "ulonglong")),
         External("jk_type_float", "void", (), functools.partial(id, float)),
+        External("jk_type_complex", "void", (), functools.partial(id, complex)),
         External("jk_type_int", "void", (), functools.partial(id, int)),
     )
 

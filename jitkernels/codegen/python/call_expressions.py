@@ -80,7 +80,7 @@ class Calls(Expressions):
                 found = self.outer(name)
         if isinstance(found, type) and issubclass(found, np.generic):
             kind = types.NUMBERS.get(np.dtype(found).name)
-            if kind is not None:
+            if kind is not None and kind.is_number:
                 return kind
         raise self.failure(
             node,

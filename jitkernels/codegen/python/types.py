@@ -56,6 +56,10 @@ NUMBERS = {name: _number(dtype) for name, dtype in dtypes.TABLE.items()}
 INT64, FLOAT32, FLOAT64, BOOL = (NUMBERS[name] for name in ("int64", "float32", "float64", "bool"))
 OF_NUMPY: dict[type, Type] = {np.dtype(name).type: kind for name, kind in NUMBERS.items() if name != "bfloat16"}
 """The types of NumPy's numbers."""
+NUMBERS |= {
+    "complex64": Type("complex64", "complex", "<2 x float>", "<2 x float>", 8),
+    "complex128": Type("complex128", "complex", "<2 x double>", "<2 x double>", 16),
+}  # fused loops move them; the kernel language has no complex numbers
 LITERAL = Type("literal", "literal")
 NOTHING = Type("nothing", "nothing", "void")
 NONE = Type("None", "pointer", "ptr", "ptr", 8)
@@ -144,6 +148,9 @@ def constant(kind: Type, number: Any, lanes: int = 1) -> str:
         bits = 8 * kind.size
         wrapped = int(number) & ((1 << bits) - 1)
         return str(wrapped - (1 << bits) if wrapped >> (bits - 1) else wrapped)
+    if kind.kind == "complex":
+        part, value = (FLOAT32 if kind.size == 8 else FLOAT64), complex(number)
+        return f"<{part.llvm} {constant(part, value.real)}, {part.llvm} {constant(part, value.imag)}>"
     value = math.nan if number != number else float(number)
     match kind.llvm:
         case "half":

@@ -9,7 +9,7 @@ Operations with integral or boolean results have derivative zero, written None.
 import math
 from collections.abc import Callable
 
-from jitkernels.compiler.autodiff.node_operators import Term, apply, number
+from jitkernels.compiler.ir.node_operators import Term, apply, number
 
 Partial = Callable[..., "Term | float"] | None
 """The partial derivative with respect to one operand, from the operands and then the result."""

@@ -12,7 +12,7 @@ from jitkernels.compiler.autodiff.cotangent_accumulator import DerivativeContext
 from jitkernels.compiler.autodiff.elementwise_rules import PARTIALS
 from jitkernels.compiler.autodiff.linalg_rules import call_cotangents
 from jitkernels.compiler.autodiff.loop_vjp import active_carried, extend_loop, is_float
-from jitkernels.compiler.autodiff.node_operators import Term
+from jitkernels.compiler.ir.node_operators import Term
 from jitkernels.compiler.autodiff.reverse import (
     CALL_OPERATIONS,
     NotDifferentiableError,

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.functionalization import Storage, View
+from jitkernels.compiler.capture.functionalization import PlaneView, Storage, View
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, TABLE
 from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.symint import SymInt, as_symint
 from jitkernels.compiler.capture.trace_context import NUMPY, Tracer, is_package_file, refuse, unsupported_operand
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
-from jitkernels.compiler.ir.elementwise_ops import is_known
+from jitkernels.compiler.ir.elementwise_ops import PLANES, is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.core import hooks
 from jitkernels.errors import TracingError
 
 MAX_UNROLLED_ROWS = 4096
-PYTHON = {"f": float, "i": int, "b": bool}
+PYTHON = {"f": float, "i": int, "b": bool, "c": complex}
 
 
 class Traced:
@@ -61,12 +61,12 @@ class Traced:
         """The type that `isinstance` sees: functions are written for NumPy's types."""
         if self.is_weak:
             return self.python  # type: ignore[no-any-return]
-        return np.dtype(self._view.storage.node.dtype).type if self.is_scalar else np.ndarray
+        return self.dtype.type if self.is_scalar else np.ndarray  # type: ignore[no-any-return]
 
     @property
     def python(self) -> Any:
         """The Python type of a weak number; None for all else."""
-        return PYTHON[np.dtype(self._view.storage.node.dtype).kind] if self.is_weak else None
+        return PYTHON[self.dtype.kind] if self.is_weak else None
 
     def region(self, index_map: Any, shape: Any, *, is_readonly: bool = False) -> "Traced":
         """A view of this one."""
@@ -92,7 +92,7 @@ class Traced:
 
     @property
     def dtype(self) -> Any:
-        return np.dtype(self._view.storage.node.dtype)
+        return np.dtype(self._view.dtype)
 
     @property
     def size(self) -> Any:
@@ -118,15 +118,24 @@ class Traced:
 
     @property
     def real(self) -> "Traced":
-        return self
+        return self._plane("real") if self.dtype.kind == "c" else self
 
     @property
     def imag(self) -> "Traced":
+        if self.dtype.kind == "c":
+            return self._plane("imag")
         zeros = TABLE[np.zeros_like](self, order="A")
         if self.is_scalar:
             zeros.is_scalar, zeros.is_weak = True, self.is_weak
             return zeros  # type: ignore[no-any-return]
         return zeros.region(tuple(builder.identity_map(self.ndim)), self.extents, is_readonly=True)  # type: ignore[no-any-return]
+
+    def _plane(self, name: str) -> "Traced":
+        """The real or imaginary parts: a view of an array, a number of a number."""
+        if self.is_scalar:
+            node = Node(name, (self.node,), PLANES[self.dtype.name], ())
+            return Traced(self.tracer, View(Storage(node), ()), is_scalar=True, is_weak=self.is_weak)
+        return Traced(self.tracer, PlaneView(self.view, name))
 
     @property
     def flat(self) -> Any:
@@ -240,7 +249,7 @@ class Traced:
         if name.startswith("__"):
             raise AttributeError(name)
         if self.is_weak:
-            return getattr(float(self), name)
+            return getattr(self.python(self), name)
         method = METHODS.get(name)
         if method is None:
             if hasattr(np.ndarray, name):
@@ -348,7 +357,7 @@ def traced(tracer: Tracer, value: Any) -> Traced:
         return fresh(tracer, known_array(tracer, value))
     if isinstance(value, np.generic):
         return fresh(tracer, scalar_node(value), is_scalar=True)
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | int | float | complex):
         return fresh(tracer, scalar_node(np.asarray(value)[()]))
     if isinstance(value, list | tuple):
         return SERVICES["stacked"](tracer, value)  # type: ignore[no-any-return]

@@ -10,6 +10,7 @@ from typing import Any
 
 from jitkernels.compiler.ir import builder, dim_bounds
 from jitkernels.compiler.ir.builder import IndexMap, UnsupportedError
+from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.ir.graph import Node, serial
 from jitkernels.compiler.ir.memory_order import order_like
 from jitkernels.compiler.ir.symbolic_dims import Number, same
@@ -144,6 +145,10 @@ class View:
             self._of = self.storage.node
         return self._made
 
+    @property
+    def dtype(self) -> str:
+        return self.storage.node.dtype if self.parent is None else self.parent.dtype
+
     def region(self, index_map: IndexMap, shape: Sequence[Number], *, is_readonly: bool = False) -> "View":
         """A view of this one."""
         is_readonly = is_readonly or self.is_readonly
@@ -212,3 +217,50 @@ class View:
                     return is_next
             expected = expected * extent
         return True
+
+
+class PlaneView(View):
+    """The real or imaginary parts of a view of complex numbers: floats two apart. `name`: ``real`` or ``imag``."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, parent: View, name: str) -> None:
+        super().__init__(parent.storage, parent.shape, parent, None, parent.is_readonly)
+        self.name = name
+
+    @property
+    def node(self) -> Node:
+        if self._made is None or self._of is not self.storage.node:
+            assert self.parent is not None
+            self._made, self._of = self._plane(self.name), self.storage.node
+        return self._made
+
+    def _plane(self, name: str) -> Node:
+        assert self.parent is not None
+        base = self.parent.node
+        return Node(name, (base,), PLANES[base.dtype], base.shape)
+
+    @property
+    def dtype(self) -> str:
+        assert self.parent is not None
+        return PLANES[self.parent.dtype]
+
+    def region(self, index_map: IndexMap, shape: Sequence[Number], *, is_readonly: bool = False) -> View:
+        """A view of this one: the parts of a view of the complex numbers."""
+        assert self.parent is not None
+        return PlaneView(self.parent.region(index_map, shape, is_readonly=is_readonly), self.name)
+
+    def write(self, value: Node) -> None:
+        """Assign floats; the other parts stay."""
+        assert self.parent is not None
+        planes = [value if name == self.name else self._plane(name) for name in ("real", "imag")]
+        base = self.parent.node
+        self.parent.write(Node("complex", planes, base.dtype, base.shape))
+
+    def strides(self) -> tuple[Number, ...] | None:
+        assert self.parent is not None
+        steps = self.parent.strides()
+        return None if steps is None else tuple(2 * step for step in steps)
+
+    def is_c(self) -> bool | None:
+        return len(self.shape) == 0 or all(same(extent, 1) for extent in self.shape)

@@ -22,6 +22,7 @@ from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.regions import merge_variants, walk_nodes
 from jitkernels.compiler.ir.symbolic_dims import is_loop_variant, key_of_shape
 from jitkernels.compiler.ir.unsupported import UnknownSizeError, reraise_caught_errors
+from jitkernels.compiler.transforms.complex_planes import split_complex
 from jitkernels.core import signal_exceptions
 from jitkernels.errors import DerivativeError
 
@@ -54,7 +55,7 @@ def trace_call(structure: Any, leaves: Sequence[Any], *, exact: bool, winograd: 
             raise UnsupportedError(watch.refused)
         graph, plan = plan_result(tracer, result, proxies)
         _guard_negative_extents(graph)
-        return Trace(tracer, merge_variants(graph) if tracer.has_flows else graph, plan)
+        return Trace(tracer, split_complex(merge_variants(graph) if tracer.has_flows else graph), plan)
     except DerivativeError:
         raise
     except UnsupportedError as error:
@@ -97,7 +98,7 @@ def make_proxies(tracer: Tracer, leaves: Sequence[Any], *, exact: bool) -> list[
             if type(leaf) is int:
                 proxies.append(SymInt(tracer, leaf=i))
             else:
-                weak = type(leaf) is float
+                weak = type(leaf) in (float, complex)
                 proxies.append(Traced(tracer, View(Storage(node), ()), is_scalar=True, is_weak=weak))
             continue
         shape = [_extent(tracer, symbols, i, d) for d in range(leaf.ndim)]

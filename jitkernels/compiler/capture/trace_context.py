@@ -68,6 +68,8 @@ def same_number(left: Any, right: Any) -> bool:
         return False
     if isinstance(left, float | np.floating):
         return bool((left == right and np.signbit(left) == np.signbit(right)) or (left != left and right != right))
+    if isinstance(left, complex | np.complexfloating):
+        return same_number(left.real, right.real) and same_number(left.imag, right.imag)
     return bool(left == right)
 
 

@@ -226,6 +226,7 @@ DECLARED = (
     "i64 @llvm.abs.i64(i64, i1)", f"ptr @{workspace_allocator.ALLOCATE}(i64)",
     f"void @{workspace_allocator.RELEASE}(ptr)",
     "void @PyErr_SetObject(ptr, ptr)", "ptr @PyLong_FromLong(i64)", "ptr @PyFloat_FromDouble(double)",
+    "ptr @PyComplex_FromDoubles(double, double)",
     "ptr @PyBool_FromLong(i64)", "ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
     *result_objects.OBJECTS, *object_access.DECLARED,
 )  # fmt: skip

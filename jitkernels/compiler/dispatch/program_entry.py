@@ -143,13 +143,15 @@ def _number_type(leaf: Any) -> str | None:
     """The type of a number leaf, "" for an array; None for an unsupported one."""
     if type(leaf) is np.ndarray:
         return ""
-    if type(leaf) in (float, int):
+    if type(leaf) in (float, int, complex):
         return str(type(leaf).__name__)
     return str(leaf.dtype.name) if isinstance(leaf, np.generic) else None
 
 
 def _is_comparable(bound: call_abi.Bound, value: Any) -> bool:
     """Whether instructions express the comparison of a number with the bound of a value guard."""
+    if isinstance(value, complex | np.complexfloating):
+        return False
     if bound.operation == "is":
         return type(bound.bound) is type(value) and (type(value) is not int or bound.bound in INT64)
     if isinstance(value, int | np.integer) and not isinstance(value, bool):

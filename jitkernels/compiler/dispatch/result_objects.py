@@ -52,6 +52,9 @@ class ResultObjects(EntryBuilder):
             return self.new(f"call ptr @PyArray_Scalar(ptr {memory}, ptr {self.dtype_object(dtype)}, ptr null)")
         if like == "float":
             return self.new(f"call ptr @PyFloat_FromDouble(double {self.load('double', memory, 0)})")
+        if like == "complex":
+            re, im = self.load("double", memory, 0), self.load("double", memory, 8)
+            return self.new(f"call ptr @PyComplex_FromDoubles(double {re}, double {im})")
         if like == "bool":
             text = self.new(f"zext i8 {self.load('i8', memory, 0)} to i64")
             return self.new(f"call ptr @PyBool_FromLong(i64 {text})")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.elementwise_ops import DTYPES, SCALARS
+from jitkernels.compiler.ir.elementwise_ops import DTYPES, PLANES, SCALARS
 from jitkernels.compiler.ir.graph import Node, serial
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.compiler.ir.unsupported import UnsupportedError as UnsupportedError
@@ -18,7 +18,7 @@ UnknownError = UnsupportedError
 """The name that recipes gave plug-ins before."""
 
 Operand = Any
-"""A `Node`, or a Python int, float or bool, which NumPy promotes weakly (NEP 50)."""
+"""A `Node`, or a Python int, float, complex or bool, which NumPy promotes weakly (NEP 50)."""
 IndexMap = tuple[tuple[Number, tuple[tuple[int, Number], ...]], ...]
 """For each dimension of what a view is of: where it starts, and the steps of the view's dimensions in it."""
 
@@ -59,6 +59,8 @@ def cast(node: Node, dtype: str) -> Node:
         return node
     if dtype not in DTYPES:
         raise UnsupportedError(f"dtype {dtype}")
+    if node.dtype in PLANES and dtype not in PLANES and dtype != "bool":
+        raise UnsupportedError(f"a cast of {node.dtype} to {dtype}, of which NumPy warns")
     if node.operation == "constant":
         with errstate.ignored_unless_recording():
             number = np.asarray(node.options["value"]).astype(node.dtype).astype(dtype)
@@ -66,8 +68,12 @@ def cast(node: Node, dtype: str) -> Node:
     return Node("cast", (node,), dtype, node.shape)
 
 
-WEAK_EXAMPLES: dict[Any, Any] = {int: 1, float: 1.0, bool: True}
+WEAK_EXAMPLES: dict[Any, Any] = {int: 1, float: 1.0, complex: 1j, bool: True}
 """For Python's number types, which NumPy promotes weakly, a number of each."""
+
+
+WEAK = (int, float, complex)
+"""Types whose numbers take the dtype that they meet, bools aside."""
 
 
 def promoted(kinds: Iterable[Any]) -> str:
@@ -80,10 +86,10 @@ def ufunc_loop(
     ufunc: Any, kinds: tuple[Any, ...], dtype: str | None = None, casting: str = "same_kind"
 ) -> tuple[str, ...]:
     """Dtypes of operands and results of the ufunc loop that NumPy selects; `dtype`: that of the results."""
-    if casting == "equiv" and any(kind in (int, float) for kind in kinds):
+    if casting == "equiv" and any(kind in WEAK for kind in kinds):
         # NumPy's loop selection crashes the process where Python numbers cannot be cast to its dtype.
         raise UnsupportedError(f"{ufunc.__name__} of Python numbers with casting=equiv")
-    dtypes = (np.dtype(bool) if kind is bool else kind if kind in (int, float) else np.dtype(kind) for kind in kinds)
+    dtypes = (np.dtype(bool) if kind is bool else kind if kind in WEAK else np.dtype(kind) for kind in kinds)
     options: dict[str, Any] = {"casting": casting}
     if dtype is not None:
         options["signature"] = (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
@@ -103,6 +109,8 @@ def loop_of(name: str, kinds: tuple[Any, ...], dtype: str | None = None) -> tupl
     common = promoted(kinds[1:] if name == "where" else kinds)
     if name == "where":
         return "bool", common, common, common
+    if common in PLANES:
+        raise UnsupportedError(f"{name} of complex numbers")
     return (common if np.dtype(common).kind == "f" else "float64",) * (len(kinds) + 1)
 
 
@@ -116,7 +124,7 @@ def elementwise(name: str, *operands: Operand, dtype: str | None = None) -> Node
         cast(operand, kind) if isinstance(operand, Node) else constant(operand, kind)
         for operand, kind in zip(operands, loop, strict=False)
     ]
-    if SCALARS[name].function(loop[:-1]) is None:
+    if not SCALARS[name].takes(loop[:-1]):
         raise UnsupportedError(f"{name} of {', '.join(loop[:-1])}")
     return Node(name, inputs, loop[-1], broadcast_shapes([node.shape for node in inputs]))
 

@@ -60,7 +60,7 @@ class ArrayArgument:
         return any(same(step, 0) and not same(extent, 1) for extent, step in zip(self.shape, self.strides, strict=True))
 
 
-NUMBERS = {"int": "int64", "float": "float64", "bool": "bool"}
+NUMBERS = {"int": "int64", "float": "float64", "complex": "complex128", "bool": "bool"}
 """By the names of Python's number types, the dtypes that compiled calls convert to objects of them."""
 
 

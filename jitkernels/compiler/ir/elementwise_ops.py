@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from jitkernels.compiler.ir.graph import Node
 
 FLOATS = ("float16", "float32", "float64")
-DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", *FLOATS)
+PLANES = {"complex64": "float32", "complex128": "float64"}
+"""The complex dtypes, with that of their real and imaginary planes."""
+DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", *FLOATS, *PLANES)
 """Element types of graphs. Functions of arrays of others fall back to NumPy."""
 
 
@@ -24,6 +26,14 @@ def is_known(dtype: "np.dtype[Any]") -> bool:
     return dtype.name in DTYPES and bool(dtype.isnative)
 
 
+OF_COMPLEX = frozenset(
+    {
+        "add", "subtract", "multiply", "divide", "negative", "positive", "conjugate", "absolute", "square", "reciprocal",
+        "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "fmax", "fmin",
+        "isnan", "isinf", "isfinite", "where", "logical_and", "logical_or", "logical_xor", "logical_not", "sign",
+    }
+)  # fmt: skip
+"""Operations of complex numbers, which `compiler.transforms.complex_planes` writes as operations of their planes."""
 ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "square", "reciprocal", "sqrt"})
 """Operations that the processor rounds; others that call no function of `microkernels.maths` are exact."""
 
@@ -54,6 +64,10 @@ class Scalar:
             is_half = deciding == "float16" and not self.halves
             return mathematics(code, "float32" if is_half else deciding)
         return code
+
+    def takes(self, dtypes: tuple[str, ...]) -> bool:
+        """Whether there is code for operands of these dtypes, or for the planes of complex ones."""
+        return self.function(dtypes) is not None or (self.name in OF_COMPLEX and dtypes[-1] in PLANES)
 
     @property
     def ulp(self) -> float:
@@ -119,6 +133,19 @@ def _compared(name: str, reversed_name: str) -> dict[str, Any]:
     return _all(getattr(basic, name), iu=mixed[0], ui=mixed[1])
 
 
+def _interleave(re: Any, im: Any) -> Any:
+    """Complex numbers of two planes."""
+    re, im = np.broadcast_arrays(re, im)
+    result = np.empty(re.shape, np.result_type(re.dtype, np.complex64))
+    result.real, result.imag = re, im
+    return result
+
+
+def emitted(*operands: Any) -> Any:
+    """The scalar code of operations between complex numbers and their planes, for which the generator has lanes."""
+    raise AssertionError(f"the code generator emits these operations of {operands}")
+
+
 _divided: dict[str, Any] = {"i": basic.floor_quotient_of_signed, "u": basic.floor_quotient, "f": "floor_divide"}
 _extremes = {"i": basic.larger_integer, "u": basic.larger_integer, "b": basic.either}
 _bits = {"i": integer_functions.bits_of_size, "u": integer_functions.bits_of_number}
@@ -178,6 +205,10 @@ SCALARS: dict[str, Scalar] = {
         Scalar("isnan", np.isnan, _all(basic.is_nan)),
         Scalar("isinf", np.isinf, _all(basic.never, f=basic.is_infinite)),
         Scalar("isfinite", np.isfinite, _all(basic.always, f=basic.is_finite)),
+        Scalar("conjugate", np.conjugate, {}),
+        Scalar("real", np.real, {"c": emitted}),
+        Scalar("imag", np.imag, {"c": emitted}),
+        Scalar("complex", _interleave, {"f": emitted}),
         Scalar("where", np.where, _all(basic.choose), choice=True, halves=True),
         _of_maths("exp", np.exp, 12),
         _of_maths("exp2", np.exp2),

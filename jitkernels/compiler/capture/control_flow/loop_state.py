@@ -21,7 +21,7 @@ from jitkernels.compiler.ir.graph import Node
 
 FLOATS = ("float16", "float32", "float64")
 """Floats of which derivatives take the wider where a number has different types on two paths."""
-PYTHON_NUMBERS = (bool, int, float)
+PYTHON_NUMBERS = (bool, int, float, complex)
 Kind = Any
 """What a variable holds: int, float or bool, the dtype name of a NumPy scalar, `Unset`, or None for anything else."""
 
@@ -161,7 +161,7 @@ def _describe_kind(kind: Kind) -> str:
 
 def dtype_of(kind: Kind) -> str:
     """The dtype of the numbers of a kind."""
-    return {int: "int64", float: "float64", bool: "bool"}.get(kind) or str(kind)
+    return {int: "int64", float: "float64", complex: "complex128", bool: "bool"}.get(kind) or str(kind)
 
 
 def node_of(tracer: Tracer, value: Any, kind: Kind) -> Node:

@@ -12,15 +12,15 @@ from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, unsupported_operand
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError
-from jitkernels.compiler.ir.elementwise_ops import BY_UFUNC, SCALARS, is_known
+from jitkernels.compiler.ir.elementwise_ops import BY_UFUNC, PLANES, SCALARS, is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Extent
 
-CLASSES = (int, float, bool)
+CLASSES = (int, float, complex, bool)
 
 
 def kind_of(value: Any) -> Any:
-    """The promotion kind of an operand: a dtype name, or int, float or bool for Python numbers."""
+    """The promotion kind of an operand: a dtype name, or int, float, complex or bool for Python numbers."""
     if type(value) is Traced:
         return value.python or value.node.dtype
     if type(value) is SymInt or isinstance(value, Extent):
@@ -53,7 +53,7 @@ def cast_to(tracer: Tracer, value: Any, dtype: str) -> Node:
 
 def operand(tracer: Tracer, value: Any) -> Any:
     """Normalize an operand for `kind_of` and `cast_to`."""
-    if type(value) in (Traced, SymInt, int, float, bool) or isinstance(value, np.ndarray | np.generic | Extent):
+    if type(value) in (Traced, SymInt, int, float, complex, bool) or isinstance(value, np.ndarray | np.generic | Extent):
         return value
     if isinstance(value, list | tuple):
         return traced(tracer, value)
@@ -61,12 +61,14 @@ def operand(tracer: Tracer, value: Any) -> Any:
         return float(value)
     if isinstance(value, int):
         return int(value)
+    if isinstance(value, complex):
+        return complex(value)
     raise unsupported_operand(value)
 
 
 def common(left: Any, right: Any) -> Any:
-    """The result type of two kinds: dtype names, int, float or bool."""
-    order = (bool, int, float)
+    """The result type of two kinds: dtype names, int, float, complex or bool."""
+    order = (bool, int, float, complex)
     if left in order and right in order:
         return left if order.index(left) >= order.index(right) else right
     return builder.promoted((left, right))
@@ -74,7 +76,7 @@ def common(left: Any, right: Any) -> Any:
 
 def settled(kind: Any) -> str:
     """The dtype of a Python number that meets no other operand."""
-    return {int: "int64", float: "float64", bool: "bool"}.get(kind) or str(kind)
+    return {int: "int64", float: "float64", complex: "complex128", bool: "bool"}.get(kind) or str(kind)
 
 
 def apply(tracer: Tracer, name: str, *operands: Any) -> Node:
@@ -114,7 +116,7 @@ def _is_compiled(name: str, nodes: Sequence[Node], loop: tuple[str, ...]) -> boo
     if name == "power" and np.dtype(loop[1]).kind == "i":  # NumPy raises for negative exponents
         exponent = nodes[1].options["value"] if nodes[1].operation == "constant" else -1
         return bool(exponent >= 0)
-    return SCALARS[name].function(loop) is not None
+    return SCALARS[name].takes(loop[: len(nodes)])
 
 
 class UfuncResult:
@@ -142,7 +144,7 @@ def _both(nodes: list[Node], shape: Any) -> list[Node]:
 def _by_name(name: str, nodes: list[Node], shape: Any) -> Node:
     """An operation of operands of its dtypes; NumPy's where there is no scalar code for it."""
     scalar, dtype = SCALARS[name], nodes[0].dtype
-    if scalar.function(tuple(node.dtype for node in nodes)) is not None:
+    if scalar.takes(tuple(node.dtype for node in nodes)):
         return Node(name, nodes, dtype, shape)
     return Node("call", nodes, dtype, shape, {"function": scalar.numpy})
 
@@ -150,7 +152,8 @@ def _by_name(name: str, nodes: list[Node], shape: Any) -> Node:
 COMPOSED: dict[Any, Any] = {
     np.deg2rad: _times(np.pi / 180), np.radians: _times(np.pi / 180),
     np.rad2deg: _times(180 / np.pi), np.degrees: _times(180 / np.pi),
-    np.conjugate: lambda nodes, _: nodes, np.divmod: _both,
+    np.conjugate: lambda nodes, shape: nodes if nodes[0].dtype not in PLANES else [_by_name("conjugate", nodes, shape)],
+    np.divmod: _both,
     np.float_power: lambda nodes, shape: [_by_name("power", nodes, shape)],
 }  # fmt: skip
 """Universal functions composed of other operations."""
@@ -306,15 +309,15 @@ def _power_by_simpler_ufunc(base: Traced, exponent: Any) -> Any:
     kind = base.dtype.kind
     if kind == "b" and base.is_scalar:
         return None
-    if exponent == 2 and (kind == "f" or (kind in "iub" and type(exponent) in (int, SymInt))):
+    if exponent == 2 and type(exponent) is not complex and (kind in "fc" or (kind in "iub" and type(exponent) in (int, SymInt))):
         return np.square
-    if kind == "f":
+    if kind in "fc" and type(exponent) is not complex:
         return {1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}.get(exponent)
     return None
 
 
 def _is_python(value: Any) -> bool:
-    return (type(value) is Traced and value.is_weak) or type(value) in (SymInt, int, float, bool)
+    return (type(value) is Traced and value.is_weak) or type(value) in (SymInt, *CLASSES)
 
 
 @serves("sign")

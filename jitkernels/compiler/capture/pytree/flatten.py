@@ -25,7 +25,7 @@ from jitkernels.compiler.ir.static_dim_policy import MAX_STATIC_EXTENT, MAX_VECT
 MOST_LEAVES = 1024
 MAX_OPEN_CONTAINERS = 12
 CONSTANTS: tuple[type, ...] = (
-    type(None), str, bytes, complex, type(Ellipsis), type(NotImplemented), range, slice, np.dtype,
+    type(None), str, bytes, type(Ellipsis), type(NotImplemented), range, slice, np.dtype,
     types.BuiltinFunctionType, np.ufunc, types.MethodDescriptorType, types.WrapperDescriptorType,
     type(np.sum),
 )  # fmt: skip
@@ -42,8 +42,8 @@ class Leaf(str):
     __slots__ = ()
 
 
-ARRAY, FOREIGN, FLOAT, INT, NUMBER = map(Leaf, "ADFIN")
-"""An array, one of another library, a Python float, an int, a NumPy scalar."""
+ARRAY, FOREIGN, FLOAT, COMPLEX, INT, NUMBER = map(Leaf, "ADFCIN")
+"""An array, one of another library, a Python float, complex number or int, a NumPy scalar."""
 
 
 SHARED = bool, int, float, complex, str, tuple, list, dict, np.ndarray, np.generic
@@ -71,6 +71,8 @@ class Flattener:
             return self._array(value)
         if kind is float:
             return self._leaf(value, FLOAT)
+        if kind is complex:
+            return self._leaf(value, COMPLEX)
         if kind is int:
             return self._leaf(value, INT) if value in INT64 else ("static", kind, value)
         if kind is bool:
@@ -352,6 +354,8 @@ def static(value: Any) -> Any:
         return dict, tuple((static(key), static(item)) for key, item in value.items())
     if isinstance(value, float):
         return type(value), value.hex()
+    if isinstance(value, complex):
+        return type(value), value.real.hex(), value.imag.hex()
     try:
         hash(value)
     except TypeError:

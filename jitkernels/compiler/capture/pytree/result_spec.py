@@ -15,7 +15,7 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.dynamic_list import DeferredResult, ListSnapshot
 from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
 from jitkernels.compiler.capture.control_flow.tagged_union import TaggedUnion
-from jitkernels.compiler.capture.functionalization import Storage, View
+from jitkernels.compiler.capture.functionalization import PlaneView, Storage, View
 from jitkernels.compiler.capture.pytree import dynamic_results, result_recipe
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
@@ -223,7 +223,7 @@ class ResultPlanner:
         steps: list[tuple[Any, list[Callable[[Mapping[str, int]], int]]]] = []
         current: View | None = view
         while current is not None and current.parent is not None:
-            steps.insert(0, (current.map, [_reader(extent) for extent in current.shape]))
+            steps.insert(0, (current.name if type(current) is PlaneView else current.map, [_reader(extent) for extent in current.shape]))
             current = current.parent
         is_readonly = view.is_readonly
 
@@ -234,7 +234,9 @@ class ResultPlanner:
             values = known.values
             for index_map, readers in steps:
                 shape = tuple([read(values) for read in readers])
-                if index_map is None:
+                if type(index_map) is str:
+                    array = getattr(array, index_map)
+                elif index_map is None:
                     array = array.reshape(shape)
                 else:
                     array = strided_view(array, index_map, shape, partial(_read, values))

@@ -8,7 +8,14 @@ from jitkernels.codegen.python.simd_library import Library
 from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.control_flow.region_evaluator import RegionEvaluator, StridedPointer
 from jitkernels.compiler.codegen.core.casts import emit_cast
-from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type, memory_type
+from jitkernels.compiler.codegen.core.ir_builder import (
+    Block,
+    FunctionBuilder,
+    Register,
+    alignment,
+    llvm_type,
+    memory_type,
+)
 from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.graph import Node
@@ -92,12 +99,12 @@ class ScalarEmitter(RegionEvaluator):
         return Register(self._new(f"{name} i64 {left.text}, {right.text}"), node.dtype)
 
     def _loaded(self, element: str, dtype: str) -> Register:
-        text = self._new(f"load {memory_type(dtype)}, ptr {element}, align {NUMBERS[dtype].size}")
+        text = self._new(f"load {memory_type(dtype)}, ptr {element}, align {alignment(dtype)}")
         return Register(self._new(f"icmp ne i8 {text}, 0") if dtype == "bool" else text, dtype)
 
     def _stored(self, element: str, value: Register) -> None:
         text = self._new(f"zext i1 {value.text} to i8") if value.dtype == "bool" else value.text
-        kind, size = memory_type(value.dtype), NUMBERS[value.dtype].size
+        kind, size = memory_type(value.dtype), alignment(value.dtype)
         self.block.lines.append(f"  store {kind} {text}, ptr {element}, align {size}")
 
     def _bail_out_if(self, condition: Register, label: str = "refused") -> None:

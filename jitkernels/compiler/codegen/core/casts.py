@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from jitkernels.codegen.python.types import NUMBERS, constant
+from jitkernels.compiler.codegen.core import complex_lanes
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type
+from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.microkernels.maths import float_to_int
 
 
@@ -71,6 +73,8 @@ def broadcast(function: FunctionBuilder, block: Block, value: Register, lanes: i
     """Broadcast a scalar to all lanes; each of several lanes to as many adjacent lanes."""
     if value.lanes == lanes:
         return value
+    if value.dtype in PLANES:
+        return complex_lanes.spread(function, block, value, lanes)
     if value.lanes > 1:
         numbers = (lane // (lanes // value.lanes) for lane in range(lanes))
         text = function.shuffle(block, llvm_type(value.dtype), value.lanes, value.text, "poison", numbers)

@@ -8,6 +8,7 @@ from typing import Any
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
@@ -196,13 +197,25 @@ class FunctionBuilder:
 def llvm_type(dtype: str, lanes: int = 1) -> str:
     """The LLVM type of a register of a dtype."""
     kind = NUMBERS[dtype].llvm
-    return kind if lanes == 1 else f"<{lanes} x {kind}>"
+    return kind if lanes == 1 else vector_type(dtype, kind, lanes)
 
 
 def memory_type(dtype: str, lanes: int = 1) -> str:
     """The LLVM type of elements of a dtype in memory."""
     kind = NUMBERS[dtype].memory
-    return kind if lanes == 1 else f"<{lanes} x {kind}>"
+    return kind if lanes == 1 else vector_type(dtype, kind, lanes)
+
+
+def alignment(dtype: str) -> int:
+    """The bytes to which NumPy aligns elements of a dtype."""
+    return NUMBERS[PLANES.get(dtype, dtype)].size
+
+
+def vector_type(dtype: str, kind: str, lanes: int) -> str:
+    """The LLVM type of a vector. Complex numbers are pairs of lanes, as in memory."""
+    if dtype in PLANES:
+        return f"<{2 * lanes} x {NUMBERS[PLANES[dtype]].llvm}>"
+    return f"<{lanes} x {kind}>"
 
 
 def suffix(kind: str, lanes: int) -> str:

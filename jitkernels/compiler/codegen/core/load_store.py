@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jitkernels.codegen.python.types import NUMBERS, constant
-from jitkernels.compiler.codegen.core import aligned_loads
+from jitkernels.compiler.codegen.core import aligned_loads, complex_lanes
 from jitkernels.compiler.codegen.core.casts import broadcast
 from jitkernels.compiler.codegen.core.ir_builder import (
     Block,
@@ -18,6 +18,7 @@ from jitkernels.compiler.codegen.core.ir_builder import (
 )
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.ir.static_dim_policy import MAX_VECTOR_STRIDE
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
@@ -109,6 +110,8 @@ class Memory:
 
     def load_at(self, home: Block, block: Block, array: StridedArray, pointer: str, stride: Number) -> Register:
         """Load from an address, with a lane stride, in block `home`; the mask is that of `block`."""
+        if array.dtype in PLANES:
+            return self._load_complex(home, block, array, pointer, stride)
         function, size = self.function, NUMBERS[array.dtype].size
         if same(stride, 0):
             held = block.find(("held", array.word))
@@ -137,6 +140,50 @@ class Memory:
             distances = self.lane_distances(stride, lanes)
             text = self.gather_lanes(home, lanes, array.dtype, pointer, distances, mask)
         return self.from_memory(home, text, array.dtype, lanes)
+
+    def _load_complex(self, home: Block, block: Block, array: StridedArray, pointer: str, stride: Number) -> Register:
+        """Load complex numbers as pairs of lanes."""
+        dtype, lanes = PLANES[array.dtype], self.lanes(block)
+        size, kind = NUMBERS[dtype].size, memory_type(array.dtype)
+        if same(stride, 0):
+            return Register(self.function.new(home, f"load {kind}, ptr {pointer}, align {size}"), array.dtype)
+        mask = self.mask(block)
+        if same(stride, 1) and not mask:
+            text = self.function.new(home, f"load {memory_type(array.dtype, lanes)}, ptr {pointer}, align {size}")
+        elif same(stride, 1):
+            mask = complex_lanes.doubled(self.function, home, mask, lanes)
+            text = self._masked_load(home, 2 * lanes, dtype, pointer, mask, pointer)
+        elif mask:
+            text = self.gather_lanes(home, lanes, array.dtype, pointer, self.lane_distances(stride, lanes), mask)
+        else:
+            text = complex_lanes.load_each(self.function, home, array.dtype, pointer, self._steps(stride, lanes))
+        return Register(text, array.dtype, lanes)
+
+    def _store_complex(self, block: Block, array: StridedArray, pointer: str, stride: Number, value: Register) -> None:
+        """Store complex numbers as pairs of lanes."""
+        dtype, lanes = PLANES[array.dtype], value.lanes
+        size, kind = NUMBERS[dtype].size, memory_type(array.dtype, lanes)
+        mask = self.mask(block)
+        if lanes == 1 or (same(stride, 1) and not mask):
+            pairs = Register(value.text, dtype, 2 * lanes)
+            if lanes > 1 and block.streamed and array.word in block.streamed[0]:
+                self._streamed_store(block, pairs, pointer, block.streamed[1])
+            else:
+                block.lines.append(f"  store {kind} {value.text}, ptr {pointer}, align {size}")
+        elif same(stride, 1):
+            mask = complex_lanes.doubled(self.function, block, mask, lanes)
+            self._masked_store(block, 2 * lanes, dtype, value.text, pointer, mask)
+        elif mask:
+            self.scatter_lanes(block, array.dtype, pointer, self.lane_distances(stride, lanes), value, lanes)
+        else:
+            complex_lanes.store_each(self.function, block, value, pointer, self._steps(stride, lanes))
+
+    def _steps(self, stride: Number, lanes: int) -> list[str]:
+        """Each lane's distance from the first one, as a scalar."""
+        if not isinstance(stride, symbolic_dims.Extent):
+            return [str(lane * int(stride)) for lane in range(lanes)]
+        home = self.function.block
+        return [self.function.new(home, f"mul i64 {self.function.extent(stride)}, {lane}") for lane in range(lanes)]
 
     def _reversed_load(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str) -> str:
         """Load a vector whose first lane is the last element in memory."""
@@ -212,6 +259,9 @@ class Memory:
     def gather_lanes(self, block: Block, lanes: int, dtype: str, pointer: str, distances: str, mask: str) -> str:
         """Gather elements at distances from an address."""
         function = self.function
+        if dtype in PLANES:
+            distances, mask = complex_lanes.doubled_lanes(function, block, distances, mask, lanes)
+            return self.gather_lanes(block, 2 * lanes, PLANES[dtype], pointer, distances, mask)
         vector, size = memory_type(dtype, lanes), NUMBERS[dtype].size
         pointers = self._pointers(block, lanes, dtype, pointer, distances)
         name = f"llvm.masked.gather.{suffix(memory_type(dtype), lanes)}.v{lanes}p0"
@@ -264,6 +314,9 @@ class Memory:
         text = value.text
         if value.lanes != lanes:
             text = broadcast(function, block, value, lanes).text
+        if array.dtype in PLANES:
+            self._store_complex(block, array, pointer, stride, Register(text, array.dtype, lanes))
+            return
         if array.dtype == "bool":
             text = function.new(block, f"zext {llvm_type('bool', lanes)} {text} to {memory_type('bool', lanes)}")
         kind = memory_type(array.dtype, lanes)
@@ -272,13 +325,7 @@ class Memory:
             return
         mask = self.mask(block)
         if same(stride, 1) and not mask and block.streamed and array.word in block.streamed[0]:
-            stream, cache, after = (function.label() for _ in range(3))
-            store, line = f"  store {kind} {text}, ptr {pointer}, align", min(lanes * size, CACHE_LINE_BYTES)
-            block.lines += [
-                f"  br i1 {block.streamed[1]}, label %{stream}, label %{cache}, !prof !4",
-                *(f"{stream}:", f"{store} {line}, !nontemporal !3", f"  br label %{after}"),
-                *(f"{cache}:", f"{store} {size}", f"  br label %{after}", f"{after}:"),
-            ]
+            self._streamed_store(block, Register(text, array.dtype, lanes), pointer, block.streamed[1])
         elif same(stride, 1) and not mask:
             block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
         elif same(stride, 1):
@@ -295,6 +342,17 @@ class Memory:
             self._strided_store(block, lanes, array.dtype, text, pointer, int(stride))
         else:
             self.scatter_lanes(block, array.dtype, pointer, self.lane_distances(stride, lanes), value, lanes)
+
+    def _streamed_store(self, block: Block, value: Register, pointer: str, condition: str) -> None:
+        """Store a vector past the caches where a condition holds."""
+        size, kind = NUMBERS[value.dtype].size, memory_type(value.dtype, value.lanes)
+        stream, cache, after = (self.function.label() for _ in range(3))
+        store, line = f"  store {kind} {value.text}, ptr {pointer}, align", min(value.lanes * size, CACHE_LINE_BYTES)
+        block.lines += [
+            f"  br i1 {condition}, label %{stream}, label %{cache}, !prof !4",
+            *(f"{stream}:", f"{store} {line}, !nontemporal !3", f"  br label %{after}"),
+            *(f"{cache}:", f"{store} {size}", f"  br label %{after}", f"{after}:"),
+        ]
 
     def _masked_store(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, mask: str) -> None:
         """Store the active lanes of a vector."""
@@ -322,7 +380,10 @@ class Memory:
         self, block: Block, dtype: str, pointer: str, distances: str, value: Register, lanes: int
     ) -> None:
         """Scatter the active lanes at distances from an address."""
-        text = broadcast(self.function, block, value, lanes).text
+        text, mask = broadcast(self.function, block, value, lanes).text, self.mask(block)
+        if dtype in PLANES:
+            distances, mask = complex_lanes.doubled_lanes(self.function, block, distances, mask, lanes)
+            dtype, lanes = PLANES[dtype], 2 * lanes
         if dtype == "bool":
             text = self.function.new(block, f"zext {llvm_type(dtype, lanes)} {text} to {memory_type(dtype, lanes)}")
         pointers = self._pointers(block, lanes, dtype, pointer, distances)
@@ -331,7 +392,7 @@ class Memory:
         self.function.library.declare(name, "void", [kind, f"<{lanes} x ptr>", f"<{lanes} x i1>"])
         block.lines.append(
             f"  call void @{name}({kind} {text}, <{lanes} x ptr> align {NUMBERS[dtype].size} {pointers}, "
-            f"<{lanes} x i1> {self.mask(block) or 'splat (i1 true)'})"
+            f"<{lanes} x i1> {mask or 'splat (i1 true)'})"
         )
 
     def _off(self, block: Block, dtype: str, pointer: str, lanes: int) -> str:

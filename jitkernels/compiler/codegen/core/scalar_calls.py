@@ -1,5 +1,6 @@
 """Elementwise operations: calls of library functions in as many lanes as the operands have."""
 
+from jitkernels.compiler.codegen.core import complex_lanes
 from jitkernels.compiler.codegen.core.casts import emit_cast
 from jitkernels.compiler.codegen.core.fp_special_guards import GuardedLibrary, is_guarded
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type
@@ -10,6 +11,8 @@ def emit_elementwise(
     function: FunctionBuilder, block: Block, operation: str, registers: list[Register], dtype: str
 ) -> Register:
     """Emit an elementwise operation. Half-precision operands are computed in single precision, as NumPy does."""
+    if operation in complex_lanes.OPERATIONS:
+        return complex_lanes.emit(function, block, operation, registers, dtype)
     scalar = OPERATIONS[operation].scalar
     assert scalar is not None, "elementwise"
     kinds = tuple(register.dtype for register in registers)

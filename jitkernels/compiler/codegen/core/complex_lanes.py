@@ -1,0 +1,103 @@
+"""Lanes of complex numbers: vectors of twice as many floats, real and imaginary parts in turn, as in memory.
+
+Code moves them whole; what computes takes the two planes apart, and puts planes together for a store.
+"""
+
+from collections.abc import Sequence
+
+from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, memory_type
+from jitkernels.compiler.ir.elementwise_ops import PLANES
+
+OPERATIONS = frozenset({"real", "imag", "complex"})
+
+
+def emit(
+    function: FunctionBuilder, block: Block, operation: str, registers: Sequence[Register], dtype: str
+) -> Register:
+    """Take a plane of complex numbers, or interleave two planes."""
+    lanes = registers[0].lanes
+    if operation == "complex":
+        re, im = (register.text for register in registers)
+        if lanes == 1:
+            return Register(_pair(function, block, dtype, re, im), dtype)
+        order = [lane + part for lane in range(lanes) for part in (0, lanes)]
+        return Register(function.shuffle(block, NUMBERS[PLANES[dtype]].llvm, lanes, re, im, order), dtype, lanes)
+    (value,), first = registers, int(operation == "imag")
+    if lanes == 1:
+        text = function.new(block, f"extractelement {memory_type(value.dtype)} {value.text}, i64 {first}")
+        return Register(text, dtype)
+    kind = NUMBERS[dtype].llvm
+    picks = range(first, 2 * lanes, 2)
+    return Register(function.shuffle(block, kind, 2 * lanes, value.text, "poison", picks), dtype, lanes)
+
+
+def _pair(function: FunctionBuilder, block: Block, dtype: str, re: str, im: str) -> str:
+    kind, part = memory_type(dtype), NUMBERS[PLANES[dtype]].llvm
+    half = function.new(block, f"insertelement {kind} poison, {part} {re}, i64 0")
+    return function.new(block, f"insertelement {kind} {half}, {part} {im}, i64 1")
+
+
+def spread(function: FunctionBuilder, block: Block, value: Register, lanes: int) -> Register:
+    """One complex number in all lanes, or each of several in as many adjacent lanes."""
+    key = "spread", value.text, value.dtype, lanes
+    result: Register | None = block.find(key)
+    if result is None:
+        times = lanes // value.lanes
+        picks = [2 * (lane // times) + part for lane in range(lanes) for part in range(2)]
+        kind = NUMBERS[PLANES[value.dtype]].llvm
+        text = function.shuffle(block, kind, 2 * value.lanes, value.text, "poison", picks)
+        result = block.known[key] = Register(text, value.dtype, lanes)
+    return result
+
+
+def doubled(function: FunctionBuilder, block: Block, mask: str, lanes: int) -> str:
+    """The mask of pairs of lanes; "" for none."""
+    if not mask:
+        return ""
+    key = "doubled", mask
+    text: str | None = block.find(key)
+    if text is None:
+        picks = (lane // 2 for lane in range(2 * lanes))
+        text = block.known[key] = function.shuffle(block, "i1", lanes, mask, "poison", picks)
+    return text
+
+
+def doubled_lanes(
+    function: FunctionBuilder, block: Block, distances: str, mask: str, lanes: int
+) -> tuple[str, str]:
+    """The distances of pairs of floats, from those of complex numbers, and the mask of these lanes."""
+    pairs = function.shuffle(block, "i64", lanes, distances, "poison", (lane // 2 for lane in range(2 * lanes)))
+    kind = f"<{2 * lanes} x i64>"
+    twice = function.new(block, f"shl {kind} {pairs}, splat (i64 1)")
+    parts = ", ".join(f"i64 {lane % 2}" for lane in range(2 * lanes))
+    return function.new(block, f"or {kind} {twice}, <{parts}>"), doubled(function, block, mask, lanes)
+
+
+def load_each(function: FunctionBuilder, block: Block, dtype: str, pointer: str, distances: Sequence[str]) -> str:
+    """Load numbers one by one: each fills a register of its own, which beats gathering their halves."""
+    kind, part = memory_type(dtype), NUMBERS[PLANES[dtype]]
+    lanes = len(distances)
+    vectors = []
+    for distance in distances:
+        at = function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}")
+        vectors.append(function.new(block, f"load {kind}, ptr {at}, align {part.size}"))
+    width = 2
+    while len(vectors) > 1:
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [function.shuffle(block, part.llvm, width, a, b, range(2 * width)) for a, b in pairs]
+        width *= 2
+    assert width == 2 * lanes, "lanes are a power of two"
+    return vectors[0]
+
+
+def store_each(
+    function: FunctionBuilder, block: Block, value: Register, pointer: str, distances: Sequence[str]
+) -> None:
+    """Store numbers one by one."""
+    kind, part = memory_type(value.dtype), NUMBERS[PLANES[value.dtype]]
+    for lane, distance in enumerate(distances):
+        picks = (2 * lane, 2 * lane + 1)
+        number = function.shuffle(block, part.llvm, 2 * value.lanes, value.text, "poison", picks)
+        at = function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}")
+        block.lines.append(f"  store {kind} {number}, ptr {at}, align {part.size}")
