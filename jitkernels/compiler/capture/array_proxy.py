@@ -120,6 +120,10 @@ class Traced:
     def real(self) -> "Traced":
         return self._plane("real") if self.dtype.kind == "c" else self
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
     @property
     def imag(self) -> "Traced":
         if self.dtype.kind == "c":
@@ -129,6 +133,12 @@ class Traced:
             zeros.is_scalar, zeros.is_weak = True, self.is_weak
             return zeros  # type: ignore[no-any-return]
         return zeros.region(tuple(builder.identity_map(self.ndim)), self.extents, is_readonly=True)  # type: ignore[no-any-return]
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self.imag[...] = value
 
     def _plane(self, name: str) -> "Traced":
         """The real or imaginary parts: a view of an array, a number of a number."""
@@ -248,7 +258,7 @@ class Traced:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if self.is_weak:
+        if self.is_weak and name != "conjugate":
             return getattr(self.python(self), name)
         method = METHODS.get(name)
         if method is None:

@@ -78,6 +78,10 @@ class Constant(Same):
         return hash(self.key)
 
 
+WRITTEN_VIEWS = frozenset({"real", "imag"})
+"""Attributes of arrays that are views: an assignment to one writes elements."""
+
+
 @cached_per_code
 def names_of(code: types.CodeType) -> CodeNames:
     """The names that the code of a function, and of nested ones, refers to."""
@@ -99,7 +103,7 @@ def names_of(code: types.CodeType) -> CodeNames:
                 chain = (step.argval,) if step.opname in STARTS else ()
             if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 return _refused(f"the function assigns to the global {step.argval!r}", step, part)
-            if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
+            if step.opname == "DELETE_ATTR" or (step.opname == "STORE_ATTR" and step.argval not in WRITTEN_VIEWS):
                 assigns = str(step.argval)
             if step.opname == "IMPORT_NAME" and not _is_standard(step.argval):
                 return _refused(f"the function imports {step.argval}", step, part)

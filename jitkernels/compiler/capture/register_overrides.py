@@ -11,6 +11,7 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     matmul_einsum,
     mean_var,
     missing_ufuncs,
+    python_complex_ops,
     python_float_ops,
     rearrange,
     reductions,

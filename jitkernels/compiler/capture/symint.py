@@ -280,11 +280,13 @@ def _is_int(value: Any) -> bool:
 
 
 def _float_operation(left: Any, right: Any, function: Any) -> Any:
-    """Arithmetic of an int with a concrete float, which is a constant of the code; not with other operands."""
+    """Arithmetic of an int with a concrete float or complex, a constant of the code; not with other operands."""
     whole = left if type(left) is SymInt else right
     other = right if whole is left else left
     if type(other) is float or _is_int(other):
         return function(*(SERVICES["weak"](whole.tracer, operand) for operand in (left, right)))
+    if type(other) is complex:
+        return function(*(SERVICES["weak"](whole.tracer, one) if one is whole else one for one in (left, right)))
     return NotImplemented
 
 
@@ -319,7 +321,7 @@ def _operators() -> None:
         def operate(self: SymInt, other: Any) -> Any:
             if _is_int(other):
                 return bool(function(self.extent, as_extent(other)))
-            if type(other) is float:
+            if type(other) in (float, complex):
                 return function(int(self), other)
             return NotImplemented
 

@@ -131,6 +131,8 @@ class Splitter:
         if operation in BY_PLANE and (operation == "view" or node.options["kind"] == "sum"):
             parts = self.pair(inputs[0])
             return Pair(*(Term(Node(operation, (p.node,), p.node.dtype, node.shape, node.options)) for p in parts))
+        if operation == "scatter" and node.options.get("adds"):
+            raise UnsupportedError("numpy.add.at of complex numbers")
         if operation in IN_MEMORY or (operation == "item" and not is_complex(inputs[0])):
             return node.with_inputs([self.one(operand) for operand in inputs])
         raise UnsupportedError(f"{operation} of complex numbers")

@@ -95,7 +95,7 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: Any = -1, **others: An
     left, right = moveaxis(of_array(x1), axis, -1), moveaxis(of_array(x2), axis, -1)
     if not left.extents[-1] == right.extents[-1]:
         raise UnsupportedError("vecdot of vectors of different sizes")  # NumPy raises
-    result = reduced("sum", left * right, ReductionOptions(-1, product_type(left, right)))
+    result = reduced("sum", np.conjugate(left) * right, ReductionOptions(-1, product_type(left, right)))
     return stored(tracer, result.node, out[0] if isinstance(out, tuple) else out) if out is not None else result
 
 
@@ -133,7 +133,7 @@ def inner(a: Any, b: Any, /) -> Any:
 
 @overrides(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
-    return dot(ravel(a), ravel(b))
+    return dot(np.conjugate(ravel(a)), ravel(b))
 
 
 @overrides(np.outer)

@@ -54,7 +54,7 @@ def _divided(tracer: Tracer, total: Traced, count: Any) -> Node:
 def _working_type(dtype: Any, own: Any) -> str:
     if is_given(dtype):
         name = dtype_name(dtype)
-        if np.dtype(name).kind != "f":
+        if np.dtype(name).kind not in "fc" or (own.kind == "c" and np.dtype(name).kind != "c"):
             raise UnsupportedError(f"a mean in {name}")
         return name
     return "float64" if own.kind in "iub" else str(own.name)
@@ -93,6 +93,10 @@ def var(
     average = _mean_of(tracer, array, axis, name, True, True)
     deviations = array - average
     squares = deviations * deviations
+    if deviations.dtype.kind == "c":
+        re, im = deviations.real, deviations.imag
+        squares = re * re + im * im
+        name = str(squares.dtype.name)
     total = reduced("sum", squares, ReductionOptions(axis, name, keepdims=keepdims))
     count = _count(array, axis, tracer, True) - ddof
     if not isinstance(count, float) and symbolic_dims.is_loop_variant(count):

@@ -12,7 +12,7 @@ from jitkernels.compiler.capture.override_registry import DECOMPOSITIONS, METHOD
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
-from jitkernels.compiler.ir.elementwise_ops import is_known
+from jitkernels.compiler.ir.elementwise_ops import PLANES, is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 
@@ -125,6 +125,8 @@ def reduced(kind: str, array: Traced, options: ReductionOptions) -> Any:
         name = out.dtype.name
     else:
         name = accumulator(kind, own)
+    if name in PLANES and kind in UFUNCS and kind != "sum":
+        return _reduce_by_numpy(UFUNCS[kind], array, options)
     node = _accumulated(kind, array, name)
     over = axes_of(options.axis, array.ndim)
     if kind in ("min", "max") and name == "bool":
@@ -222,6 +224,8 @@ def cumulative_reduction(
     tracer: Tracer, kind: str, array: Traced, axis: Any, dtype: Any = None, out: Any = None
 ) -> Any:
     """A cumulative reduction (scan)."""
+    if array.dtype.name in PLANES and kind != "sum":
+        raise UnsupportedError(f"a cumulative {kind} of complex numbers")
     name = (
         dtype_name(dtype)
         if is_given(dtype)
@@ -308,6 +312,8 @@ def _position(kind: str) -> Any:
         flat = builder.reshape(array.node, (-1,)) if axis is None and array.ndim > 1 else array.node
         along = (0,) if axis is None else axes_of((axis,), array.ndim)
         guard_nonempty(tracer, [flat.shape[i] for i in along])
+        if flat.dtype in PLANES:
+            raise UnsupportedError(f"{kind} of complex numbers")
         node = builder.reduce(kind, flat, along, is_tested=True)
         if is_given(keepdims) and keepdims:
             node = builder.expand_dims(node, range(array.ndim) if axis is None else along)

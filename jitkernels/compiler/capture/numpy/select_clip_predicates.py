@@ -169,11 +169,11 @@ def size(a: Any, axis: Any = None) -> Any:
 def iscomplexobj(x: Any) -> bool:
     if type(x) is not Traced:
         raise UnsupportedError("whether a list is complex")
-    return False
+    return bool(x.dtype.kind == "c")
 
 
 overrides(np.isrealobj)(lambda x: not iscomplexobj(x))
-overrides(np.real)(lambda val: val if isinstance(val, int | float) else of_array(val))
+overrides(np.real)(lambda val: val if isinstance(val, int | float) else of_array(val).real)
 overrides(np.imag)(lambda val: 0 if isinstance(val, int) else of_array(val).imag)
 
 

@@ -278,6 +278,8 @@ def operate(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
     if left_operand is None or right_operand is None:
         return NotImplemented
     if _is_python(left_operand) and _is_python(right_operand):
+        if complex in (kind_of(left_operand), kind_of(right_operand)):
+            return SERVICES["complex numbers"](tracer, ufunc, left_operand, right_operand)
         return SERVICES["floats"](tracer, ufunc, left_operand, right_operand)
     if (
         ufunc is np.power
@@ -325,6 +327,8 @@ def sign(value: Traced, ufunc: Any) -> Any:
     """A sign operator: Python floats keep their type."""
     if value.python in (int, bool):
         return SERVICES["sign of int"](value.tracer, value, ufunc)
+    if value.python is complex and ufunc is np.absolute:
+        return SERVICES["size of complex"](value)
     result = call_ufunc(value.tracer, ufunc, "__call__", (value,), {})
     result.is_weak = value.is_weak
     return result

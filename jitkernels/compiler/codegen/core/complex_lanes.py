@@ -6,7 +6,7 @@ Code moves them whole; what computes takes the two planes apart, and puts planes
 from collections.abc import Sequence
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, memory_type
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, alignment, memory_type
 from jitkernels.compiler.ir.elementwise_ops import PLANES
 
 OPERATIONS = frozenset({"real", "imag", "complex"})
@@ -74,30 +74,40 @@ def doubled_lanes(
     return function.new(block, f"or {kind} {twice}, <{parts}>"), doubled(function, block, mask, lanes)
 
 
-def load_each(function: FunctionBuilder, block: Block, dtype: str, pointer: str, distances: Sequence[str]) -> str:
-    """Load numbers one by one: each fills a register of its own, which beats gathering their halves."""
-    kind, part = memory_type(dtype), NUMBERS[PLANES[dtype]]
-    lanes = len(distances)
-    vectors = []
-    for distance in distances:
-        at = function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}")
-        vectors.append(function.new(block, f"load {kind}, ptr {at}, align {part.size}"))
-    width = 2
+def listed(function: FunctionBuilder, block: Block, parts: Sequence[Register]) -> Register:
+    """A vector of a power of two of complex numbers."""
+    dtype, vectors, width = parts[0].dtype, [part.text for part in parts], 2
+    kind = NUMBERS[PLANES[dtype]].llvm
     while len(vectors) > 1:
         pairs = zip(vectors[::2], vectors[1::2], strict=True)
-        vectors = [function.shuffle(block, part.llvm, width, a, b, range(2 * width)) for a, b in pairs]
+        vectors = [function.shuffle(block, kind, width, a, b, range(2 * width)) for a, b in pairs]
         width *= 2
-    assert width == 2 * lanes, "lanes are a power of two"
-    return vectors[0]
+    return Register(vectors[0], dtype, len(parts))
+
+
+def element(function: FunctionBuilder, block: Block, value: Register, lane: int) -> Register:
+    """One number of a vector."""
+    kind, picks = NUMBERS[PLANES[value.dtype]].llvm, (2 * lane, 2 * lane + 1)
+    return Register(function.shuffle(block, kind, 2 * value.lanes, value.text, "poison", picks), value.dtype)
+
+
+def load_each(
+    function: FunctionBuilder, block: Block, dtype: str, pointer: str, distances: Sequence[str]
+) -> Register:
+    """Load numbers one by one: each fills a register of its own, which beats gathering their halves."""
+    kind, parts = memory_type(dtype), []
+    for distance in distances:
+        at = function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}")
+        parts.append(Register(function.new(block, f"load {kind}, ptr {at}, align {alignment(dtype)}"), dtype))
+    return listed(function, block, parts)
 
 
 def store_each(
     function: FunctionBuilder, block: Block, value: Register, pointer: str, distances: Sequence[str]
 ) -> None:
     """Store numbers one by one."""
-    kind, part = memory_type(value.dtype), NUMBERS[PLANES[value.dtype]]
+    kind = memory_type(value.dtype)
     for lane, distance in enumerate(distances):
-        picks = (2 * lane, 2 * lane + 1)
-        number = function.shuffle(block, part.llvm, 2 * value.lanes, value.text, "poison", picks)
         at = function.new(block, f"getelementptr {kind}, ptr {pointer}, i64 {distance}")
-        block.lines.append(f"  store {kind} {number}, ptr {at}, align {part.size}")
+        number = element(function, block, value, lane).text
+        block.lines.append(f"  store {kind} {number}, ptr {at}, align {alignment(value.dtype)}")

@@ -1,5 +1,6 @@
 """A builder of LLVM IR functions: blocks of straight-line code nested in loops, and the values known in each."""
 
+import itertools
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,6 +12,10 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 from jitkernels.core.frozen_dataclass import frozen_dataclass
+
+
+PAIR = "<2 x "
+"""What LLVM types of complex numbers begin with."""
 
 
 @frozen_dataclass
@@ -114,7 +119,12 @@ class FunctionBuilder:
         return self.new(block, f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
 
     def shuffle(self, block: Block, kind: str, lanes: int, left: str, right: str, numbers: Iterable[int | str]) -> str:
-        """Pick elements of two vectors of `lanes` lanes by their numbers, or "poison"."""
+        """Pick elements of two vectors of `lanes` lanes by their numbers, or "poison"; pairs of complex numbers."""
+        if kind.startswith(PAIR):
+            pairs = [(n, n) if isinstance(n, str) else (2 * n, 2 * n + 1) for n in numbers]
+            return self.shuffle(
+                block, kind[len(PAIR) : -1], 2 * lanes, left, right, itertools.chain.from_iterable(pairs)
+            )
         order = [f"i32 {number}" for number in numbers]
         vector, picks = f"<{lanes} x {kind}>", f"<{len(order)} x i32> <{', '.join(order)}>"
         return self.new(block, f"shufflevector {vector} {left}, {vector} {right}, {picks}")

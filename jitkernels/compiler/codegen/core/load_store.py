@@ -156,7 +156,7 @@ class Memory:
         elif mask:
             text = self.gather_lanes(home, lanes, array.dtype, pointer, self.lane_distances(stride, lanes), mask)
         else:
-            text = complex_lanes.load_each(self.function, home, array.dtype, pointer, self._steps(stride, lanes))
+            return complex_lanes.load_each(self.function, home, array.dtype, pointer, self._steps(stride, lanes))
         return Register(text, array.dtype, lanes)
 
     def _store_complex(self, block: Block, array: StridedArray, pointer: str, stride: Number, value: Register) -> None:

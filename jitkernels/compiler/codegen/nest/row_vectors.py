@@ -7,10 +7,12 @@ computed together, and rows are summed by folding the vectors of all of them int
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from jitkernels.compiler.codegen.core import complex_lanes
 from jitkernels.compiler.codegen.core.casts import broadcast
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
 from jitkernels.compiler.codegen.nest.value_emitter import ValueEmitter
 from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 
@@ -96,6 +98,8 @@ class RowGroup(ValueEmitter):
         """Build a vector of scalars."""
         if len(parts) == 1:
             return parts[0]
+        if parts[0].dtype in PLANES:
+            return complex_lanes.listed(self.function, block, parts)
         kind, vector, text = llvm_type(parts[0].dtype), llvm_type(parts[0].dtype, len(parts)), "poison"
         for i, part in enumerate(parts):
             text = self.function.new(block, f"insertelement {vector} {text}, {kind} {part.text}, i64 {i}")
@@ -118,6 +122,8 @@ class RowGroup(ValueEmitter):
                 part = self._shuffled(block, value, value, numbers)
             elif self.rows == 1:
                 part = value
+            elif value.dtype in PLANES:
+                part = complex_lanes.element(self.function, block, value, i)
             else:
                 kind = llvm_type(value.dtype, value.lanes)
                 text = self.function.new(block, f"extractelement {kind} {value.text}, i64 {i}")
