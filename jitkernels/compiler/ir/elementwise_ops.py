@@ -31,6 +31,7 @@ OF_COMPLEX = frozenset(
         "add", "subtract", "multiply", "divide", "negative", "positive", "conjugate", "absolute", "square", "reciprocal",
         "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "fmax", "fmin",
         "isnan", "isinf", "isfinite", "where", "logical_and", "logical_or", "logical_xor", "logical_not", "sign",
+        "exp", "exp2", "log", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "power",
     }
 )  # fmt: skip
 """Operations of complex numbers, which `compiler.transforms.complex_planes` writes as operations of their planes."""
@@ -238,6 +239,7 @@ SCALARS: dict[str, Scalar] = {
         _of_maths("erf", _special("erf"), 25),
         _of_maths("erfc", _special("erfc"), 30),
         _of_maths("sigmoid", _special("sigmoid")),
+        _of_maths("log_hypot", _special("log_hypot"), 40),
         _of_maths("softplus", _special("softplus"), 30),
     )
 }  # fmt: skip

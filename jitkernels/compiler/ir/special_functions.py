@@ -55,6 +55,15 @@ def softplus(x: Any) -> Any:
     return np.logaddexp(x, np.asarray(x).dtype.type(0))
 
 
+@_operation
+def log_hypot(x: Any, y: Any) -> Any:
+    """``log(hypot(x, y))``, accurate where the length is about 1."""
+    wide: Any = np.result_type(x, y, np.complex64)
+    number = np.zeros(np.broadcast_shapes(np.shape(x), np.shape(y)), wide)
+    number.real, number.imag = x, y
+    return np.log(number).real
+
+
 def activate(name: str, x: Any) -> Any:
     """The activation of a recurrent cell, a product or a convolution by its name."""
     if name == "sigmoid":

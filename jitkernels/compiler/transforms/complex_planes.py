@@ -16,6 +16,7 @@ from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.node_operators import Term
 from jitkernels.compiler.ir.regions import LoopParts, parameter, regions_of, walk_nodes
 from jitkernels.compiler.transforms.complex_arithmetic import ARITHMETIC, Pair
+from jitkernels.compiler.transforms.complex_functions import FUNCTIONS, power_by_int
 
 IN_MEMORY = frozenset({"input", "gather", "scatter", "update", "concatenate", "reshape", "call", "kernel"})
 """Operations whose complex results are arrays in memory: they move numbers, or others compute them."""
@@ -117,6 +118,10 @@ class Splitter:
             return Pair(*(Term(builder.elementwise("where", mask, a.node, b.node)) for a, b in zip(yes, no, strict=True)))
         if operation in ARITHMETIC:
             return ARITHMETIC[operation](*map(self.pair, inputs))
+        if operation in FUNCTIONS:
+            return FUNCTIONS[operation](self.pair(inputs[0]))
+        if operation == "power":
+            return power_by_int(self.pair(inputs[0]), int(inputs[1].options["value"].real))
         if operation == "constant":
             return self._constant(node)
         if operation in ("extent", "iota"):

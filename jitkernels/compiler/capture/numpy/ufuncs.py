@@ -112,10 +112,17 @@ def elementwise(
     ]
 
 
+LEAST_EXPONENT_BY_LOG = 100
+"""From here on NumPy takes powers of complex numbers by logarithms."""
+
+
 def _is_compiled(name: str, nodes: Sequence[Node], loop: tuple[str, ...]) -> bool:
     if name == "power" and np.dtype(loop[1]).kind == "i":  # NumPy raises for negative exponents
         exponent = nodes[1].options["value"] if nodes[1].operation == "constant" else -1
         return bool(exponent >= 0)
+    if name == "power" and loop[1] in PLANES:  # NumPy multiplies
+        value = nodes[1].options["value"] if nodes[1].operation == "constant" else 1j
+        return bool(value == int(value.real) and abs(value) < LEAST_EXPONENT_BY_LOG)
     return SCALARS[name].takes(loop[: len(nodes)])
 
 
