@@ -92,7 +92,7 @@ def python_of(functions: Sequence[PythonFunction]) -> str:
     names = sorted({name for one in functions for name in one.functions})
     head = [
         "import numpy as np",
-        "from numpy import float32, inf, int8, int16, int32, nan, uint8, uint16, uint32, uint64",
+        "from numpy import complex64, complex128, float32, inf, int8, int16, int32, nan, uint8, uint16, uint32, uint64",
     ]
     if names:
         listed = ", ".join(names)

@@ -84,7 +84,7 @@ def _typed(
     namespace: dict[str, Any] = {"np": np, "nan": math.nan, "inf": math.inf, "float32": np.float32}
     namespace |= {name: getattr(np, name) for name in INTEGERS}
     namespace["float16"] = _half_constant()
-    namespace["float64"] = np.float64
+    namespace |= {"float64": np.float64, "complex64": np.complex64, "complex128": np.complex128}
     for name, kinds, dtype in functions:
         namespace[name] = _called(name, kinds, dtype)
     exec(compile(text, "<printed by jitkernels>", "exec"), namespace)  # our own printer's text

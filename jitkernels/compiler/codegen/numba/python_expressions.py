@@ -73,6 +73,9 @@ def constant_text(value: Any, dtype: str) -> str:
             "nan" if math.isnan(number) else f"{'-' if number < 0 else ''}inf" if math.isinf(number) else repr(number)
         )
         return shown if dtype == "float64" else f"{dtype}({shown})"
+    if kind == "complex":
+        parts = (constant_text(part, "float64") for part in (complex(value).real, complex(value).imag))
+        return f"{dtype}(complex({', '.join(parts)}))"
     size = NUMBERS[dtype].size * 8
     number = int(value) & ((1 << size) - 1)
     if NUMBERS[dtype].is_signed and number >> (size - 1):

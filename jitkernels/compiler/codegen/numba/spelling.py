@@ -48,6 +48,11 @@ class Spelling:
 
     def elementwise(self, operation: str, operands: Sequence[str], kinds: Sequence[str], dtype: str) -> str:
         """An elementwise operation as an expression of the texts of its operands."""
+        if operation in ("real", "imag"):
+            return f"{parenthesize(operands[0])}.{operation}"
+        if operation == "complex":
+            text = f"complex({', '.join(operands)})"
+            return text if dtype == "complex128" else f"complex64({text})"
         sign = OPERATORS.get(kinds[0], {}).get(operation) if len({*kinds}) == 1 and len(kinds) == 2 else None
         if sign is not None and dtype in (kinds[0], "bool"):
             return f"{parenthesize(operands[0])} {sign} {parenthesize(operands[1])}"
