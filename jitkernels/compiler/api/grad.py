@@ -33,6 +33,7 @@ from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import zeros
 from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.transforms.complex_planes import joined, planes_of, split_between
 from jitkernels.errors import ArgumentTypeError, DerivativeError, shown
 from jitkernels.runtime import vectorcall
 
@@ -135,11 +136,12 @@ def evaluated(text: str, function: Any, *args: Any, **kwargs: Any) -> Any:
         parts = variables.of(outs.nodes(), weights)
         return _with_aux(way, (result, variables.tree(primals, parts)), aux)
     along = matching_nodes(tracer, about, given, variables.arrays, "tangents")
+    planes, outputs = split_between(variables.nodes(), outs.nodes())
     try:
-        pushed = tangents(outs.nodes(), along, variables.nodes(), derivative_context(tracer))
+        pushed = tangents(outputs, planes_of(along), planes, derivative_context(tracer))
     except NotDifferentiableError as error:
         raise missing_derivative_error(tracer, about, error) from None
-    return _with_aux(way, (result, outs.tree(result, pushed)), aux)
+    return _with_aux(way, (result, outs.tree(result, joined(pushed, outs.nodes()))), aux)
 
 
 def _with_aux(way: DerivativeSpec, found: tuple[Any, ...], aux: Any) -> Any:
@@ -175,7 +177,7 @@ def _gradient(tracer: Tracer, way: DerivativeSpec, function: Any, args: Any, kwa
     if type(result) is not Traced and not isinstance(result, float | np.floating):
         raise DerivativeError(f"{about}: expected a float as the result, got {describe_value(result)}")
     value = result if type(result) is Traced else None
-    if value is not None and (value.ndim or not is_float(value.node)):
+    if value is not None and (value.ndim or not is_float(value.node) or value.dtype.kind == "c"):
         raise DerivativeError(f"{about}: expected a float as the result, got {describe_value(result)}")
     if value is None:
         parts = [zeros(one.dtype, one.shape) for one in variables.nodes()]

@@ -86,6 +86,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "power": (_power_of_base, _power_of_exponent),
     "cbrt": (lambda x, y: 1.0 / (3.0 * (y * y)),),
     "hypot": (lambda x, y, z: _safe_quotient(x, z), lambda x, y, z: _safe_quotient(y, z)),
+    "log_hypot": (lambda x, y, z: x / (x * x + y * y), lambda x, y, z: y / (x * x + y * y)),
     "sin": (lambda x, y: apply("cos", x),),
     "cos": (lambda x, y: -apply("sin", x),),
     "tan": (lambda x, y: 1.0 + y * y,),

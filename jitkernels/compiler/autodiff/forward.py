@@ -26,7 +26,7 @@ from jitkernels.compiler.ir.graph import Node, sorted_nodes
 from jitkernels.compiler.ir.region_memory import FLOWS, copy_to_home
 from jitkernels.compiler.ir.regions import LoopParts, merged_nodes, parameter
 
-LINEAR = frozenset({"cast", "view", "reshape", "update", "gather", "scatter", "concatenate"})
+LINEAR = frozenset({"real", "imag", "complex", "cast", "view", "reshape", "update", "gather", "scatter", "concatenate"})
 """Operations that are linear in their float operands: the tangent of the result is the operation of the tangents."""
 
 

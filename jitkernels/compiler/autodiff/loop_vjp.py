@@ -90,8 +90,8 @@ def active_nodes(graph: Graph, active: Sequence[Node]) -> set[Node]:
 
 
 def is_float(node: Node) -> bool:
-    """Whether a node is differentiable: its elements are floats."""
-    return node.dtype.startswith("float")
+    """Whether a node is differentiable: its elements are floats, or pairs of them."""
+    return node.dtype.startswith(("float", "complex"))
 
 
 def ancestors_among(outputs: Sequence[Node], live: set[Node]) -> set[Node]:

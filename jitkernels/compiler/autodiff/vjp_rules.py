@@ -29,6 +29,18 @@ def where(node: Node, cotangent: Node) -> Sequence[Node | None]:
     )
 
 
+def plane(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    """The cotangent of a plane of complex numbers, as their plane; of the other one it is zero."""
+    parts = [cotangent, zeros(cotangent.dtype, cotangent.shape)]
+    return (Node("complex", parts if node.operation == "real" else parts[::-1], node.inputs[0].dtype, node.shape),)
+
+
+def planes(node: Node, cotangent: Node) -> Sequence[Node | None]:
+    """The planes of the cotangent."""
+    parts = (Node(name, (cotangent,), one.dtype, node.shape) for name, one in zip(("real", "imag"), node.inputs, strict=True))
+    return [sum_to_shape(part, one.shape) for part, one in zip(parts, node.inputs, strict=True)]
+
+
 def cast(node: Node, cotangent: Node) -> Sequence[Node | None]:
     return (builder.cast(cotangent, node.inputs[0].dtype),)
 
@@ -225,5 +237,5 @@ def call(node: Node, cotangent: Node) -> Sequence[Node | None]:
 TRANSPOSES: dict[str, Transpose] = {
     "where": where, "cast": cast, "reshape": reshape, "view": view, "reduce": reduce, "scan": scan, "matmul": matmul,
     "concatenate": concatenate, "update": update, "gather": gather, "scatter": scatter, "call": call,
-    "kernel": call,
+    "kernel": call, "real": plane, "imag": plane, "complex": planes,
 }  # fmt: skip

@@ -12,9 +12,9 @@ from typing import Any
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import PLANES
-from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.graph import Graph, Node, sorted_nodes
 from jitkernels.compiler.ir.node_operators import Term
-from jitkernels.compiler.ir.regions import LoopParts, parameter, regions_of, walk_nodes
+from jitkernels.compiler.ir.regions import LoopParts, merged_nodes, parameter, regions_of, walk_nodes
 from jitkernels.compiler.transforms.complex_arithmetic import ARITHMETIC, Pair
 from jitkernels.compiler.transforms.complex_functions import FUNCTIONS, power_by_int
 
@@ -40,9 +40,36 @@ def interleaved(pair: Pair, dtype: str, shape: Iterable[Any]) -> Node:
     return Node("complex", (pair.re.node, pair.im.node), dtype, shape)
 
 
+def joined(planes: Sequence[Node], like: Sequence[Node]) -> list[Node]:
+    """Planes in order as nodes like others: two of them as a complex node."""
+    parts = iter(planes)
+    return [
+        Node("complex", (next(parts), next(parts)), node.dtype, node.shape) if is_complex(node) else next(parts)
+        for node in like
+    ]
+
+
+def conjugates(nodes: Iterable[Node]) -> list[Node]:
+    """The complex ones among the nodes conjugated."""
+    return [Node("conjugate", (node,), node.dtype, node.shape) if is_complex(node) else node for node in nodes]
+
+
+def planes_of(nodes: Iterable[Node]) -> list[Node]:
+    """The planes of complex nodes, and the others, in order."""
+    results: list[Node] = []
+    for node in nodes:
+        results += [plane(name, node) for name in ("real", "imag")] if is_complex(node) else [node]
+    return results
+
+
 def has_complex(graph: Graph) -> bool:
     """Whether a graph or a region in it computes with complex numbers."""
-    return any(is_complex(node) for node in walk_nodes(graph))
+    return any(map(is_complex, (*graph.inputs, *walk_nodes(graph))))
+
+
+def _with_regions(node: Node) -> Iterable[Node]:
+    """A node, and those of its regions."""
+    return (node, *(inner for region in regions_of(node) for inner in walk_nodes(region)))
 
 
 def split_complex(graph: Graph) -> Graph:
@@ -58,6 +85,31 @@ def split_complex(graph: Graph) -> Graph:
     return graph.remade(outputs, writes, [splitter.one(node) for node in graph.checks])
 
 
+def split_between(variables: Sequence[Node], outputs: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+    """The planes of variables as new variables, and those of the outputs as they follow from these.
+
+    Reals are one node each. What does not depend on the variables stays as it is. Derivatives are those of planes.
+    """
+    if not any(is_complex(inner) for node in sorted_nodes([*outputs, *variables]) for inner in _with_regions(node)):
+        return [*variables], [*outputs]
+    new = merged_nodes([*outputs, *variables])
+    splitter, planes, dependent = Splitter(), list[Node](), {new[node] for node in variables}
+    for node in variables:
+        planes += splitter.variables(new[node])
+    for node in sorted_nodes([new[node] for node in outputs]):
+        if node in splitter.whole or node in splitter.pairs:
+            continue
+        if dependent.isdisjoint(node.inputs):
+            splitter.whole[node] = node
+        else:
+            dependent.add(node)
+            splitter.add([node])
+    results: list[Node] = []
+    for node in outputs:
+        results += [p.node for p in splitter.pair(new[node])] if is_complex(node) else [splitter.one(new[node])]
+    return planes, results
+
+
 class Splitter:
     """The new form of each node: `whole` nodes, of reals and complex arrays in memory, and `pairs` of planes."""
 
@@ -65,6 +117,15 @@ class Splitter:
         self.whole: dict[Node, Node] = {}
         self.pairs: dict[Node, Pair] = {}
         self.results: dict[Node, list[Node | Pair]] = {}
+
+    def variables(self, node: Node) -> list[Node]:
+        """The planes of a complex variable, each as a variable of its own; of a real one, itself."""
+        if not is_complex(node):
+            self.whole[node] = node
+            return [node]
+        planes = [builder.elementwise("positive", plane(name, node.inputs[0])) for name in ("real", "imag")]
+        self.pairs[node] = Pair(*map(Term, planes))
+        return planes
 
     def add(self, nodes: Iterable[Node]) -> None:
         """Split nodes in topological order."""
@@ -89,7 +150,7 @@ class Splitter:
         return self.pairs[node]
 
     def _add(self, node: Node) -> None:
-        if regions_of(node):
+        if any(map(has_complex, regions_of(node))):
             self._flow(node)
         elif node.operation == "item" and node.inputs[0] in self.results:
             self._keep(node, self.results[node.inputs[0]][node.options["index"]])

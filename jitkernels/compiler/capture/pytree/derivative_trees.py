@@ -18,6 +18,7 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import value_of
+from jitkernels.compiler.transforms.complex_planes import conjugates, joined, planes_of, split_between
 from jitkernels.errors import DerivativeError, shown
 
 Tree = Any
@@ -74,9 +75,14 @@ class Variables(Leaves):
         return Traced(self.tracer, view, is_scalar=argument.is_scalar, is_weak=argument.is_weak)
 
     def of(self, results: Sequence[Node], weights: Sequence[Node]) -> list[Node]:
-        """The derivatives by the variables. Raises DerivativeError."""
+        """The derivatives by the variables. Raises DerivativeError.
+
+        Those by complex numbers follow JAX: ``df/dx - 1j * df/dy`` of a real f, the derivative of a holomorphic one.
+        """
+        planes, outputs = split_between(self.nodes(), results)
         try:
-            return cotangents(results, weights, self.nodes(), derivative_context(self.tracer))
+            parts = cotangents(outputs, planes_of(conjugates(weights)), planes, derivative_context(self.tracer))
+            return conjugates(joined(parts, self.nodes()))
         except NotDifferentiableError as error:
             raise missing_derivative_error(self.tracer, self.about, error) from None
 
@@ -98,7 +104,11 @@ def _array(tracer: Tracer, about: str, value: Any, what: str) -> Traced:
         number = fresh(tracer, scalar_node(np.float64(value)), is_scalar=True)
         number.is_weak = True
         return number
-    if isinstance(value, np.ndarray | np.floating) or type(value) is Traced:
+    if type(value) is complex:
+        number = fresh(tracer, scalar_node(np.complex128(value)), is_scalar=True)
+        number.is_weak = True
+        return number
+    if isinstance(value, np.ndarray | np.inexact) or type(value) is Traced:
         array = traced(tracer, value)
         if is_float(array.node):
             return array
