@@ -20,6 +20,7 @@ LONG = "_core/tests/test_indexing.py::TestMultiIndexingAutomated::test_multidim"
 """One test that takes longer than all others of these files."""
 ALL = {
     "_core/tests/test_indexing.py": 56,
+    "_core/tests/test_umath_complex.py": 300,
     "_core/tests/test_umath.py": 900, "_core/tests/test_ufunc.py": 500, "_core/tests/test_numeric.py": 150,
     "_core/tests/test_shape_base.py": 45, "_core/tests/test_multiarray.py": 12000,
     "lib/tests/test_function_base.py": 600,

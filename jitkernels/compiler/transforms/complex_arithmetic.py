@@ -32,10 +32,6 @@ class Pair(NamedTuple):
     def __neg__(self) -> "Pair":
         return Pair(-self.re, -self.im)
 
-    def turned(self) -> "Pair":
-        """The product with the imaginary unit."""
-        return Pair(-self.im, self.re)
-
 
 def choose(condition: Term, yes: Term, no: Term) -> Term:
     return apply("where", condition, yes, no)

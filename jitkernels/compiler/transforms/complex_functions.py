@@ -90,19 +90,13 @@ def _clamped(x: Term) -> tuple[Term, Term]:
     return apply("copysign", inside, x), apply("exp", size - inside)
 
 
-def _of_endless(x: Term, inside: Term) -> tuple[Term, Term]:
-    """The argument without its infinity, for which 0 stands, and whether it had one."""
-    is_endless = apply("isinf", x)
-    return choose(is_endless, number(0.0, x), inside), is_endless
-
-
 def sinh(x: Pair) -> Pair:
     inside, rest = _clamped(x.re)
     re = apply("sinh", inside) * apply("cos", x.im) * rest
     im = apply("cosh", inside) * apply("sin", x.im) * rest
-    is_real, is_imaginary = apply("equal", x.im, 0.0), apply("equal", x.re, 0.0)
-    is_endless = both(apply("isinf", x.re), inverse(_finite(x.im)))
-    re = choose(either(is_imaginary, is_endless), x.re, choose(is_real, apply("sinh", x.re), re))
+    is_real, is_wild = apply("equal", x.im, 0.0), inverse(_finite(x.im))
+    keeps = either(both(is_wild, apply("equal", x.re, 0.0)), both(is_real, inverse(_finite(x.re))))
+    re = choose(both(is_wild, apply("isinf", x.re)), apply("absolute", x.re), choose(keeps, x.re, re))
     return Pair(re, choose(is_real, x.im, im))
 
 
@@ -110,11 +104,11 @@ def cosh(x: Pair) -> Pair:
     inside, rest = _clamped(x.re)
     re = apply("cosh", inside) * apply("cos", x.im) * rest
     im = apply("sinh", inside) * apply("sin", x.im) * rest
-    is_real, is_imaginary = apply("equal", x.im, 0.0), apply("equal", x.re, 0.0)
-    is_endless = both(apply("isinf", x.re), inverse(_finite(x.im)))
-    re = choose(is_endless, apply("absolute", x.re), choose(is_real, apply("cosh", x.re), re))
-    zero = apply("copysign", number(0.0, im), x.re) * apply("copysign", number(1.0, im), x.im)
-    return Pair(re, choose(either(is_real, is_imaginary), zero, im))
+    is_real, is_wild = apply("equal", x.im, 0.0), inverse(_finite(x.im))
+    re = choose(both(inverse(_finite(x.re)), either(is_real, is_wild)), apply("absolute", x.re), re)
+    signed = choose(apply("isnan", x.re), x.im, x.im * apply("copysign", number(1.0, im), x.re))
+    im = choose(both(apply("equal", x.re, 0.0), is_wild), number(0.0, im), im)
+    return Pair(re, choose(is_real, signed, im))
 
 
 def tanh(x: Pair) -> Pair:
@@ -124,8 +118,8 @@ def tanh(x: Pair) -> Pair:
     inside = apply("copysign", apply("minimum", size, limit), x.re)
     rest = apply("exp", (apply("minimum", size, limit) - size) * 2.0)
     sine, cosine, length = apply("sin", x.im), apply("cos", x.im), apply("sinh", inside)
-    total = length * length + cosine * cosine
     is_flat = apply("greater_equal", size, limit)
+    total = choose(is_flat, number(math.exp(2 * limit) / 4, size), length * length + cosine * cosine)
     one, zero = number(1.0, size), number(0.0, size)
     re = choose(is_flat, apply("copysign", one, x.re), length * apply("cosh", inside) / total)
     im = sine * cosine / total * rest
@@ -138,14 +132,14 @@ def tanh(x: Pair) -> Pair:
     return Pair(re, choose(is_real, x.im, choose(unbounded, apply("copysign", zero, x.im), im)))
 
 
-def _of_turned(function: Callable[[Pair], Pair]) -> Callable[[Pair], Pair]:
-    """``-1j * f(1j * x)``, as for ``sin`` by ``sinh``."""
+def _of_swapped(function: Callable[[Pair], Pair]) -> Callable[[Pair], Pair]:
+    """``-1j * f(1j * x)`` of an odd function, as ``sin`` is by ``sinh``: both planes change places."""
 
-    def turned(x: Pair) -> Pair:
-        result = function(x.turned())
-        return Pair(result.im, -result.re)
+    def swapped(x: Pair) -> Pair:
+        result = function(Pair(x.im, x.re))
+        return Pair(result.im, result.re)
 
-    return turned
+    return swapped
 
 
 def power_by_int(x: Pair, exponent: int) -> Pair:
@@ -177,7 +171,7 @@ FUNCTIONS: dict[str, Callable[[Pair], Pair]] = {
     "sinh": sinh,
     "cosh": cosh,
     "tanh": tanh,
-    "sin": _of_turned(sinh),
-    "cos": lambda x: cosh(x.turned()),
-    "tan": _of_turned(tanh),
+    "sin": _of_swapped(sinh),
+    "cos": lambda x: cosh(Pair(-x.im, x.re)),
+    "tan": _of_swapped(tanh),
 }

@@ -23,7 +23,7 @@ def log_hypot_float32(x: np.float32, y: np.float32) -> np.float32:
     """log(hypot(x, y)) for all float32; at most 0.51 ULP."""
     width, height = abs(np.float64(x)), abs(np.float64(y))
     large, small = max(width, height), min(width, height)
-    squares = large * large + times(small, small)
+    squares = width * width + times(height, height)
     result = log_float64(squares)
     if (squares > QUARTER_64) & (squares < FOUR_64):
         result = log1p_float64(plus(plus(times(large, large), -ONE_64), times(small, small)))
@@ -43,8 +43,9 @@ def log_hypot_float64(x: np.float64, y: np.float64) -> np.float64:
     result = plus(log_float64(size), -shift)
     if (size > HALF_64) & (size < TWO_64):
         first, second = times(large, large), times(small, small)
-        lost = times_plus_float64(large, large, -first) + times_plus_float64(small, small, -second)
-        rest = plus(first, -ONE_64)
-        lost = lost + two_sum_error(first, -ONE_64) + two_sum_error(rest, second)
-        result = HALF_64 * log1p_float64(plus(plus(rest, second), lost))
+        first_low, second_low = times_plus_float64(large, large, -first), times_plus_float64(small, small, -second)
+        rest, low = plus(first, -ONE_64), plus(first_low, second_low)
+        total = plus(rest, second)
+        lost = two_sum_error(first, -ONE_64) + two_sum_error(rest, second) + two_sum_error(first_low, second_low)
+        result = HALF_64 * log1p_float64(plus(plus(total, low), lost + two_sum_error(total, low)))
     return result
