@@ -19,7 +19,8 @@ NUMPY_API = {
 C_API = (
     "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Clear",
     "PyErr_Occurred", "PyErr_SetObject", "PyNumber_Float", "PyLong_AsLong", "PyLong_FromLong", "PyTuple_New",
-    "PyFloat_FromDouble", "PyComplex_FromDoubles", "PyBool_FromLong", "PyList_New", "PyDict_New", "PyDict_SetItem", "PyType_GenericAlloc",
+    "PyFloat_FromDouble", "PyComplex_FromDoubles",
+    "PyBool_FromLong", "PyList_New", "PyDict_New", "PyDict_SetItem", "PyType_GenericAlloc",
     "PyObject_GenericSetAttr",
     "PyDict_GetItemWithError", "PyDict_Next", "PyObject_GetAttr", "PyObject_RichCompareBool", "PyContextVar_Get",
 )  # fmt: skip

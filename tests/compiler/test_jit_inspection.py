@@ -43,7 +43,7 @@ def test_fallbacks_are_reported() -> None:
     assert str(jk.jit(np.unique).explain(array(4))).endswith("falls back to NumPy: numpy.unique")
     added = jk.jit(lambda x, i: np.fmax.at(x, i, 1.0))
     assert f"falls back to NumPy: numpy.fmax.at ({__file__}:" in str(added.explain(array(4), np.arange(2)))
-    assert "dtype complex128" in jk.jit(lambda x: x + 1).explain(array(4).astype(complex)).reason
+    assert "dtype complex256" in jk.jit(lambda x: x + 1).explain(array(4).astype(np.clongdouble)).reason
     with pytest.raises(jk.NotUsableError, match=r"falls back to NumPy: numpy\.unique"):
         jk.jit(np.unique).graph(array(4))
 

@@ -12,7 +12,6 @@ from jitkernels.compiler.autodiff.cotangent_accumulator import DerivativeContext
 from jitkernels.compiler.autodiff.elementwise_rules import PARTIALS
 from jitkernels.compiler.autodiff.linalg_rules import call_cotangents
 from jitkernels.compiler.autodiff.loop_vjp import active_carried, extend_loop, is_float
-from jitkernels.compiler.ir.node_operators import Term
 from jitkernels.compiler.autodiff.reverse import (
     CALL_OPERATIONS,
     NotDifferentiableError,
@@ -23,6 +22,7 @@ from jitkernels.compiler.autodiff.vjp_rules import TRANSPOSES
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise, zeros
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
+from jitkernels.compiler.ir.node_operators import Term
 from jitkernels.compiler.ir.region_memory import FLOWS, copy_to_home
 from jitkernels.compiler.ir.regions import LoopParts, merged_nodes, parameter
 

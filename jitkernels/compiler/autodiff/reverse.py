@@ -7,12 +7,12 @@ from jitkernels.compiler.autodiff.cotangent_accumulator import CotangentAccumula
 from jitkernels.compiler.autodiff.elementwise_rules import PARTIALS
 from jitkernels.compiler.autodiff.linalg_rules import call_cotangents
 from jitkernels.compiler.autodiff.loop_vjp import is_float, loop_cotangents
-from jitkernels.compiler.ir.node_operators import Term
 from jitkernels.compiler.autodiff.unbroadcast import sum_to_shape
 from jitkernels.compiler.autodiff.vjp_rules import TRANSPOSES
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
+from jitkernels.compiler.ir.node_operators import Term
 from jitkernels.compiler.ir.regions import merged_nodes
 
 CALL_OPERATIONS = frozenset({"call", "kernel"})

@@ -37,7 +37,9 @@ def plane(node: Node, cotangent: Node) -> Sequence[Node | None]:
 
 def planes(node: Node, cotangent: Node) -> Sequence[Node | None]:
     """The planes of the cotangent."""
-    parts = (Node(name, (cotangent,), one.dtype, node.shape) for name, one in zip(("real", "imag"), node.inputs, strict=True))
+    parts = (
+        Node(name, (cotangent,), one.dtype, node.shape) for name, one in zip(("real", "imag"), node.inputs, strict=True)
+    )
     return [sum_to_shape(part, one.shape) for part, one in zip(parts, node.inputs, strict=True)]
 
 

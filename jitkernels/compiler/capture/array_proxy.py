@@ -61,7 +61,7 @@ class Traced:
         """The type that `isinstance` sees: functions are written for NumPy's types."""
         if self.is_weak:
             return self.python  # type: ignore[no-any-return]
-        return self.dtype.type if self.is_scalar else np.ndarray  # type: ignore[no-any-return]
+        return self.dtype.type if self.is_scalar else np.ndarray
 
     @property
     def python(self) -> Any:

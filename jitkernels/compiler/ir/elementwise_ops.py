@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 FLOATS = ("float16", "float32", "float64")
 PLANES = {"complex64": "float32", "complex128": "float64"}
 """The complex dtypes, with that of their real and imaginary planes."""
-DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", *FLOATS, *PLANES)
+REALS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", *FLOATS)
+DTYPES = (*REALS, *PLANES)
 """Element types of graphs. Functions of arrays of others fall back to NumPy."""
 
 
@@ -28,7 +29,8 @@ def is_known(dtype: "np.dtype[Any]") -> bool:
 
 OF_COMPLEX = frozenset(
     {
-        "add", "subtract", "multiply", "divide", "negative", "positive", "conjugate", "absolute", "square", "reciprocal",
+        "add", "subtract", "multiply", "divide", "negative", "positive", "conjugate", "absolute", "square",
+        "reciprocal",
         "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "fmax", "fmin",
         "isnan", "isinf", "isfinite", "where", "logical_and", "logical_or", "logical_xor", "logical_not", "sign",
         "exp", "exp2", "log", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "power",

@@ -61,7 +61,7 @@ def log_hypot(x: Any, y: Any) -> Any:
     wide: Any = np.result_type(x, y, np.complex64)
     number = np.zeros(np.broadcast_shapes(np.shape(x), np.shape(y)), wide)
     number.real, number.imag = x, y
-    return np.log(number).real
+    return np.log(number).real.astype(np.result_type(x, y))
 
 
 def activate(name: str, x: Any) -> Any:

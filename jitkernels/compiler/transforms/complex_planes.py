@@ -176,7 +176,9 @@ class Splitter:
             condition, *others = inputs
             yes, no = map(self.pair, others)
             mask = self.whole[condition]
-            return Pair(*(Term(builder.elementwise("where", mask, a.node, b.node)) for a, b in zip(yes, no, strict=True)))
+            return Pair(
+                *(Term(builder.elementwise("where", mask, a.node, b.node)) for a, b in zip(yes, no, strict=True))
+            )
         if operation in ARITHMETIC:
             return ARITHMETIC[operation](*map(self.pair, inputs))
         if operation in FUNCTIONS:

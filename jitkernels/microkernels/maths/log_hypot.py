@@ -40,7 +40,7 @@ def log_hypot_float64(x: np.float64, y: np.float64) -> np.float64:
     scale = UP_64 if is_small else (HALF_64 if is_large else ONE_64)
     shift = DOWN_64 if is_small else (-LOG_2 if is_large else ZERO_64)
     size = hypot_float64(x * scale, y * scale)
-    result = plus(log_float64(size), -shift)
+    result: np.float64 = plus(log_float64(size), -shift)
     if (size > HALF_64) & (size < TWO_64):
         first, second = times(large, large), times(small, small)
         first_low, second_low = times_plus_float64(large, large, -first), times_plus_float64(small, small, -second)

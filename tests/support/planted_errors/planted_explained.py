@@ -120,10 +120,10 @@ def large_power(x: Any, n: Any) -> Any:
     return s
 
 
-@falls_back("complex")
-def complex_numbers(x: Any, n: Any) -> Any:
-    z = x * 1j  # here
-    return z.real * n
+@falls_back("longdouble")
+def long_doubles(x: Any, n: Any) -> Any:
+    z = x * np.longdouble(2)  # here
+    return z * n
 
 
 @falls_back("`del`")

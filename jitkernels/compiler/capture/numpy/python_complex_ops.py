@@ -15,7 +15,7 @@ from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 
-MAX_EXPONENT = 100
+MAX_MULTIPLIED_EXPONENT = 100
 """The largest exponent for which Python multiplies."""
 
 
@@ -40,7 +40,7 @@ def of_complex(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
 
 def _power(tracer: Tracer, base: Any, exponent: Any) -> Any:
     """A power by a small int, by Python's products: from the lowest bit on."""
-    if type(exponent) not in (int, float) or exponent != int(exponent) or not 0 <= exponent <= MAX_EXPONENT:
+    if type(exponent) not in (int, float) or exponent != int(exponent) or not 0 <= exponent <= MAX_MULTIPLIED_EXPONENT:
         raise UnsupportedError("a power of a Python complex number by another exponent than a small int")
     bits, factor = int(exponent), _weak(tracer, cast_to(tracer, base, "complex128"))
     result: Any = None

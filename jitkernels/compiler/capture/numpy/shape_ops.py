@@ -316,8 +316,6 @@ def fill(a: Any, value: Any) -> None:
     a[...] = value
 
 
-
-
 def _at_least(*new_axes: tuple[int, ...]) -> Any:
     """``atleast_1d`` and the like: for arrays of 0, 1, ... dimensions the dimensions of one element that are added."""
 

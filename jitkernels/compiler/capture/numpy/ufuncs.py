@@ -53,7 +53,9 @@ def cast_to(tracer: Tracer, value: Any, dtype: str) -> Node:
 
 def operand(tracer: Tracer, value: Any) -> Any:
     """Normalize an operand for `kind_of` and `cast_to`."""
-    if type(value) in (Traced, SymInt, int, float, complex, bool) or isinstance(value, np.ndarray | np.generic | Extent):
+    if type(value) in (Traced, SymInt, int, float, complex, bool) or isinstance(
+        value, np.ndarray | np.generic | Extent
+    ):
         return value
     if isinstance(value, list | tuple):
         return traced(tracer, value)
@@ -318,7 +320,11 @@ def _power_by_simpler_ufunc(base: Traced, exponent: Any) -> Any:
     kind = base.dtype.kind
     if kind == "b" and base.is_scalar:
         return None
-    if exponent == 2 and type(exponent) is not complex and (kind in "fc" or (kind in "iub" and type(exponent) in (int, SymInt))):
+    if (
+        exponent == 2
+        and type(exponent) is not complex
+        and (kind in "fc" or (kind in "iub" and type(exponent) in (int, SymInt)))
+    ):
         return np.square
     if kind in "fc" and type(exponent) is not complex:
         return {1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}.get(exponent)

@@ -223,7 +223,13 @@ class ResultPlanner:
         steps: list[tuple[Any, list[Callable[[Mapping[str, int]], int]]]] = []
         current: View | None = view
         while current is not None and current.parent is not None:
-            steps.insert(0, (current.name if type(current) is PlaneView else current.map, [_reader(extent) for extent in current.shape]))
+            steps.insert(
+                0,
+                (
+                    current.name if type(current) is PlaneView else current.map,
+                    [_reader(extent) for extent in current.shape],
+                ),
+            )
             current = current.parent
         is_readonly = view.is_readonly
 

@@ -4,10 +4,16 @@ Code moves them whole; what computes takes the two planes apart, and puts planes
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, alignment, memory_type
 from jitkernels.compiler.ir.elementwise_ops import PLANES
+from jitkernels.compiler.ir.strided_array import StridedArray
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
+
+if TYPE_CHECKING:
+    from jitkernels.compiler.codegen.core.load_store import Memory
 
 OPERATIONS = frozenset({"real", "imag", "complex"})
 
@@ -63,15 +69,58 @@ def doubled(function: FunctionBuilder, block: Block, mask: str, lanes: int) -> s
     return text
 
 
-def doubled_lanes(
-    function: FunctionBuilder, block: Block, distances: str, mask: str, lanes: int
-) -> tuple[str, str]:
+def doubled_lanes(function: FunctionBuilder, block: Block, distances: str, mask: str, lanes: int) -> tuple[str, str]:
     """The distances of pairs of floats, from those of complex numbers, and the mask of these lanes."""
     pairs = function.shuffle(block, "i64", lanes, distances, "poison", (lane // 2 for lane in range(2 * lanes)))
     kind = f"<{2 * lanes} x i64>"
     twice = function.new(block, f"shl {kind} {pairs}, splat (i64 1)")
     parts = ", ".join(f"i64 {lane % 2}" for lane in range(2 * lanes))
     return function.new(block, f"or {kind} {twice}, <{parts}>"), doubled(function, block, mask, lanes)
+
+
+def load(memory: "Memory", home: Block, block: Block, array: StridedArray, pointer: str, stride: Number) -> Register:
+    """Load from an address with a lane stride, in block `home`; the mask is that of `block`."""
+    function, dtype, lanes, mask = memory.function, array.dtype, memory.lanes(block), memory.mask(block)
+    if same(stride, 0):
+        return Register(
+            function.new(home, f"load {memory_type(dtype)}, ptr {pointer}, align {alignment(dtype)}"), dtype
+        )
+    if same(stride, 1) and not mask:
+        text = function.new(home, f"load {memory_type(dtype, lanes)}, ptr {pointer}, align {alignment(dtype)}")
+    elif same(stride, 1):
+        pairs = doubled(function, home, mask, lanes)
+        text = memory.masked_load(home, 2 * lanes, PLANES[dtype], pointer, pairs, pointer)
+    elif mask:
+        text = memory.gather_lanes(home, lanes, dtype, pointer, memory.lane_distances(stride, lanes), mask)
+    else:
+        return _load_each(function, home, dtype, pointer, _steps(function, stride, lanes))
+    return Register(text, dtype, lanes)
+
+
+def store(memory: "Memory", block: Block, array: StridedArray, pointer: str, stride: Number, value: Register) -> None:
+    """Store to an address with a lane stride, or the active lanes."""
+    function, dtype, lanes, mask = memory.function, array.dtype, value.lanes, memory.mask(block)
+    pairs = Register(value.text, PLANES[dtype], 2 * lanes)
+    if lanes > 1 and same(stride, 1) and not mask and block.streamed and array.word in block.streamed[0]:
+        memory.streamed_store(block, pairs, pointer, block.streamed[1])
+    elif lanes == 1 or (same(stride, 1) and not mask):
+        kind = memory_type(dtype, lanes)
+        block.lines.append(f"  store {kind} {value.text}, ptr {pointer}, align {alignment(dtype)}")
+    elif same(stride, 1):
+        on = doubled(function, block, mask, lanes)
+        memory.masked_store(block, 2 * lanes, PLANES[dtype], value.text, pointer, on)
+    elif mask:
+        memory.scatter_lanes(block, dtype, pointer, memory.lane_distances(stride, lanes), value, lanes)
+    else:
+        _store_each(function, block, value, pointer, _steps(function, stride, lanes))
+
+
+def _steps(function: FunctionBuilder, stride: Number, lanes: int) -> list[str]:
+    """Each lane's distance from the first one, as a scalar."""
+    if not isinstance(stride, Extent):
+        return [str(lane * int(stride)) for lane in range(lanes)]
+    home = function.block
+    return [function.new(home, f"mul i64 {function.extent(stride)}, {lane}") for lane in range(lanes)]
 
 
 def listed(function: FunctionBuilder, block: Block, parts: Sequence[Register]) -> Register:
@@ -91,9 +140,7 @@ def element(function: FunctionBuilder, block: Block, value: Register, lane: int)
     return Register(function.shuffle(block, kind, 2 * value.lanes, value.text, "poison", picks), value.dtype)
 
 
-def load_each(
-    function: FunctionBuilder, block: Block, dtype: str, pointer: str, distances: Sequence[str]
-) -> Register:
+def _load_each(function: FunctionBuilder, block: Block, dtype: str, pointer: str, distances: Sequence[str]) -> Register:
     """Load numbers one by one: each fills a register of its own, which beats gathering their halves."""
     kind, parts = memory_type(dtype), []
     for distance in distances:
@@ -102,7 +149,7 @@ def load_each(
     return listed(function, block, parts)
 
 
-def store_each(
+def _store_each(
     function: FunctionBuilder, block: Block, value: Register, pointer: str, distances: Sequence[str]
 ) -> None:
     """Store numbers one by one."""

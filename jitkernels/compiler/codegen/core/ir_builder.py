@@ -13,7 +13,6 @@ from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
-
 PAIR = "<2 x "
 """What LLVM types of complex numbers begin with."""
 

@@ -111,7 +111,7 @@ class Memory:
     def load_at(self, home: Block, block: Block, array: StridedArray, pointer: str, stride: Number) -> Register:
         """Load from an address, with a lane stride, in block `home`; the mask is that of `block`."""
         if array.dtype in PLANES:
-            return self._load_complex(home, block, array, pointer, stride)
+            return complex_lanes.load(self, home, block, array, pointer, stride)
         function, size = self.function, NUMBERS[array.dtype].size
         if same(stride, 0):
             held = block.find(("held", array.word))
@@ -128,7 +128,7 @@ class Memory:
         elif same(stride, 1) and not mask:
             text = function.new(home, f"load {vector}, ptr {pointer}, align {size}")
         elif same(stride, 1):
-            text = self._masked_load(home, lanes, array.dtype, pointer, mask, pointer)
+            text = self.masked_load(home, lanes, array.dtype, pointer, mask, pointer)
         elif same(stride, -1):
             text = self._reversed_load(home, lanes, array.dtype, pointer, mask)
         elif is_small_stride(stride) and abs(stride) <= lanes:
@@ -141,55 +141,11 @@ class Memory:
             text = self.gather_lanes(home, lanes, array.dtype, pointer, distances, mask)
         return self.from_memory(home, text, array.dtype, lanes)
 
-    def _load_complex(self, home: Block, block: Block, array: StridedArray, pointer: str, stride: Number) -> Register:
-        """Load complex numbers as pairs of lanes."""
-        dtype, lanes = PLANES[array.dtype], self.lanes(block)
-        size, kind = NUMBERS[dtype].size, memory_type(array.dtype)
-        if same(stride, 0):
-            return Register(self.function.new(home, f"load {kind}, ptr {pointer}, align {size}"), array.dtype)
-        mask = self.mask(block)
-        if same(stride, 1) and not mask:
-            text = self.function.new(home, f"load {memory_type(array.dtype, lanes)}, ptr {pointer}, align {size}")
-        elif same(stride, 1):
-            mask = complex_lanes.doubled(self.function, home, mask, lanes)
-            text = self._masked_load(home, 2 * lanes, dtype, pointer, mask, pointer)
-        elif mask:
-            text = self.gather_lanes(home, lanes, array.dtype, pointer, self.lane_distances(stride, lanes), mask)
-        else:
-            return complex_lanes.load_each(self.function, home, array.dtype, pointer, self._steps(stride, lanes))
-        return Register(text, array.dtype, lanes)
-
-    def _store_complex(self, block: Block, array: StridedArray, pointer: str, stride: Number, value: Register) -> None:
-        """Store complex numbers as pairs of lanes."""
-        dtype, lanes = PLANES[array.dtype], value.lanes
-        size, kind = NUMBERS[dtype].size, memory_type(array.dtype, lanes)
-        mask = self.mask(block)
-        if lanes == 1 or (same(stride, 1) and not mask):
-            pairs = Register(value.text, dtype, 2 * lanes)
-            if lanes > 1 and block.streamed and array.word in block.streamed[0]:
-                self._streamed_store(block, pairs, pointer, block.streamed[1])
-            else:
-                block.lines.append(f"  store {kind} {value.text}, ptr {pointer}, align {size}")
-        elif same(stride, 1):
-            mask = complex_lanes.doubled(self.function, block, mask, lanes)
-            self._masked_store(block, 2 * lanes, dtype, value.text, pointer, mask)
-        elif mask:
-            self.scatter_lanes(block, array.dtype, pointer, self.lane_distances(stride, lanes), value, lanes)
-        else:
-            complex_lanes.store_each(self.function, block, value, pointer, self._steps(stride, lanes))
-
-    def _steps(self, stride: Number, lanes: int) -> list[str]:
-        """Each lane's distance from the first one, as a scalar."""
-        if not isinstance(stride, symbolic_dims.Extent):
-            return [str(lane * int(stride)) for lane in range(lanes)]
-        home = self.function.block
-        return [self.function.new(home, f"mul i64 {self.function.extent(stride)}, {lane}") for lane in range(lanes)]
-
     def _reversed_load(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str) -> str:
         """Load a vector whose first lane is the last element in memory."""
         first = self._last_lane(block, lanes, dtype, pointer)
         if mask:
-            reversed_vector = self._masked_load(
+            reversed_vector = self.masked_load(
                 block, lanes, dtype, first, self._reversed(block, lanes, "i1", mask), pointer
             )
         else:
@@ -205,7 +161,7 @@ class Memory:
         """Reverse the lanes of a vector."""
         return self.function.shuffle(block, kind, lanes, text, "poison", reversed(range(lanes)))
 
-    def _masked_load(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str, first: str) -> str:
+    def masked_load(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str, first: str) -> str:
         """Load the active lanes of a vector; `first`: the address of the first lane, which is active."""
         active = LaneMask(lanes, mask, self._off(block, dtype, first, lanes))
         return self.function.masked_load(block, memory_type(dtype), pointer, NUMBERS[dtype].size, active)
@@ -315,7 +271,7 @@ class Memory:
         if value.lanes != lanes:
             text = broadcast(function, block, value, lanes).text
         if array.dtype in PLANES:
-            self._store_complex(block, array, pointer, stride, Register(text, array.dtype, lanes))
+            complex_lanes.store(self, block, array, pointer, stride, Register(text, array.dtype, lanes))
             return
         if array.dtype == "bool":
             text = function.new(block, f"zext {llvm_type('bool', lanes)} {text} to {memory_type('bool', lanes)}")
@@ -325,17 +281,17 @@ class Memory:
             return
         mask = self.mask(block)
         if same(stride, 1) and not mask and block.streamed and array.word in block.streamed[0]:
-            self._streamed_store(block, Register(text, array.dtype, lanes), pointer, block.streamed[1])
+            self.streamed_store(block, Register(text, array.dtype, lanes), pointer, block.streamed[1])
         elif same(stride, 1) and not mask:
             block.lines.append(f"  store {kind} {text}, ptr {pointer}, align {size}")
         elif same(stride, 1):
-            self._masked_store(block, lanes, array.dtype, text, pointer, mask)
+            self.masked_store(block, lanes, array.dtype, text, pointer, mask)
         elif same(stride, -1):
             first = self._last_lane(block, lanes, array.dtype, pointer)
             flipped = self._reversed(block, lanes, memory_type(array.dtype), text)
             if mask:
                 active = self._reversed(block, lanes, "i1", mask)
-                self._masked_store(block, lanes, array.dtype, flipped, first, active)
+                self.masked_store(block, lanes, array.dtype, flipped, first, active)
             else:
                 block.lines.append(f"  store {kind} {flipped}, ptr {first}, align {size}")
         elif is_small_stride(stride) and 1 < stride <= lanes:
@@ -343,7 +299,7 @@ class Memory:
         else:
             self.scatter_lanes(block, array.dtype, pointer, self.lane_distances(stride, lanes), value, lanes)
 
-    def _streamed_store(self, block: Block, value: Register, pointer: str, condition: str) -> None:
+    def streamed_store(self, block: Block, value: Register, pointer: str, condition: str) -> None:
         """Store a vector past the caches where a condition holds."""
         size, kind = NUMBERS[value.dtype].size, memory_type(value.dtype, value.lanes)
         stream, cache, after = (self.function.label() for _ in range(3))
@@ -354,7 +310,7 @@ class Memory:
             *(f"{cache}:", f"{store} {size}", f"  br label %{after}", f"{after}:"),
         ]
 
-    def _masked_store(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, mask: str) -> None:
+    def masked_store(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, mask: str) -> None:
         """Store the active lanes of a vector."""
         kind = memory_type(dtype, lanes)
         name = f"llvm.masked.store.{suffix(memory_type(dtype), lanes)}.p0"
@@ -374,7 +330,7 @@ class Memory:
             part = self.function.shuffle(block, kind, lanes, text, "poison", numbers)
             at = new(block, f"getelementptr {kind}, ptr {pointer}, i64 {first}")
             mask = self._expanded_mask(block, self.mask(block), lanes, positions, stride) or f"<{on}>"
-            self._masked_store(block, width, dtype, part, at, mask)
+            self.masked_store(block, width, dtype, part, at, mask)
 
     def scatter_lanes(
         self, block: Block, dtype: str, pointer: str, distances: str, value: Register, lanes: int

@@ -1,6 +1,7 @@
 """The loops of a nest: collapse them, choose the lane loop (vectorization), and order the others."""
 
 from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.compiler.codegen.core.ir_builder import alignment
 from jitkernels.compiler.codegen.core.load_store import is_small_stride
 from jitkernels.compiler.codegen.nest.nest_targets import NestTarget, Targets
 from jitkernels.compiler.codegen.nest.scan import loop_of
@@ -308,7 +309,7 @@ class Loops(Targets):
             nodes += [target.reduction[0] for target in inner if target.reduction]
         # Scalars fill no vector, nor do indices.
         fills = [node for node in nodes if node.shape and node.operation != "iota" and not self._is_one_index(node)]
-        return max([NUMBERS[node.dtype].size for node in fills], default=1)
+        return max([alignment(node.dtype) for node in fills], default=1)
 
     def _is_one_index(self, node: Node) -> bool:
         """Return whether a node is the index found in the whole array: the searched elements determine the lanes.

@@ -32,7 +32,7 @@ PRODUCTS = {"multiply", "square"}
 
 def special_values(name: str, dtype: str) -> Any:
     """All pairs of special parts."""
-    info = np.finfo(PLANE[dtype])
+    info: Any = np.finfo(np.dtype(dtype))
     ends = [] if name in PRODUCTS else [-info.tiny] if getattr(np, name).nin == 2 else [info.max / 8, -info.tiny]
     ends = [] if name == "divide" else ends
     parts = np.array([0.0, -0.0, 1, -1, 2.5, -3e-5, np.inf, -np.inf, np.nan, *ends], PLANE[dtype])
@@ -49,7 +49,7 @@ def with_warnings(function: Callable[..., Any], *arguments: Any) -> tuple[Any, s
 
 
 def distance(found: Any, expected: Any, size: Any) -> Any:
-    """Rounding errors in units of the larger of a component and a norm; NaN, infinities and signs of zeros are exact."""
+    """Errors in units of the larger of a component and a norm; NaN, infinities and signs of zeros are exact."""
     info = np.finfo(expected.dtype)
     with np.errstate(all="ignore"):
         unit = np.maximum(np.maximum(np.abs(expected), size) * info.eps, info.smallest_subnormal)
@@ -200,7 +200,7 @@ def _mandelbrot(c: Any, counts: Any) -> None:
 
 
 def _python(z: complex, a: float) -> Any:
-    s = 0
+    s: Any = 0
     for k in range(4):
         s = s * z + complex(a, k) ** 2
     if s.real > 0:
@@ -233,7 +233,13 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = 
     "recurrence": (_recurrence, lambda: (numbers("complex128", 40),)),
     "arrays in loops": (_arrays_in_loops, lambda: (numbers("complex128", 40), 5)),
     "creation": (
-        lambda x: (np.full(3, 1j), np.zeros(2, complex), x + 1j * x, np.empty_like(x, complex).shape, 2j * np.arange(4)),
+        lambda x: (
+            np.full(3, 1j),
+            np.zeros(2, complex),
+            x + 1j * x,
+            np.empty_like(x, complex).shape,
+            2j * np.arange(4),
+        ),
         lambda: (np.arange(5.0),),
     ),
     "spectral step": (
@@ -279,7 +285,8 @@ def test_views_of_planes() -> None:
 
 def test_errors_are_pythons() -> None:
     """Where Python raises for complex numbers, so do compiled functions."""
-    for function in (lambda z: z / 0j, lambda z: z < 1, lambda z: abs(z * 1.5e108), lambda z: z // 1):
+    functions: list[Any] = [lambda z: z / 0j, lambda z: z < 1, lambda z: abs(z * 1.5e108), lambda z: z // 1]
+    for function in functions:
         with pytest.raises(Exception) as expected:  # noqa: PT011  # which one Python says
             function(1e200 + 1e200j)
         with pytest.raises(type(expected.value)):
