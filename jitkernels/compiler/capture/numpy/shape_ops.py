@@ -1,15 +1,18 @@
 """Shape and order of traced arrays: reshape, transpose, broadcast, flip, diagonals, copies."""
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
+from jitkernels.compiler.capture.numpy.numpy_callouts import call_with_shape_of
 from jitkernels.compiler.capture.numpy.reductions import axes_of, dtype_name, is_given, tracer_of
 from jitkernels.compiler.capture.override_registry import overrides, serves
 from jitkernels.compiler.capture.symint import as_extent
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
+from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.ir.symbolic_dims import Number
 
 
@@ -301,6 +304,9 @@ def astype(a: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok:
         if order not in ("K", "A") and not (order == "C" and a.view.is_c()):
             raise UnsupportedError("astype with copy=False and order=")
         return a
+    if a.dtype.name in PLANES and name not in (*PLANES, "bool") and a.ndim and hasattr(np, "astype"):
+        # NumPy warns that the imaginary part is lost.
+        return call_with_shape_of(a.tracer, functools.partial(np.astype, dtype=name), "astype", name, a, a)
     return result(a.tracer, builder.cast(a.node, name), a) if a.is_scalar else copied(a, order, name)
 
 
