@@ -19,6 +19,7 @@ from jitkernels.compiler.diagnostics.kernel_summary import groups_of
 from jitkernels.compiler.dispatch.specialization import Specialization, specialize
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.config import JitConfig
+from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.lowering import autotune_nest, autotune_program, backends, lower_graph
 from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram
@@ -105,6 +106,8 @@ class TunedCall:
             )
         if trace.has_foreign:
             raise NotUsableError(f"{self.name} takes arrays of another library: expected NumPy's")
+        if any(node.dtype in PLANES for node in (*trace.graph.inputs, *trace.graph.roots)):
+            raise NotUsableError(f"{self.name} has complex arguments or results, which are not tuned: expected reals")
         self.written = trace.written
 
     def tuned(self, seconds: float) -> list[Explanation]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.diagnostics import error_analysis
-from jitkernels.compiler.diagnostics.error_analysis import ErrorBound
+from jitkernels.compiler.diagnostics.error_analysis import ErrorBound, distance
 from jitkernels.compiler.dispatch.specialization import Specialization
 from jitkernels.errors import DifferenceError
 
@@ -46,17 +46,17 @@ def difference(got: Any, right: Any, error_bound: ErrorBound) -> str:
         return f"expected {right.dtype}{list(right.shape)}, got {got.dtype}{list(got.shape)}"
     is_equal = (got == right) | ((got != got) & (right != right))
     with np.errstate(all="ignore"):
-        distance = np.abs(got.astype("f8") - right.astype("f8"))
-        distance = np.where(is_equal, 0.0, np.where(np.isnan(distance), np.inf, distance))
+        apart = distance(got, right)
+        apart = np.where(is_equal, 0.0, np.where(np.isnan(apart), np.inf, apart))
     allowed = np.zeros(()) if error_bound is None else ERROR_BOUND_FACTOR * error_bound
-    wrong = ~is_equal & ~(distance <= allowed)
+    wrong = ~is_equal & ~(apart <= allowed)
     if not wrong.any():
         return ""
-    worst = int(np.argmax(np.where(wrong, distance, -1.0)))
+    worst = int(np.argmax(np.where(wrong, apart, -1.0)))
     index = tuple(map(int, np.unravel_index(worst, wrong.shape)))
     limit = float(np.broadcast_to(allowed, wrong.shape)[index])
     count = int(np.count_nonzero(wrong))
     return (
-        f"the largest difference is {distance[index]:g} at {list(index)}, of {right[index]} and {got[index]}, "
+        f"the largest difference is {apart[index]:g} at {list(index)}, of {right[index]} and {got[index]}, "
         f"where rounding leaves {limit:g}; {count} of {wrong.size} elements differ"
     )

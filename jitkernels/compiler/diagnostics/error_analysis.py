@@ -121,8 +121,7 @@ def _elementwise(node: Node, values: Sequence[Any], error_bounds: Sequence[Error
         total = np.where(np.isinf(error_bound), np.inf, total)
     bounds = [np.zeros(()) if error_bound is None else error_bound for error_bound in error_bounds]
     if node.operation in COMPARISONS:
-        distance = np.abs(values[0].astype("f8") - values[1].astype("f8"))
-        near = (distance <= bounds[0] + bounds[1]) & (bounds[0] + bounds[1] > 0)
+        near = (distance(*values) <= bounds[0] + bounds[1]) & (bounds[0] + bounds[1] > 0)
         total = np.where(near, 1.0, total)
     if node.operation in PERIODIC:
         total = np.where(bounds[0] > 0.5, np.inf, total)
@@ -139,16 +138,26 @@ def _moved(value: Any, side: Any) -> Any:
     """A value perturbed by its error bound to one side."""
     if value.dtype.kind == "b":
         return value ^ (side != 0)
-    if value.dtype.kind == "f":
-        return (value.astype("f8") + side).astype(value.dtype)
+    if value.dtype.kind in "fc":
+        return (value.astype(_wide(value)) + side).astype(value.dtype)
     steps = np.sign(side) * np.ceil(np.minimum(np.abs(side), 2.0**52))
     return value + steps.astype("i8").astype(value.dtype)
+
+
+def _wide(value: Any) -> str:
+    """The dtype in which differences are taken."""
+    return "c16" if value.dtype.kind == "c" else "f8"
+
+
+def distance(left: Any, right: Any) -> Any:
+    """The distance of the elements of two arrays of one dtype."""
+    return np.abs(left.astype(_wide(left)) - right.astype(_wide(right)))
 
 
 def _change(result: Any, perturbed: Any) -> Any:
     """The difference of two results; infinity where only one of them is NaN."""
     perturbed = np.asarray(perturbed)
-    change = np.abs(perturbed.astype("f8") - result.astype("f8"))
+    change = distance(perturbed, result)
     is_equal = (perturbed == result) | ((perturbed != perturbed) & (result != result))
     return np.where(is_equal, 0.0, np.where(np.isnan(change), np.inf, change))
 

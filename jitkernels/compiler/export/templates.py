@@ -7,6 +7,7 @@ from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 C_TYPES = {
     "float32": "float", "float64": "double", "bool": "uint8_t", "float16": "uint16_t",
+    "complex64": "float _Complex", "complex128": "double _Complex",
     **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }  # fmt: skip
 
