@@ -156,6 +156,7 @@ MOVES: dict[str, Callable[[Any, Any], Any]] = {
     "rows": lambda x, y: x - x.mean(1, keepdims=True) + np.cumsum(y, 1),
     "plane": lambda x, y: (x * y.conj()).real + np.abs(x),
     "matrices": lambda x, y: x @ y.T,
+    "norms": lambda x, y: np.linalg.norm(x * 2, axis=1) + np.linalg.norm(y) + np.linalg.norm(y, 1, axis=1),
 }
 FEW_SHAPES, LAYOUT_SHAPES = ("product", "stencil", "rows"), [(2, 5), (9, 16)]
 

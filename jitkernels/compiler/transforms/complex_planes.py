@@ -18,7 +18,7 @@ from jitkernels.compiler.ir.regions import LoopParts, merged_nodes, parameter, r
 from jitkernels.compiler.transforms.complex_arithmetic import ARITHMETIC, Pair
 from jitkernels.compiler.transforms.complex_functions import FUNCTIONS, power_by_int
 
-IN_MEMORY = frozenset({"input", "gather", "scatter", "update", "concatenate", "reshape", "call", "kernel"})
+IN_MEMORY = frozenset({"input", "gather", "scatter", "update", "concatenate", "reshape", "call", "item"})
 """Operations whose complex results are arrays in memory: they move numbers, or others compute them."""
 BY_PLANE = frozenset({"view", "scan", "reduce"})
 """Operations of one operand that do to each plane what they do to complex numbers: sums, of reductions and scans."""
@@ -201,7 +201,7 @@ class Splitter:
             return Pair(*(Term(Node(operation, (p.node,), p.node.dtype, node.shape, node.options)) for p in parts))
         if operation == "scatter" and node.options.get("adds"):
             raise UnsupportedError("numpy.add.at of complex numbers")
-        if operation in IN_MEMORY or (operation == "item" and not is_complex(inputs[0])):
+        if operation in IN_MEMORY:
             return node.with_inputs([self.one(operand) for operand in inputs])
         raise UnsupportedError(f"{operation} of complex numbers")
 

@@ -18,8 +18,11 @@ SINC_TERMS = 9
 
 
 def floats(value: Any) -> Any:
-    """The array converted to float64."""
-    return METHODS["astype"](of_array(value), np.float64, copy=False)
+    """The array converted to float64. Raises UnsupportedError for complex numbers."""
+    array = of_array(value)
+    if array.dtype.kind == "c":
+        raise UnsupportedError("this function of complex numbers")
+    return METHODS["astype"](array, np.float64, copy=False)
 
 
 @decomposes(np.sort)

@@ -278,7 +278,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:  # noqa: A002
     tracer = tracer_of()
     array = traced(tracer, x)
-    if array.dtype.kind != "f":
+    if array.dtype.kind == "c":
+        array = np.abs(array)
+    elif array.dtype.kind != "f":
         array = METHODS["astype"](array, float)
     over = axes_of(axis, array.ndim)
     options = ReductionOptions(over, keepdims=keepdims)
