@@ -277,7 +277,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 @overrides(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:  # noqa: A002
     tracer = tracer_of()
-    array = traced(tracer, x)
+    array: Any = traced(tracer, x)
     if array.dtype.kind == "c":
         array = np.abs(array)
     elif array.dtype.kind != "f":
