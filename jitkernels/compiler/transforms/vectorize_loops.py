@@ -1,0 +1,332 @@
+"""Loop vectorization: a loop with independent iterations becomes a dimension of the loop nests in its body.
+
+``for i in range(n): out[:, i] = np.sum(x[:, i : i + k] * w, axis=1)`` is one nest over i, not n short ones. Inner
+loops go first, so that a convolution by windows ends as one reduction over all pixels:
+
+1. A value that differs between iterations becomes an array with a leading dimension, the iterations.
+2. A view of an array whose start is affine in the induction variable becomes a view with a step for the iterations.
+3. The induction variable itself becomes the sequence of its values.
+4. An assignment to a part of a loop-carried array becomes an assignment of the parts of all iterations. So loops are
+   distributed: the first assignment of all iterations comes before the second one of any.
+5. For that, iterations must be independent: all that reads or writes a loop-carried array has, in one of its dimensions,
+   indices that no other iteration has, ``factor * i + c`` for c from a range shorter than the distance of iterations.
+6. A loop stays as it is where one iteration computes much: a nest of its own costs little then, and its operands are
+   in the caches; and where it computes only scalars, for which loops have code of their own.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from jitkernels.compiler.ir import access_map, builder, symbolic_dims
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.dim_bounds import traced_product
+from jitkernels.compiler.ir.dim_proofs import linear
+from jitkernels.compiler.ir.graph import Graph, Node, number_of, transformed
+from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
+from jitkernels.compiler.ir.ops import OPERATIONS
+from jitkernels.compiler.ir.region_memory import is_direct
+from jitkernels.compiler.ir.regions import REGIONS, LoopParts, regions_of, symbols_in
+from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, is_at_least, same
+
+MAX_ITERATION_ELEMENTS = 1 << 12
+"""The most elements that an iteration stores, or that one of its reductions or products has."""
+MAX_BATCHED_ELEMENTS = 1 << 22
+"""The most elements of a batched value that may need memory of its own."""
+
+INDEX_ARITHMETIC: dict[str, Callable[[Number, Number], Number]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul,
+}  # fmt: skip
+
+
+def vectorize_loops(graph: Graph, scope: Scope) -> Graph:
+    """Turn the loops of a graph with independent iterations into dimensions of what they compute, inner loops first."""
+    if not any(map(regions_of, graph)):
+        return graph
+    results: dict[Node, list[Node]] = {}
+
+    def rule(node: Node) -> Node:
+        if node.operation == "item" and node.inputs[0] in results:
+            return results[node.inputs[0]][node.options["index"]]
+        inner = {name: vectorize_loops(node.options[name], scope) for name in REGIONS if name in node.options}
+        if any(region is not node.options[name] for name, region in inner.items()):
+            node = Node(node.operation, node.inputs, node.dtype, node.shape, {**node.options, **inner})
+        vectorized = vectorized_results(node, scope) if node.operation == "loop" else None
+        if vectorized is not None:
+            results[node] = vectorized
+        return node
+
+    return transformed(graph, rule)
+
+
+def vectorized_results(loop: Node, scope: Scope) -> list[Node] | None:
+    """The results of a loop as nodes without it; None where it stays a loop."""
+    parts = LoopParts(loop)
+    if not parts.counts or loop.options["condition"].checks or parts.body.checks:
+        return None
+    begin, end, step = map(number_of, parts.bounds)
+    if begin is None or end is None or not isinstance(step, int) or not step:
+        return None
+    if parts.condition.outputs[0].options.get("value") is not True or "symbol" not in parts.induction[0].options:
+        return None
+    if all(node.operation in ("parameter", "constant", "extent") or is_direct(node) for node in parts.body):
+        return None
+    trip_count = (end - begin + step - 1) // step if step > 0 else (begin - end - step - 1) // -step
+    if symbolic_dims.is_loop_variant(trip_count) or symbolic_dims.value_of(trip_count) < 1:
+        return None
+    try:
+        batch = _Batch(parts, Iterations(begin, step, trip_count), scope)
+    except _DependentError:
+        return None
+    results = [batch.known.get(output) for output in parts.body.outputs]
+    if any(node is None for node in results) or not _are_own(parts, batch):
+        return None
+    if not is_at_least(trip_count, 1) and not symbolic_dims.is_at_least_now(trip_count, 1):
+        return None
+    return [node for node in results if node is not None]
+
+
+def _are_own(parts: LoopParts, batch: "_Batch") -> bool:
+    """Whether each result is the loop-carried array at its own position, or a number that no iteration changes."""
+    return all(
+        output is parameter or (parameter in batch.rows and batch.home.get(output) is parameter)
+        for output, parameter in zip(parts.body.outputs, parts.carried_parameters, strict=True)
+    )
+
+
+class _DependentError(Exception):
+    """Iterations may depend on one another, or a value has no batched form."""
+
+
+class Iterations(NamedTuple):
+    """The iterations of a loop: the first value of the induction variable, its step, and their number."""
+
+    begin: Number
+    step: int
+    trip_count: Number
+
+
+class _Row(NamedTuple):
+    """The indices of one access in one dimension: ``factor * i`` plus those from `first` to `last`."""
+
+    factor: int
+    first: Number
+    last: Number
+
+
+class _Batch:
+    """The nodes of a loop body for all iterations at once.
+
+    `known`: the new node of each node; `varying`: those with the leading dimension. `home`: the parameter of the
+    loop-carried array whose memory a node is; `rows`: by such a parameter and dimension, the indices of its accesses.
+    """
+
+    def __init__(self, parts: LoopParts, iterations: "Iterations", scope: Scope) -> None:
+        self.begin, self.step, self.trip_count = iterations
+        self.scope = scope
+        self.induction = parts.induction[0]
+        self.symbol: str = self.induction.options["symbol"]
+        written = {
+            parameter
+            for parameter, output in zip(parts.carried_parameters, parts.body.outputs, strict=True)
+            if output is not parameter
+        }
+        if any(not parameter.ndim for parameter in written):
+            raise _DependentError
+        self.home: dict[Node, Node] = {parameter: parameter for parameter in written}
+        self.rows: dict[Node, dict[int, list[_Row]] | None] = dict.fromkeys(written)
+        parameters = (*parts.carried_parameters, *parts.captured_parameters)
+        self.known: dict[Node, Node] = dict(zip(parameters, (*parts.carried, *parts.captured), strict=True))
+        self.varying: set[Node] = set()
+        for node in parts.body:
+            if node not in self.known:
+                self.known[node] = self._batched(node)
+
+    def _batched(self, node: Node) -> Node:
+        """The node for all iterations."""
+        if node is self.induction:
+            return self._varying(node, self._sequence(self.begin, 1))
+        operands = [self.known[operand] for operand in node.inputs]
+        varies = [operand in self.varying for operand in node.inputs]
+        has_symbol = self.symbol in symbols_in([node])
+        if any(operand in self.home for operand in node.inputs):
+            return self._access(node, operands)
+        if not any(varies) and not has_symbol:
+            if node.operation in ("loop", "branch", "item", "call", "kernel"):
+                raise _DependentError
+            return node.replace_inputs(operands)
+        if node.operation == "extent":
+            affine = linear(node.options["extent"], self.symbol)
+            if affine is None:
+                raise _DependentError
+            return self._varying(node, builder.cast(self._sequence(affine[0] + affine[1] * self.begin, affine[1]), node.dtype))
+        if any(self.symbol in symbolic_dims.symbols_of(extent) for extent in node.shape):
+            raise _DependentError
+        if node.operation == "view":
+            index_map = self._map(node.options["map"], is_wide=varies[0])
+            return self._varying(node, builder.view(operands[0], index_map, (self.trip_count, *node.shape)))
+        if has_symbol:
+            raise _DependentError
+        self._check_size(node)
+        return self._varying(node, self._operation(node, operands, varies))
+
+    def _varying(self, node: Node, batched: Node) -> Node:
+        self.varying.add(node)
+        return batched
+
+    def _sequence(self, first: Number, factor: int) -> Node:
+        """``first + factor * step * t`` for iterations t."""
+        numbers = Node("iota", (), "int64", (self.trip_count,), {"axis": 0})
+        scaled = builder.elementwise("multiply", numbers, builder.constant(factor * self.step, "int64"))
+        return builder.elementwise("add", scaled, builder.extent(first))
+
+    def _map(self, index_map: IndexMap, *, is_wide: bool) -> IndexMap:
+        """An index map with a leading dimension for the iterations, also of the array if that is wide."""
+        dims: list[tuple[Number, tuple[tuple[int, Number], ...]]] = [(0, ((0, 1),))] if is_wide else []
+        for start, steps in index_map:
+            affine = linear(start, self.symbol)
+            if affine is None or any(self.symbol in symbolic_dims.symbols_of(step) for _, step in steps):
+                raise _DependentError
+            first, factor = affine
+            own = ((0, factor * self.step),) if factor else ()
+            dims.append((first + factor * self.begin, (*own, *((loop + 1, step) for loop, step in steps))))
+        return tuple(dims)
+
+    def _check_size(self, node: Node) -> None:
+        """Raise where an iteration computes so much that a nest for it costs little, or all together take much memory."""
+        if node.operation == "cast" or OPERATIONS[node.operation].is_elementwise:
+            return
+        elements = traced_product(node.shape)
+        if elements > MAX_ITERATION_ELEMENTS or elements * symbolic_dims.value_of(self.trip_count) > MAX_BATCHED_ELEMENTS:
+            raise _DependentError
+
+    def _operation(self, node: Node, operands: Sequence[Node], varies: Sequence[bool]) -> Node:
+        """A node of which operands vary."""
+        shape = (self.trip_count, *node.shape)
+        if node.operation == "cast" or OPERATIONS[node.operation].is_elementwise:
+            pairs = zip(operands, varies, strict=True)
+            inputs = [_aligned(operand, node.ndim) if is_wide else operand for operand, is_wide in pairs]
+            return Node(node.operation, inputs, node.dtype, shape, node.options)
+        match node.operation:
+            case "reduce":
+                axes = tuple(axis + 1 for axis in node.options["axes"])
+                return Node("reduce", operands, node.dtype, shape, {**node.options, "axes": axes})
+            case "scan":
+                return Node("scan", operands, node.dtype, shape, {**node.options, "axis": node.options["axis"] + 1})
+            case "reshape":
+                return builder.reshape(operands[0], shape)
+            case "concatenate":
+                wide = [
+                    operand if is_wide else builder.broadcast_to(operand, (self.trip_count, *operand.shape))
+                    for operand, is_wide in zip(operands, varies, strict=True)
+                ]
+                axis = node.options["axis"] + 1
+                return Node("concatenate", wide, node.dtype, shape, {**node.options, "axis": axis})
+            case "matmul":
+                return self._product(node, operands, varies)
+        raise _DependentError
+
+    def _product(self, node: Node, operands: Sequence[Node], varies: Sequence[bool]) -> Node:
+        """A product of matrices: with an invariant matrix, one product of the rows of all iterations."""
+        left, right = operands
+        shape = (self.trip_count, *node.shape)
+        if "is_packed" in node.options or any(operand.ndim != 2 for operand in node.inputs):
+            raise _DependentError
+        if varies[0] and not varies[1]:
+            rows = builder.reshape(left, (self.trip_count * left.shape[1], left.shape[2]))
+            return builder.reshape(matmul(rows, right), shape)
+        if varies[1] and not varies[0] and same(node.shape[1], 1):
+            rows = builder.squeeze(right, [2])
+            return builder.expand_dims(matmul(rows, matrix_transpose(left)), [2])
+        return matmul(left, right)
+
+    def _access(self, node: Node, operands: Sequence[Node]) -> Node:
+        """A view of a loop-carried array, or an assignment to a part of it."""
+        home = self.home.get(node.inputs[0])
+        if home is None or any(operand in self.home for operand in node.inputs[1:]):
+            raise _DependentError
+        if node.operation == "view":
+            index_map, extents = node.options["map"], node.shape
+            self._note(home, index_map, extents)
+            return self._varying(node, builder.view(operands[0], self._map(index_map, is_wide=False), (self.trip_count, *extents)))
+        if node.operation == "gather" and is_direct(node):
+            index_map = tuple((self._index(index), ()) for index in node.inputs[1:])
+            self._note(home, index_map, ())
+            return self._varying(node, builder.view(operands[0], self._map(index_map, is_wide=False), (self.trip_count,)))
+        if node.operation == "update":
+            index_map, extents = node.options["map"], node.options["extents"]
+        elif node.operation == "scatter" and is_direct(node) and not node.options.get("adds"):
+            index_map, extents = tuple((self._index(index), ()) for index in node.inputs[2:]), ()
+        else:
+            raise _DependentError
+        if traced_product(extents) > MAX_ITERATION_ELEMENTS:
+            raise _DependentError
+        self._note(home, index_map, extents)
+        self.home[node] = home
+        value = operands[1]
+        if node.inputs[1] in self.varying:
+            value = _aligned(value, len(extents))
+        return _assigned(operands[0], value, self._map(index_map, is_wide=False), (self.trip_count, *extents))
+
+    def _index(self, node: Node) -> Number:
+        """An index of an element as an extent, of this loop's and enclosing loops' symbols. Raises where it is none."""
+        if node.operation == "parameter" and node.options.get("symbol"):
+            return Extent({(Atom(node.options["symbol"]),): 1}, self.scope)
+        number = number_of(node)
+        if number is not None:
+            return number
+        if node.operation == "parameter" and self.known.get(node, node) is not node:
+            return self._index(self.known[node])
+        if node.operation not in INDEX_ARITHMETIC or node.dtype != "int64" or node.ndim:
+            raise _DependentError
+        left, right = map(self._index, node.inputs)
+        return INDEX_ARITHMETIC[node.operation](left, right)
+
+    def _note(self, home: Node, index_map: IndexMap, extents: Sequence[Number]) -> None:
+        """Note an access to a loop-carried array. Raises where another iteration may access the same elements."""
+        found: dict[int, _Row] = {}
+        for dimension, (start, steps) in enumerate(index_map):
+            affine = linear(start, self.symbol)
+            if affine is None or not affine[1]:
+                continue
+            limits = access_map.index_range((affine[0], steps), extents)
+            if limits is not None:
+                found[dimension] = _Row(affine[1], *limits)
+        before = self.rows[home]
+        known = {dimension: [] for dimension in found} if before is None else before
+        rows = {
+            dimension: [*others, found[dimension]]
+            for dimension, others in known.items()
+            if dimension in found and all(self._is_apart(row, found[dimension]) for row in (*others, found[dimension]))
+        }
+        if not rows:
+            raise _DependentError
+        self.rows[home] = rows
+
+    def _is_apart(self, left: _Row, right: _Row) -> bool:
+        """Whether one access has no index that another one has in another iteration."""
+        distance = abs(left.factor * self.step)
+        return left.factor == right.factor and all(
+            is_at_least(distance - 1 - (one.last - other.first), 0) for one, other in ((left, right), (right, left))
+        )
+
+
+def _aligned(node: Node, ndim: int) -> Node:
+    """A batched value with dimensions inserted behind the iterations, so that it broadcasts to so many of an iteration."""
+    missing = ndim + 1 - node.ndim
+    return builder.expand_dims(node, range(1, 1 + missing)) if missing else node
+
+
+def _assigned(array: Node, value: Node, index_map: IndexMap, extents: Sequence[Number]) -> Node:
+    """An assignment to a part of an array, with the dimensions of the part in the order of the array's."""
+    wide = builder.broadcast_to(value, extents)
+    order = [dimension for _, steps in index_map for dimension, _ in steps]
+    if len(order) != len(set(order)):
+        raise _DependentError
+    order += [dimension for dimension in range(len(extents)) if dimension not in order]
+    sorted_map = tuple(
+        (start, tuple((order.index(dimension), step) for dimension, step in steps)) for start, steps in index_map
+    )
+    shape = [extents[dimension] for dimension in order]
+    options = {"map": sorted_map, "extents": tuple(shape)}
+    return Node("update", (array, builder.transpose(wide, order)), array.dtype, array.shape, options)
