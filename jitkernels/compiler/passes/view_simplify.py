@@ -6,6 +6,7 @@
 4. An elementwise operation of explicitly broadcast operands reads them before the broadcast: it broadcasts them itself.
 5. An elementwise operation whose operands are all broadcast runs once before the broadcast.
 6. A concatenation of one array becomes that array; nested concatenations along the same axis become one.
+7. A reshape of a view that only inserts or removes dimensions of extent 1 becomes a reshape of the array.
 """
 
 from jitkernels.compiler.ir import builder
@@ -84,3 +85,17 @@ def rule_6_concatenations(node: Node, context: MatchContext) -> Node | None:
         inner = operand.operation == node.operation and operand.options == node.options
         parts.extend(operand.inputs if inner and context.has_one_use(operand) else [operand])
     return node.with_inputs(parts) if len(parts) > len(node.inputs) else None
+
+
+@view_simplify_pass.rule("reshape")
+def rule_7_reshape_of_view_with_ones(node: Node, context: MatchContext) -> Node | None:
+    view = node.inputs[0]
+    if view.operation != "view":
+        return None
+    (array,), index_map = view.inputs, view.options["map"]
+    wide = [entry for entry, extent in zip(index_map, array.shape, strict=True) if not same(extent, 1)]
+    shown = [dim for dim, extent in enumerate(view.shape) if not same(extent, 1)]
+    if [(0, ((dim, 1),)) for dim in shown] != [(0 if same(start, 0) else start, steps) for start, steps in wide]:
+        return None
+    sizes = [extent for extent in array.shape if not same(extent, 1)]
+    return node.with_inputs((array,)) if same_shape(sizes, [view.shape[dim] for dim in shown]) else None

@@ -8,21 +8,22 @@ loops go first, so that a convolution by windows ends as one reduction over all 
 3. The induction variable itself becomes the sequence of its values.
 4. An assignment to a part of a loop-carried array becomes an assignment of the parts of all iterations. So loops are
    distributed: the first assignment of all iterations comes before the second one of any.
-5. For that, iterations must be independent: all that reads or writes a loop-carried array has, in one of its dimensions,
+5. For that, iterations must be independent: all that reads or writes a loop-carried array has in one of its dimensions
    indices that no other iteration has, ``factor * i + c`` for c from a range shorter than the distance of iterations.
 6. A loop stays as it is where one iteration computes much: a nest of its own costs little then, and its operands are
    in the caches; and where it computes only scalars, for which loops have code of their own.
 """
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from jitkernels.compiler.ir import access_map, builder, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import traced_product
-from jitkernels.compiler.ir.dim_proofs import linear
-from jitkernels.compiler.ir.graph import Graph, Node, number_of, transformed
+from jitkernels.compiler.ir.dim_proofs import Factored, factored, substituted
+from jitkernels.compiler.ir.graph import Graph, Node, number_of, readers, transformed
 from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.region_memory import is_direct
@@ -34,12 +35,18 @@ MAX_ITERATION_ELEMENTS = 1 << 12
 MAX_BATCHED_ELEMENTS = 1 << 22
 """The most elements of a batched value that may need memory of its own."""
 
+NUMBER_SUFFIX = "t"
+"""Of the symbol of an iteration's number, after the symbol of the induction variable."""
 INDEX_ARITHMETIC: dict[str, Callable[[Number, Number], Number]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul,
 }  # fmt: skip
 
 
-def vectorize_loops(graph: Graph, scope: Scope) -> Graph:
+Ints = Mapping[Node, Number]
+"""The parameters of a region that are ints of enclosing loops, as extents of the loops' symbols."""
+
+
+def vectorize_loops(graph: Graph, scope: Scope, ints: Ints = MappingProxyType({})) -> Graph:
     """Turn the loops of a graph with independent iterations into dimensions of what they compute, inner loops first."""
     if not any(map(regions_of, graph)):
         return graph
@@ -48,10 +55,14 @@ def vectorize_loops(graph: Graph, scope: Scope) -> Graph:
     def rule(node: Node) -> Node:
         if node.operation == "item" and node.inputs[0] in results:
             return results[node.inputs[0]][node.options["index"]]
-        inner = {name: vectorize_loops(node.options[name], scope) for name in REGIONS if name in node.options}
-        if any(region is not node.options[name] for name, region in inner.items()):
+        regions = {name: node.options[name] for name in REGIONS if name in node.options}
+        inner = {
+            name: vectorize_loops(region, scope, _ints_inside(node, region, ints, scope))
+            for name, region in regions.items()
+        }
+        if any(inner[name] is not region for name, region in regions.items()):
             node = Node(node.operation, node.inputs, node.dtype, node.shape, {**node.options, **inner})
-        vectorized = vectorized_results(node, scope) if node.operation == "loop" else None
+        vectorized = _vectorized_results(node, scope, ints) if node.operation == "loop" else None
         if vectorized is not None:
             results[node] = vectorized
         return node
@@ -59,31 +70,68 @@ def vectorize_loops(graph: Graph, scope: Scope) -> Graph:
     return transformed(graph, rule)
 
 
-def vectorized_results(loop: Node, scope: Scope) -> list[Node] | None:
+def _ints_inside(flow: Node, region: Graph, ints: Ints, scope: Scope) -> dict[Node, Number]:
+    """The ints of loops that a region knows: those that it captures, and its own loop's induction variable."""
+    if flow.operation == "branch":
+        captured = zip(region.inputs, flow.inputs[1:], strict=True)
+    else:
+        parts = LoopParts(flow)
+        first = parts.first_parameter + parts.carried_count
+        captured = zip(region.inputs[first:], parts.captured, strict=True)
+    known = {parameter: int_of(operand, ints) for parameter, operand in captured if not parameter.ndim}
+    if flow.operation == "loop" and parts.counts:
+        known[region.inputs[0]] = _induction_symbol(parts, scope)
+    return {parameter: number for parameter, number in known.items() if number is not None}
+
+
+def _induction_symbol(parts: LoopParts, scope: Scope) -> Extent | None:
+    """The symbol of an induction variable, if it has one and its limits are extents."""
+    name = parts.induction[0].options.get("symbol")
+    begin, end, step = map(number_of, parts.bounds)
+    if not name or begin is None or end is None or not isinstance(step, int):
+        return None
+    if name not in scope.loop_variant:
+        scope.loop_variant[name] = (begin, end - 1) if step > 0 else (end + 1, begin)
+        scope.symbol(name, max(symbolic_dims.value_of(scope.loop_variant[name][1]) // 2, 2))
+    return Extent({(Atom(name),): 1}, scope)
+
+
+def int_of(node: Node, ints: Ints) -> Number | None:
+    """A 0-d node as an extent of loops' symbols; None where it is none."""
+    if node in ints:
+        return ints[node]
+    if node.operation not in INDEX_ARITHMETIC or node.dtype != "int64" or node.ndim:
+        return number_of(node)
+    left, right = (int_of(operand, ints) for operand in node.inputs)
+    return None if left is None or right is None else INDEX_ARITHMETIC[node.operation](left, right)
+
+
+def _vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
     """The results of a loop as nodes without it; None where it stays a loop."""
     parts = LoopParts(loop)
-    if not parts.counts or loop.options["condition"].checks or parts.body.checks:
+    if not parts.counts or parts.condition.checks or parts.body.checks or not parts.induction[0].options.get("symbol"):
         return None
     begin, end, step = map(number_of, parts.bounds)
     if begin is None or end is None or not isinstance(step, int) or not step:
         return None
-    if parts.condition.outputs[0].options.get("value") is not True or "symbol" not in parts.induction[0].options:
+    if parts.condition.outputs[0].options.get("value") is not True:
         return None
-    if all(node.operation in ("parameter", "constant", "extent") or is_direct(node) for node in parts.body):
+    if all(is_direct(node) for node in parts.body):
         return None
     trip_count = (end - begin + step - 1) // step if step > 0 else (begin - end - step - 1) // -step
     if symbolic_dims.is_loop_variant(trip_count) or symbolic_dims.value_of(trip_count) < 1:
         return None
     try:
-        batch = _Batch(parts, Iterations(begin, step, trip_count), scope)
+        batch = _Batch(parts, Iterations(begin, step, trip_count), scope, _ints_inside(loop, parts.body, ints, scope))
     except _DependentError:
         return None
-    results = [batch.known.get(output) for output in parts.body.outputs]
-    if any(node is None for node in results) or not _are_own(parts, batch):
+    finally:
+        _forget(parts, scope)
+    if not _are_own(parts, batch):
         return None
     if not is_at_least(trip_count, 1) and not symbolic_dims.is_at_least_now(trip_count, 1):
         return None
-    return [node for node in results if node is not None]
+    return [batch.known[output] for output in parts.body.outputs]
 
 
 def _are_own(parts: LoopParts, batch: "_Batch") -> bool:
@@ -107,9 +155,9 @@ class Iterations(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """The indices of one access in one dimension: ``factor * i`` plus those from `first` to `last`."""
+    """The indices of one access in one dimension: ``factor * t`` in iteration t, plus those from `first` to `last`."""
 
-    factor: int
+    factor: Number
     first: Number
     last: Number
 
@@ -121,11 +169,11 @@ class _Batch:
     loop-carried array whose memory a node is; `rows`: by such a parameter and dimension, the indices of its accesses.
     """
 
-    def __init__(self, parts: LoopParts, iterations: "Iterations", scope: Scope) -> None:
-        self.begin, self.step, self.trip_count = iterations
-        self.scope = scope
-        self.induction = parts.induction[0]
+    def __init__(self, parts: LoopParts, iterations: Iterations, scope: Scope, ints: Ints) -> None:
+        self.induction, self.trip_count = parts.induction[0], iterations.trip_count
         self.symbol: str = self.induction.options["symbol"]
+        self.number, self.value = _normalized(self.symbol, iterations, scope)
+        self.ints = ints
         written = {
             parameter
             for parameter, output in zip(parts.carried_parameters, parts.body.outputs, strict=True)
@@ -138,14 +186,30 @@ class _Batch:
         parameters = (*parts.carried_parameters, *parts.captured_parameters)
         self.known: dict[Node, Node] = dict(zip(parameters, (*parts.carried, *parts.captured), strict=True))
         self.varying: set[Node] = set()
+        self.readers = readers(parts.body)
         for node in parts.body:
             if node not in self.known:
                 self.known[node] = self._batched(node)
 
+    def _affine(self, number: Number) -> Factored:
+        """An extent as ``rest + factor * t`` in iteration t. Raises where it is none."""
+        if self.symbol not in symbolic_dims.symbols_of(number):
+            return Factored(number, 0)
+        number = number if self.number is self.value else substituted(number, self.symbol, self.value)
+        if not isinstance(number, Extent):
+            return Factored(number, 0)
+        ((atom,),) = self.number.terms
+        affine = factored(number, atom)
+        if affine is None or atom.text in symbolic_dims.symbols_of(affine.rest) | symbolic_dims.symbols_of(
+            affine.factor
+        ):
+            raise _DependentError
+        return affine
+
     def _batched(self, node: Node) -> Node:
         """The node for all iterations."""
         if node is self.induction:
-            return self._varying(node, self._sequence(self.begin, 1))
+            return self._varying(node, self._sequence(self.ints[self.induction]))
         operands = [self.known[operand] for operand in node.inputs]
         varies = [operand in self.varying for operand in node.inputs]
         has_symbol = self.symbol in symbols_in([node])
@@ -156,10 +220,7 @@ class _Batch:
                 raise _DependentError
             return node.replace_inputs(operands)
         if node.operation == "extent":
-            affine = linear(node.options["extent"], self.symbol)
-            if affine is None:
-                raise _DependentError
-            return self._varying(node, builder.cast(self._sequence(affine[0] + affine[1] * self.begin, affine[1]), node.dtype))
+            return self._varying(node, builder.cast(self._sequence(node.options["extent"]), node.dtype))
         if any(self.symbol in symbolic_dims.symbols_of(extent) for extent in node.shape):
             raise _DependentError
         if node.operation == "view":
@@ -174,30 +235,37 @@ class _Batch:
         self.varying.add(node)
         return batched
 
-    def _sequence(self, first: Number, factor: int) -> Node:
-        """``first + factor * step * t`` for iterations t."""
+    def _sequence(self, number: Number) -> Node:
+        """The values of an int in all iterations."""
+        affine = self._affine(number)
         numbers = Node("iota", (), "int64", (self.trip_count,), {"axis": 0})
-        scaled = builder.elementwise("multiply", numbers, builder.constant(factor * self.step, "int64"))
-        return builder.elementwise("add", scaled, builder.extent(first))
+        scaled = builder.elementwise("multiply", numbers, builder.extent(affine.factor))
+        return builder.elementwise("add", scaled, builder.extent(affine.rest))
 
     def _map(self, index_map: IndexMap, *, is_wide: bool) -> IndexMap:
         """An index map with a leading dimension for the iterations, also of the array if that is wide."""
         dims: list[tuple[Number, tuple[tuple[int, Number], ...]]] = [(0, ((0, 1),))] if is_wide else []
         for start, steps in index_map:
-            affine = linear(start, self.symbol)
-            if affine is None or any(self.symbol in symbolic_dims.symbols_of(step) for _, step in steps):
+            if any(self.symbol in symbolic_dims.symbols_of(step) for _, step in steps):
                 raise _DependentError
-            first, factor = affine
-            own = ((0, factor * self.step),) if factor else ()
-            dims.append((first + factor * self.begin, (*own, *((loop + 1, step) for loop, step in steps))))
+            rest, factor = self._affine(start)
+            own = () if same(factor, 0) else ((0, factor),)
+            dims.append((rest, (*own, *((loop + 1, step) for loop, step in steps))))
         return tuple(dims)
 
     def _check_size(self, node: Node) -> None:
-        """Raise where an iteration computes so much that a nest for it costs little, or all together take much memory."""
-        if node.operation == "cast" or OPERATIONS[node.operation].is_elementwise:
-            return
-        elements = traced_product(node.shape)
-        if elements > MAX_ITERATION_ELEMENTS or elements * symbolic_dims.value_of(self.trip_count) > MAX_BATCHED_ELEMENTS:
+        """Raise where a nest for one iteration costs little, as it computes much, or all iterations take much memory.
+
+        What loop nests compute needs no memory where it is elementwise and used once.
+        """
+        is_elementwise = node.operation == "cast" or OPERATIONS[node.operation].is_elementwise
+        stored = [node.inputs] if node.operation == "matmul" else []
+        if not is_elementwise or len(self.readers[node]) > 1:
+            stored.append((node,))
+        sizes = [traced_product(one.shape) for nodes in stored for one in nodes]
+        if not is_elementwise and traced_product(node.shape) > MAX_ITERATION_ELEMENTS:
+            raise _DependentError
+        if any(size * symbolic_dims.value_of(self.trip_count) > MAX_BATCHED_ELEMENTS for size in sizes):
             raise _DependentError
 
     def _operation(self, node: Node, operands: Sequence[Node], varies: Sequence[bool]) -> Node:
@@ -248,11 +316,15 @@ class _Batch:
         if node.operation == "view":
             index_map, extents = node.options["map"], node.shape
             self._note(home, index_map, extents)
-            return self._varying(node, builder.view(operands[0], self._map(index_map, is_wide=False), (self.trip_count, *extents)))
+            return self._varying(
+                node, builder.view(operands[0], self._map(index_map, is_wide=False), (self.trip_count, *extents))
+            )
         if node.operation == "gather" and is_direct(node):
             index_map = tuple((self._index(index), ()) for index in node.inputs[1:])
             self._note(home, index_map, ())
-            return self._varying(node, builder.view(operands[0], self._map(index_map, is_wide=False), (self.trip_count,)))
+            return self._varying(
+                node, builder.view(operands[0], self._map(index_map, is_wide=False), (self.trip_count,))
+            )
         if node.operation == "update":
             index_map, extents = node.options["map"], node.options["extents"]
         elif node.operation == "scatter" and is_direct(node) and not node.options.get("adds"):
@@ -269,50 +341,61 @@ class _Batch:
         return _assigned(operands[0], value, self._map(index_map, is_wide=False), (self.trip_count, *extents))
 
     def _index(self, node: Node) -> Number:
-        """An index of an element as an extent, of this loop's and enclosing loops' symbols. Raises where it is none."""
-        if node.operation == "parameter" and node.options.get("symbol"):
-            return Extent({(Atom(node.options["symbol"]),): 1}, self.scope)
-        number = number_of(node)
-        if number is not None:
-            return number
-        if node.operation == "parameter" and self.known.get(node, node) is not node:
-            return self._index(self.known[node])
-        if node.operation not in INDEX_ARITHMETIC or node.dtype != "int64" or node.ndim:
+        """An index of an element as an extent. Raises where it is none."""
+        number = int_of(node, self.ints)
+        if number is None:
             raise _DependentError
-        left, right = map(self._index, node.inputs)
-        return INDEX_ARITHMETIC[node.operation](left, right)
+        return number
 
     def _note(self, home: Node, index_map: IndexMap, extents: Sequence[Number]) -> None:
         """Note an access to a loop-carried array. Raises where another iteration may access the same elements."""
         found: dict[int, _Row] = {}
         for dimension, (start, steps) in enumerate(index_map):
-            affine = linear(start, self.symbol)
-            if affine is None or not affine[1]:
-                continue
-            limits = access_map.index_range((affine[0], steps), extents)
-            if limits is not None:
-                found[dimension] = _Row(affine[1], *limits)
+            affine = self._affine(start)
+            limits = access_map.index_range((affine.rest, steps), extents)
+            if limits is not None and not same(affine.factor, 0):
+                found[dimension] = _Row(affine.factor, *limits)
         before = self.rows[home]
         known = {dimension: [] for dimension in found} if before is None else before
         rows = {
             dimension: [*others, found[dimension]]
             for dimension, others in known.items()
-            if dimension in found and all(self._is_apart(row, found[dimension]) for row in (*others, found[dimension]))
+            if dimension in found and all(_is_apart(row, found[dimension]) for row in (*others, found[dimension]))
         }
         if not rows:
             raise _DependentError
         self.rows[home] = rows
 
-    def _is_apart(self, left: _Row, right: _Row) -> bool:
-        """Whether one access has no index that another one has in another iteration."""
-        distance = abs(left.factor * self.step)
-        return left.factor == right.factor and all(
-            is_at_least(distance - 1 - (one.last - other.first), 0) for one, other in ((left, right), (right, left))
-        )
+
+def _normalized(symbol: str, iterations: Iterations, scope: Scope) -> tuple[Extent, Number]:
+    """The number of an iteration as an extent, and the value of the induction variable in it."""
+    begin, step, trip_count = iterations
+    if same(begin, 0) and step == 1:
+        number = Extent({(Atom(symbol),): 1}, scope)
+        return number, number
+    name = symbol + NUMBER_SUFFIX
+    scope.loop_variant[name] = 0, trip_count - 1
+    number = scope.symbol(name, max(symbolic_dims.value_of(trip_count) - 1, 2))
+    return number, begin + step * number
+
+
+def _forget(parts: LoopParts, scope: Scope) -> None:
+    """Remove the symbol of iteration numbers, which occurs in no vectorized node."""
+    name = parts.induction[0].options["symbol"] + NUMBER_SUFFIX
+    scope.loop_variant.pop(name, None)
+    scope.values.pop(name, None)
+
+
+def _is_apart(left: _Row, right: _Row) -> bool:
+    """Whether one access has no index that another one has in another iteration."""
+    distance = left.factor if is_at_least(left.factor, 1) else -left.factor
+    return same(left.factor, right.factor) and all(
+        is_at_least(distance - 1 - (one.last - other.first), 0) for one, other in ((left, right), (right, left))
+    )
 
 
 def _aligned(node: Node, ndim: int) -> Node:
-    """A batched value with dimensions inserted behind the iterations, so that it broadcasts to so many of an iteration."""
+    """A batched value with dimensions inserted behind the iterations: it broadcasts to `ndim` in each of them."""
     missing = ndim + 1 - node.ndim
     return builder.expand_dims(node, range(1, 1 + missing)) if missing else node
 
