@@ -7,12 +7,13 @@
 5. An elementwise operation whose operands are all broadcast runs once before the broadcast.
 6. A concatenation of one array becomes that array; nested concatenations along the same axis become one.
 7. A reshape of a view that only inserts or removes dimensions of extent 1 becomes a reshape of the array.
+8. A reshape that neither merges nor splits dimensions, as of 4 x 6 to 8 x 3, becomes a view of one that merges all.
 """
 
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.elementwise_ops import SCALARS
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import same, same_shape
+from jitkernels.compiler.ir.symbolic_dims import product, same, same_shape
 from jitkernels.compiler.passes.index_maps import broadcast_dimensions, without_broadcast
 from jitkernels.compiler.passes.matchers import broadcast_like, common_shape
 from jitkernels.compiler.passes.pattern_rewriter import MatchContext, RewritePass
@@ -99,3 +100,15 @@ def rule_7_reshape_of_view_with_ones(node: Node, context: MatchContext) -> Node 
         return None
     sizes = [extent for extent in array.shape if not same(extent, 1)]
     return node.with_inputs((array,)) if same_shape(sizes, [view.shape[dim] for dim in shown]) else None
+
+
+@view_simplify_pass.rule("reshape")
+def rule_8_reshape_by_merging_all(node: Node, context: MatchContext) -> Node | None:
+    array = node.inputs[0]
+    if array.operation == "input" or builder.map_of_split(node.shape, array.shape) is not None:
+        return None
+    size = product(array.shape)
+    parts = builder.map_of_split((size,), node.shape)
+    if node.ndim < 2 or parts is None:
+        return None
+    return builder.view(Node("reshape", (array,), node.dtype, (size,)), parts, node.shape)

@@ -9,8 +9,8 @@ A dimension of the products is
   its columns, those of the other factor before them the rows,
 * a batch of such matrices: whatever is before, of one factor.
 
-Sums over a dimension that one factor lacks, and results with a dimension that both have, stay loop nests; so do products
-with few rows or columns, as of a matrix with a vector, and such whose matrix of windows would be large.
+Sums over a dimension that one factor lacks, and results with a dimension that both have, stay loop nests; so do
+products with few rows or columns, as of a matrix with a vector, and such whose matrix of windows would be large.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Graph, Node, readers, transformed
-from jitkernels.compiler.ir.matrix_ops import matmul
+from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
 from jitkernels.compiler.ir.symbolic_dims import is_loop_variant, same
 
 MATRIX_DTYPES = ("float32", "float64")
@@ -129,12 +129,28 @@ def _is_large(terms: Node, dims: _Dims) -> bool:
     )
 
 
-def _matrix(factor: Node, dims: _Dims, *sides: list[int]) -> Node:
-    """A factor as a matrix of some dimensions by others, with those of the batch in front where it has them."""
+def _matrix(factor: Node, dims: _Dims, rows: list[int], columns: list[int]) -> Node:
+    """A factor as a matrix of some dimensions by others, with those of the batch in front where it has them.
+
+    It is the transpose of a matrix in memory where that is copied, or read, in longer runs.
+    """
     own = _dimensions(factor)
     batch = [dim for dim in dims.batch if dim in own]
+    is_transposed = _run_dimension(factor) in rows
+    sides = (columns, rows) if is_transposed else (rows, columns)
     order = [*batch, *sides[0], *sides[1]]
     index_map = tuple((0, ((order.index(dim), 1),) if dim in order else ()) for dim in range(factor.ndim))
     shown = builder.view(factor, index_map, [factor.shape[dim] for dim in order])
     groups = ([batch] if batch else []) + [*sides]
-    return builder.reshape(shown, [symbolic_dims.product(factor.shape[dim] for dim in group) for group in groups])
+    matrix = builder.reshape(shown, [symbolic_dims.product(factor.shape[dim] for dim in group) for group in groups])
+    return matrix_transpose(matrix) if is_transposed else matrix
+
+
+def _run_dimension(factor: Node) -> int:
+    """The longest dimension of a factor along which elements are adjacent in memory; -1 if there is none."""
+    if factor.operation != "view":
+        return factor.ndim - 1
+    entries = zip(factor.options["map"], factor.inputs[0].shape, strict=True)
+    _, steps = next((entry for entry, extent in [*entries][::-1] if not same(extent, 1)), (0, ()))
+    adjacent = [dim for dim, step in steps if same(step, 1)]
+    return max(adjacent, key=lambda dim: symbolic_dims.value_of(factor.shape[dim]), default=-1)
