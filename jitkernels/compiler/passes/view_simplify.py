@@ -96,10 +96,14 @@ def rule_7_reshape_of_view_with_ones(node: Node, context: MatchContext) -> Node 
     (array,), index_map = view.inputs, view.options["map"]
     wide = [entry for entry, extent in zip(index_map, array.shape, strict=True) if not same(extent, 1)]
     shown = [dim for dim, extent in enumerate(view.shape) if not same(extent, 1)]
-    if [(0, ((dim, 1),)) for dim in shown] != [(0 if same(start, 0) else start, steps) for start, steps in wide]:
-        return None
     sizes = [extent for extent in array.shape if not same(extent, 1)]
-    return node.with_inputs((array,)) if same_shape(sizes, [view.shape[dim] for dim in shown]) else None
+    if len(wide) != len(shown) or not same_shape(sizes, [view.shape[dim] for dim in shown]):
+        return None
+    in_order = (
+        same(start, 0) and len(steps) == 1 and steps[0][0] == dim and same(steps[0][1], 1)
+        for (start, steps), dim in zip(wide, shown, strict=True)
+    )
+    return node.with_inputs((array,)) if all(in_order) else None
 
 
 @view_simplify_pass.rule("reshape")

@@ -35,13 +35,24 @@ MAX_ITERATION_ELEMENTS = 1 << 12
 MAX_BATCHED_ELEMENTS = 1 << 22
 """The most elements of a batched value that may need memory of its own."""
 
+MAX_SHIFT = 62
+"""The least number of bits by which no index is shifted."""
 NUMBER_SUFFIX = "t"
 """Of the symbol of an iteration's number, after the symbol of the induction variable."""
-INDEX_ARITHMETIC: dict[str, Callable[[Number, Number], Number]] = {
-    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul,
+
+
+def _quotient(dividend: Number, divisor: Number) -> Number | None:
+    return dividend // divisor if type(divisor) is int and divisor > 0 else None
+
+
+def _shifted(number: Number, bits: Number) -> Number | None:
+    return number // (1 << bits) if type(bits) is int and 0 <= bits < MAX_SHIFT else None
+
+
+INDEX_ARITHMETIC: dict[str, Callable[[Number, Number], Number | None]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": _quotient,
+    "right_shift": _shifted,
 }  # fmt: skip
-
-
 Ints = Mapping[Node, Number]
 """The parameters of a region that are ints of enclosing loops, as extents of the loops' symbols."""
 
