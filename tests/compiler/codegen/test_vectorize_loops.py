@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from window_programs import DEPENDENT, INDEPENDENT, Program, in_steps_of_time
+from window_programs import DEPENDENT, INDEPENDENT, Program, filtered, in_steps_of_time, own_row, through_view
 from written import function_of
 
 import jitkernels as jk
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Node
 
-SHAPES = ((6, 7), (9, 6), (3, 4), (2, 8), (1, 6), (40, 33))
+FORMS = ("same", "overlapping", "turned")
+SHAPES = ((6, 7), (9, 6), (3, 4), (1, 6))
 
 
 def pair(shape: tuple[int, int], form: str) -> tuple[Any, Any]:
@@ -60,7 +61,7 @@ def test_results(function: Program) -> None:
     compiled = jk.jit(function)
     for shape in SHAPES:
         assert_alike(outcome(compiled, shape, ""), outcome(function, shape, ""))
-    for form in ("same", "overlapping", "turned"):
+    for form in FORMS if function in (*DEPENDENT, own_row, through_view, filtered) else FORMS[:1]:
         assert_alike(outcome(compiled, SHAPES[0], form), outcome(function, SHAPES[0], form))
 
 
@@ -83,7 +84,7 @@ def test_which_loops_stay(function: Program) -> None:
 
 @pytest.mark.parametrize("config", [{"opt_level": 0}, {"opt_level": 2}, {"backend": "numba"}], ids=str)
 def test_other_configurations(config: Any) -> None:
-    for function in INDEPENDENT[:8]:
+    for function in (filtered, own_row, through_view):
         compiled = jk.jit(function, config=JitConfig(**config))
         assert_alike(outcome(compiled, SHAPES[0], ""), outcome(function, SHAPES[0], ""))
 
@@ -136,13 +137,13 @@ def program(seed: int) -> str:
     return "\n".join([*lines, "    return a, b"]) + "\n"
 
 
-@pytest.mark.parametrize("start", [0, *(pytest.param(i, marks=pytest.mark.full) for i in range(40, 400, 40))])
+@pytest.mark.parametrize("start", [0, *(pytest.param(i, marks=pytest.mark.full) for i in range(16, 400, 16))])
 def test_random_programs(start: int, tmp_path: Path) -> None:
     loops = 0
-    for seed in range(start, start + 40):
+    for seed in range(start, start + 16):
         function = function_of(program(seed), f"windows_{seed}", tmp_path)
         compiled = jk.jit(function)
         for shape in ((9, 8), (12, 7)):
             assert_alike(outcome(compiled, shape, ""), outcome(function, shape, ""))
         loops += bool(loops_of(compiled))
-    assert 5 < loops < 35
+    assert 2 < loops < 15
