@@ -14,8 +14,7 @@ loops go first, so that a convolution by windows ends as one reduction over all 
    in the caches; and where it computes only scalars, for which loops have code of their own.
 """
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -29,32 +28,17 @@ from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.region_memory import is_direct
 from jitkernels.compiler.ir.regions import REGIONS, LoopParts, regions_of, symbols_in
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, is_at_least, same
+from jitkernels.compiler.transforms.loop_ints import Ints, int_of, ints_inside
 
 MAX_ITERATION_ELEMENTS = 1 << 12
 """The most elements that an iteration stores, or that one of its reductions or products has."""
 MAX_BATCHED_ELEMENTS = 1 << 22
 """The most elements of a batched value that may need memory of its own."""
 
-MAX_SHIFT = 62
-"""The least number of bits by which no index is shifted."""
+STAYING = frozenset({"loop", "branch", "item", "call", "kernel", "bounded", "overflows"})
+"""Operations that keep their loop."""
 NUMBER_SUFFIX = "t"
 """Of the symbol of an iteration's number, after the symbol of the induction variable."""
-
-
-def _quotient(dividend: Number, divisor: Number) -> Number | None:
-    return dividend // divisor if type(divisor) is int and divisor > 0 else None
-
-
-def _shifted(number: Number, bits: Number) -> Number | None:
-    return number // (1 << bits) if type(bits) is int and 0 <= bits < MAX_SHIFT else None
-
-
-INDEX_ARITHMETIC: dict[str, Callable[[Number, Number], Number | None]] = {
-    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": _quotient,
-    "right_shift": _shifted,
-}  # fmt: skip
-Ints = Mapping[Node, Number]
-"""The parameters of a region that are ints of enclosing loops, as extents of the loops' symbols."""
 
 
 def vectorize_loops(graph: Graph, scope: Scope, ints: Ints = MappingProxyType({})) -> Graph:
@@ -68,7 +52,7 @@ def vectorize_loops(graph: Graph, scope: Scope, ints: Ints = MappingProxyType({}
             return results[node.inputs[0]][node.options["index"]]
         regions = {name: node.options[name] for name in REGIONS if name in node.options}
         inner = {
-            name: vectorize_loops(region, scope, _ints_inside(node, region, ints, scope))
+            name: vectorize_loops(region, scope, ints_inside(node, region, ints, scope))
             for name, region in regions.items()
         }
         if any(inner[name] is not region for name, region in regions.items()):
@@ -79,42 +63,6 @@ def vectorize_loops(graph: Graph, scope: Scope, ints: Ints = MappingProxyType({}
         return node
 
     return transformed(graph, rule)
-
-
-def _ints_inside(flow: Node, region: Graph, ints: Ints, scope: Scope) -> dict[Node, Number]:
-    """The ints of loops that a region knows: those that it captures, and its own loop's induction variable."""
-    if flow.operation == "branch":
-        captured = zip(region.inputs, flow.inputs[1:], strict=True)
-    else:
-        parts = LoopParts(flow)
-        first = parts.first_parameter + parts.carried_count
-        captured = zip(region.inputs[first:], parts.captured, strict=True)
-    known = {parameter: int_of(operand, ints) for parameter, operand in captured if not parameter.ndim}
-    if flow.operation == "loop" and parts.counts:
-        known[region.inputs[0]] = _induction_symbol(parts, scope)
-    return {parameter: number for parameter, number in known.items() if number is not None}
-
-
-def _induction_symbol(parts: LoopParts, scope: Scope) -> Extent | None:
-    """The symbol of an induction variable, if it has one and its limits are extents."""
-    name = parts.induction[0].options.get("symbol")
-    begin, end, step = map(number_of, parts.bounds)
-    if not name or begin is None or end is None or not isinstance(step, int):
-        return None
-    if name not in scope.loop_variant:
-        scope.loop_variant[name] = (begin, end - 1) if step > 0 else (end + 1, begin)
-        scope.symbol(name, max(symbolic_dims.value_of(scope.loop_variant[name][1]) // 2, 2))
-    return Extent({(Atom(name),): 1}, scope)
-
-
-def int_of(node: Node, ints: Ints) -> Number | None:
-    """A 0-d node as an extent of loops' symbols; None where it is none."""
-    if node in ints:
-        return ints[node]
-    if node.operation not in INDEX_ARITHMETIC or node.dtype != "int64" or node.ndim:
-        return number_of(node)
-    left, right = (int_of(operand, ints) for operand in node.inputs)
-    return None if left is None or right is None else INDEX_ARITHMETIC[node.operation](left, right)
 
 
 def _vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
@@ -133,7 +81,7 @@ def _vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | No
     if symbolic_dims.is_loop_variant(trip_count) or symbolic_dims.value_of(trip_count) < 1:
         return None
     try:
-        batch = _Batch(parts, Iterations(begin, step, trip_count), scope, _ints_inside(loop, parts.body, ints, scope))
+        batch = _Batch(parts, Iterations(begin, step, trip_count), scope, ints_inside(loop, parts.body, ints, scope))
     except _DependentError:
         return None
     finally:
@@ -227,15 +175,15 @@ class _Batch:
         if any(operand in self.home for operand in node.inputs):
             return self._access(node, operands)
         if not any(varies) and not has_symbol:
-            if node.operation in ("loop", "branch", "item", "call", "kernel"):
+            if node.operation in STAYING:
                 raise _DependentError
             return node.replace_inputs(operands)
         if node.operation == "extent":
             return self._varying(node, builder.cast(self._sequence(node.options["extent"]), node.dtype))
         if any(self.symbol in symbolic_dims.symbols_of(extent) for extent in node.shape):
             raise _DependentError
-        if node.operation == "view":
-            index_map = self._map(node.options["map"], is_wide=varies[0])
+        if node.operation == "view" or (node.operation == "gather" and is_direct(node)):
+            index_map = self._map(self._index_map(node), is_wide=varies[0])
             return self._varying(node, builder.view(operands[0], index_map, (self.trip_count, *node.shape)))
         if has_symbol:
             raise _DependentError
@@ -303,6 +251,8 @@ class _Batch:
                 return Node("concatenate", wide, node.dtype, shape, {**node.options, "axis": axis})
             case "matmul":
                 return self._product(node, operands, varies)
+            case "update" | "scatter":
+                return self._assign_in_each(node, operands, is_wide=varies[0])
         raise _DependentError
 
     def _product(self, node: Node, operands: Sequence[Node], varies: Sequence[bool]) -> Node:
@@ -324,32 +274,40 @@ class _Batch:
         home = self.home.get(node.inputs[0])
         if home is None or any(operand in self.home for operand in node.inputs[1:]):
             raise _DependentError
-        if node.operation == "view":
-            index_map, extents = node.options["map"], node.shape
-            self._note(home, index_map, extents)
-            return self._varying(
-                node, builder.view(operands[0], self._map(index_map, is_wide=False), (self.trip_count, *extents))
-            )
-        if node.operation == "gather" and is_direct(node):
-            index_map = tuple((self._index(index), ()) for index in node.inputs[1:])
-            self._note(home, index_map, ())
-            return self._varying(
-                node, builder.view(operands[0], self._map(index_map, is_wide=False), (self.trip_count,))
-            )
-        if node.operation == "update":
-            index_map, extents = node.options["map"], node.options["extents"]
-        elif node.operation == "scatter" and is_direct(node) and not node.options.get("adds"):
-            index_map, extents = tuple((self._index(index), ()) for index in node.inputs[2:]), ()
-        else:
-            raise _DependentError
+        index_map, extents = self._index_map(node), node.options.get("extents", ())
+        if node.operation in ("view", "gather"):
+            self._note(home, index_map, node.shape)
+            shape = (self.trip_count, *node.shape)
+            return self._varying(node, builder.view(operands[0], self._map(index_map, is_wide=False), shape))
         if traced_product(extents) > MAX_ITERATION_ELEMENTS:
             raise _DependentError
         self._note(home, index_map, extents)
         self.home[node] = home
-        value = operands[1]
-        if node.inputs[1] in self.varying:
-            value = _aligned(value, len(extents))
-        return _assigned(operands[0], value, self._map(index_map, is_wide=False), (self.trip_count, *extents))
+        shape = (self.trip_count, *extents)
+        return _assigned(operands[0], self._value(node, operands[1]), self._map(index_map, is_wide=False), shape)
+
+    def _assign_in_each(self, node: Node, operands: Sequence[Node], *, is_wide: bool) -> Node:
+        """An assignment to a part of an array that each iteration has for itself."""
+        array, extents = operands[0], node.options.get("extents", ())
+        if not is_wide:
+            array = builder.broadcast_to(array, (self.trip_count, *node.shape))
+        index_map = self._map(self._index_map(node), is_wide=True)
+        if any(dimension == 0 for _, steps in index_map[1:] for dimension, _ in steps):
+            raise _DependentError
+        return _assigned(array, self._value(node, operands[1]), index_map, (self.trip_count, *extents))
+
+    def _value(self, node: Node, value: Node) -> Node:
+        """The assigned value of all iterations."""
+        return _aligned(value, len(node.options.get("extents", ()))) if node.inputs[1] in self.varying else value
+
+    def _index_map(self, node: Node) -> IndexMap:
+        """The part of an array that a node shows or assigns to. Raises for other operations."""
+        if node.operation in ("view", "update"):
+            index_map: IndexMap = node.options["map"]
+            return index_map
+        if not is_direct(node) or node.operation not in ("gather", "scatter") or node.options.get("adds"):
+            raise _DependentError
+        return tuple((self._index(index), ()) for index in node.inputs[1 if node.operation == "gather" else 2 :])
 
     def _index(self, node: Node) -> Number:
         """An index of an element as an extent. Raises where it is none."""
@@ -360,6 +318,8 @@ class _Batch:
 
     def _note(self, home: Node, index_map: IndexMap, extents: Sequence[Number]) -> None:
         """Note an access to a loop-carried array. Raises where another iteration may access the same elements."""
+        if any(self.symbol in symbolic_dims.symbols_of(extent) for extent in extents):
+            raise _DependentError
         found: dict[int, _Row] = {}
         for dimension, (start, steps) in enumerate(index_map):
             affine = self._affine(start)

@@ -163,6 +163,37 @@ def with_matrix(a: Any, b: Any, w: Any) -> Any:
     return b
 
 
+def with_own_array(a: Any, b: Any, w: Any) -> Any:
+    for i in range(a.shape[0]):
+        found = np.zeros(4)
+        found[0], found[2] = a[i].sum(), w[i % 3, 0] * i
+        found[1:3] += a[i, :2]
+        b[i] = found.sum() * found[1] + w[0, 1]
+    return b
+
+
+def with_own_place(a: Any, b: Any, w: Any) -> Any:
+    for i in range(a.shape[0]):
+        found = np.zeros(a.shape[0])
+        found[i] = a[i].sum()
+        b[i] = np.sum(found * a[:, 0])
+    return b
+
+
+def biased(a: Any, b: Any, w: Any) -> Any:
+    bias = a[:, 0]
+    for i in range(a.shape[0] - 1, 0, -1):
+        for j in range(a.shape[1]):
+            b[i, j] = np.sum(a[i] * a[i - 1]) * bias[i - 1] + w[0, 0] * b[i, j]
+    return b
+
+
+def partly(a: Any, b: Any, w: Any) -> Any:
+    for i in range(a.shape[0]):
+        b[i, :i] = a[i, :i] + np.sum(a[i])
+    return b
+
+
 def previous_row(a: Any, b: Any, w: Any) -> Any:
     for i in range(1, a.shape[0] - 1):
         a[i, 1:4] = np.sum(a[i - 1 : i + 2, 1:4] * w, axis=0)
@@ -270,9 +301,10 @@ Program = Callable[..., Any]
 INDEPENDENT: tuple[Program, ...] = (
     correlated, convolved_rows, strided, strided_ranges, pooled, filtered, filtered_last, own_row, backwards,
     every_second, mirrored, row_pairs, blocks, columns_of_transpose, through_view, in_steps_of_time, whole_numbers,
-    largest_at, rows_in_list, with_matrix,
+    largest_at, rows_in_list, with_matrix, biased,
 )  # fmt: skip
 DEPENDENT: tuple[Program, ...] = (
     previous_row, next_row, overlapping, one_place, two_to_one, accumulated, histogram, view_of_next, sum_of_all,
-    last_value, left_early, clipped, triangular, beyond_edge, read_beyond_edge, window_beyond_edge,
+    last_value, left_early, clipped, triangular, partly, with_own_array,
+    with_own_place, beyond_edge, read_beyond_edge, window_beyond_edge,
 )  # fmt: skip
