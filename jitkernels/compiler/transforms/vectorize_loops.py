@@ -49,7 +49,8 @@ def vectorize_loops(graph: Graph, scope: Scope, ints: Ints = MappingProxyType({}
 
     def rule(node: Node) -> Node:
         if node.operation == "item" and node.inputs[0] in results:
-            return results[node.inputs[0]][node.options["index"]]
+            index: int = node.options["index"]
+            return results[node.inputs[0]][index]
         regions = {name: node.options[name] for name in REGIONS if name in node.options}
         inner = {
             name: vectorize_loops(region, scope, ints_inside(node, region, ints, scope))
