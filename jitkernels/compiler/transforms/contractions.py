@@ -24,7 +24,7 @@ from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
 from jitkernels.compiler.ir.symbolic_dims import is_loop_variant, same
 
 MATRIX_DTYPES = ("float32", "float64")
-MIN_ROWS, MIN_SUMMED, MIN_MULTIPLICATIONS = 4, 4, 1 << 13
+MIN_MATRIX_ROWS, MIN_SUMMED, MIN_MULTIPLICATIONS = 4, 4, 1 << 13
 """The least rows and columns, terms of a sum, and multiplications of a contraction that is a product of matrices."""
 MAX_MATRIX_ELEMENTS = 1 << 22
 """The most elements of a matrix that is an operand's copy."""
@@ -122,7 +122,7 @@ def _is_large(terms: Node, dims: _Dims) -> bool:
         for group in (dims.batch, dims.rows, dims.columns, dims.summed)
     )
     return (
-        min(rows, columns) >= MIN_ROWS
+        min(rows, columns) >= MIN_MATRIX_ROWS
         and summed >= MIN_SUMMED
         and rows * columns * summed >= MIN_MULTIPLICATIONS
         and batch * max(rows, columns) * summed <= MAX_MATRIX_ELEMENTS

@@ -83,7 +83,7 @@ def _vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | No
         return None
     try:
         batch = _Batch(parts, Iterations(begin, step, trip_count), scope, ints_inside(loop, parts.body, ints, scope))
-    except _DependentError:
+    except _StaysLoopError:
         return None
     finally:
         _forget(parts, scope)
@@ -102,7 +102,7 @@ def _are_own(parts: LoopParts, batch: "_Batch") -> bool:
     )
 
 
-class _DependentError(Exception):
+class _StaysLoopError(Exception):
     """Iterations may depend on one another, or a value has no batched form."""
 
 
@@ -140,7 +140,7 @@ class _Batch:
             if output is not parameter
         }
         if any(not parameter.ndim for parameter in written):
-            raise _DependentError
+            raise _StaysLoopError
         self.home: dict[Node, Node] = {parameter: parameter for parameter in written}
         self.rows: dict[Node, dict[int, list[_Row]] | None] = dict.fromkeys(written)
         parameters = (*parts.carried_parameters, *parts.captured_parameters)
@@ -163,7 +163,7 @@ class _Batch:
         if affine is None or atom.text in symbolic_dims.symbols_of(affine.rest) | symbolic_dims.symbols_of(
             affine.factor
         ):
-            raise _DependentError
+            raise _StaysLoopError
         return affine
 
     def _batched(self, node: Node) -> Node:
@@ -177,17 +177,17 @@ class _Batch:
             return self._access(node, operands)
         if not any(varies) and not has_symbol:
             if node.operation in STAYING:
-                raise _DependentError
+                raise _StaysLoopError
             return node.replace_inputs(operands)
         if node.operation == "extent":
             return self._varying(node, builder.cast(self._sequence(node.options["extent"]), node.dtype))
         if any(self.symbol in symbolic_dims.symbols_of(extent) for extent in node.shape):
-            raise _DependentError
+            raise _StaysLoopError
         if node.operation == "view" or (node.operation == "gather" and is_direct(node)):
             index_map = self._map(self._index_map(node), is_wide=varies[0])
             return self._varying(node, builder.view(operands[0], index_map, (self.trip_count, *node.shape)))
         if has_symbol:
-            raise _DependentError
+            raise _StaysLoopError
         self._check_size(node)
         return self._varying(node, self._operation(node, operands, varies))
 
@@ -207,7 +207,7 @@ class _Batch:
         dims: list[tuple[Number, tuple[tuple[int, Number], ...]]] = [(0, ((0, 1),))] if is_wide else []
         for start, steps in index_map:
             if any(self.symbol in symbolic_dims.symbols_of(step) for _, step in steps):
-                raise _DependentError
+                raise _StaysLoopError
             rest, factor = self._affine(start)
             own = () if same(factor, 0) else ((0, factor),)
             dims.append((rest, (*own, *((loop + 1, step) for loop, step in steps))))
@@ -224,9 +224,9 @@ class _Batch:
             stored.append((node,))
         sizes = [traced_product(one.shape) for nodes in stored for one in nodes]
         if not is_elementwise and traced_product(node.shape) > MAX_ITERATION_ELEMENTS:
-            raise _DependentError
+            raise _StaysLoopError
         if any(size * symbolic_dims.value_of(self.trip_count) > MAX_BATCHED_ELEMENTS for size in sizes):
-            raise _DependentError
+            raise _StaysLoopError
 
     def _operation(self, node: Node, operands: Sequence[Node], varies: Sequence[bool]) -> Node:
         """A node of which operands vary."""
@@ -254,14 +254,14 @@ class _Batch:
                 return self._product(node, operands, varies)
             case "update" | "scatter":
                 return self._assign_in_each(node, operands, is_wide=varies[0])
-        raise _DependentError
+        raise _StaysLoopError
 
     def _product(self, node: Node, operands: Sequence[Node], varies: Sequence[bool]) -> Node:
         """A product of matrices: with an invariant matrix, one product of the rows of all iterations."""
         left, right = operands
         shape = (self.trip_count, *node.shape)
         if "is_packed" in node.options or any(operand.ndim != 2 for operand in node.inputs):
-            raise _DependentError
+            raise _StaysLoopError
         if varies[0] and not varies[1]:
             rows = builder.reshape(left, (self.trip_count * left.shape[1], left.shape[2]))
             return builder.reshape(matmul(rows, right), shape)
@@ -274,14 +274,14 @@ class _Batch:
         """A view of a loop-carried array, or an assignment to a part of it."""
         home = self.home.get(node.inputs[0])
         if home is None or any(operand in self.home for operand in node.inputs[1:]):
-            raise _DependentError
+            raise _StaysLoopError
         index_map, extents = self._index_map(node), node.options.get("extents", ())
         if node.operation in ("view", "gather"):
             self._note(home, index_map, node.shape)
             shape = (self.trip_count, *node.shape)
             return self._varying(node, builder.view(operands[0], self._map(index_map, is_wide=False), shape))
         if traced_product(extents) > MAX_ITERATION_ELEMENTS:
-            raise _DependentError
+            raise _StaysLoopError
         self._note(home, index_map, extents)
         self.home[node] = home
         shape = (self.trip_count, *extents)
@@ -294,7 +294,7 @@ class _Batch:
             array = builder.broadcast_to(array, (self.trip_count, *node.shape))
         index_map = self._map(self._index_map(node), is_wide=True)
         if any(dimension == 0 for _, steps in index_map[1:] for dimension, _ in steps):
-            raise _DependentError
+            raise _StaysLoopError
         return _assigned(array, self._value(node, operands[1]), index_map, (self.trip_count, *extents))
 
     def _value(self, node: Node, value: Node) -> Node:
@@ -307,20 +307,20 @@ class _Batch:
             index_map: IndexMap = node.options["map"]
             return index_map
         if not is_direct(node) or node.operation not in ("gather", "scatter") or node.options.get("adds"):
-            raise _DependentError
+            raise _StaysLoopError
         return tuple((self._index(index), ()) for index in node.inputs[1 if node.operation == "gather" else 2 :])
 
     def _index(self, node: Node) -> Number:
         """An index of an element as an extent. Raises where it is none."""
         number = int_of(node, self.ints)
         if number is None:
-            raise _DependentError
+            raise _StaysLoopError
         return number
 
     def _note(self, home: Node, index_map: IndexMap, extents: Sequence[Number]) -> None:
         """Note an access to a loop-carried array. Raises where another iteration may access the same elements."""
         if any(self.symbol in symbolic_dims.symbols_of(extent) for extent in extents):
-            raise _DependentError
+            raise _StaysLoopError
         found: dict[int, _Row] = {}
         for dimension, (start, steps) in enumerate(index_map):
             affine = self._affine(start)
@@ -335,7 +335,7 @@ class _Batch:
             if dimension in found and all(_is_apart(row, found[dimension]) for row in (*others, found[dimension]))
         }
         if not rows:
-            raise _DependentError
+            raise _StaysLoopError
         self.rows[home] = rows
 
 
@@ -377,7 +377,7 @@ def _assigned(array: Node, value: Node, index_map: IndexMap, extents: Sequence[N
     wide = builder.broadcast_to(value, extents)
     order = [dimension for _, steps in index_map for dimension, _ in steps]
     if len(order) != len(set(order)):
-        raise _DependentError
+        raise _StaysLoopError
     order += [dimension for dimension in range(len(extents)) if dimension not in order]
     sorted_map = tuple(
         (start, tuple((order.index(dimension), step) for dimension, step in steps)) for start, steps in index_map

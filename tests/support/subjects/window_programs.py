@@ -116,9 +116,9 @@ def blocks(a: Any, b: Any, w: Any) -> Any:
 
 
 def columns_of_transpose(a: Any, b: Any, w: Any) -> Any:
-    turned = b.T
+    transposed = b.T
     for i in range(a.shape[0]):
-        turned[:, i] = np.where(a[i] > a[i].mean(), a[i], -a[i])
+        transposed[:, i] = np.where(a[i] > a[i].mean(), a[i], -a[i])
     return b
 
 

@@ -13,7 +13,7 @@ import jitkernels as jk
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Node
 
-FORMS = ("same", "overlapping", "turned")
+FORMS = ("same", "overlapping", "flipped")
 SHAPES = ((6, 7), (9, 6), (3, 4), (1, 6))
 
 
@@ -25,7 +25,7 @@ def pair(shape: tuple[int, int], form: str) -> tuple[Any, Any]:
     if form == "overlapping":
         both = drawn.standard_normal((shape[0] + 1, shape[1]))
         return both[:-1], both[1:]
-    return (np.asfortranarray(a), b[:, ::-1]) if form == "turned" else (a, b)
+    return (np.asfortranarray(a), b[:, ::-1]) if form == "flipped" else (a, b)
 
 
 def outcome(function: Program, shape: tuple[int, int], form: str) -> list[Any]:
