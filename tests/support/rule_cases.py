@@ -236,6 +236,8 @@ CASES: list[Case] = [
     Case("view_simplify.rule_4_operands_before_broadcast", lambda g: (e("add", g.a, spread(g.r, g.n, g.m)), e("add", g.a, g.r))),
     Case("view_simplify.rule_5_computed_before_broadcast", lambda g: (exp(spread(g.r, g.n, g.m)), spread(exp(g.r), g.n, g.m))),
     Case("view_simplify.rule_6_concatenations", lambda g: (joined(joined(g.x, g.y), g.z), joined(g.x, g.y, g.z))),
+    Case("view_simplify.rule_7_reshape_of_view_with_ones", lambda g: (whole(builder.expand_dims(g.a, (1,)), (g.n * g.m,)), whole(g.a, (g.n * g.m,)))),
+    Case("view_simplify.rule_8_reshape_by_merging_all", lambda g: (whole(matmul(g.w, g.a), (g.m, g.n)), builder.view(whole(matmul(g.w, g.a), (g.n * g.m,)), ((0, ((0, g.n), (1, 1))),), (g.m, g.n)))),
     # view_motion
     Case("view_motion.rule_1_view_of_elementwise", lambda g: (builder.transpose(e("add", g.a, g.r)), e("add", builder.transpose(g.a), builder.expand_dims(g.r, (1,))))),
     Case("view_motion.rule_1_view_of_elementwise", lambda g: (flip(exp(flip(cast(g.x, "float64")))), exp(cast(g.x, "float64")))),

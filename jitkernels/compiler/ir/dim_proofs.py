@@ -20,6 +20,7 @@ from jitkernels.compiler.ir.symbolic_dims import (
     opaque,
     polynomial,
     product,
+    same,
     symbols_of,
     terms_of,
 )
@@ -206,16 +207,29 @@ def _sign(factor: Number) -> int | None:
 
 
 def _without_quotient(extent: Extent, atom: Atom) -> Number | None:
-    """An extent that is nonnegative only if `extent` is, with a quotient by an integer replaced by its bound."""
+    """An extent that is nonnegative only if `extent` is, with a quotient replaced by its bound.
+
+    The divisor is an integer, or a symbol, by which the quotient may be multiplied again.
+    """
     parts = factored(extent, atom)
     by = atom.right
-    if parts is None or type(by) is not int or by < 1:
+    if parts is None or not is_at_least(by, 1):
         return None
+    times = _whole_ratio(parts.factor, by) if isinstance(by, Extent) else None
+    if times is not None:
+        return parts.rest + times * (atom.left - (by - 1) if times > 0 else atom.left)
     sign = _sign(parts.factor)
     if sign is None:
         return None
     bound = atom.left - (by - 1) if sign > 0 else atom.left
     return parts.rest * by + parts.factor * bound + (by - 1)  # as an extent is a whole number
+
+
+def _whole_ratio(extent: Number, divisor: Extent) -> int | None:
+    """``extent / divisor``, if that is the same integer for all values of the symbols."""
+    monomial, count = next(iter(divisor.terms.items()))
+    times, rest = divmod(terms_of(extent).get(monomial, 0), count)
+    return times if not rest and same(extent, divisor * times) else None
 
 
 def without_youngest(extent: Extent, *, is_upper: bool) -> Number | None:

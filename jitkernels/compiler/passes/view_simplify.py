@@ -6,12 +6,14 @@
 4. An elementwise operation of explicitly broadcast operands reads them before the broadcast: it broadcasts them itself.
 5. An elementwise operation whose operands are all broadcast runs once before the broadcast.
 6. A concatenation of one array becomes that array; nested concatenations along the same axis become one.
+7. A reshape of a view that only inserts or removes dimensions of extent 1 becomes a reshape of the array.
+8. A reshape that neither merges nor splits dimensions, as of 4 x 6 to 8 x 3, becomes a view of one that merges all.
 """
 
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.elementwise_ops import SCALARS
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import same, same_shape
+from jitkernels.compiler.ir.symbolic_dims import product, same, same_shape
 from jitkernels.compiler.passes.index_maps import broadcast_dimensions, without_broadcast
 from jitkernels.compiler.passes.matchers import broadcast_like, common_shape
 from jitkernels.compiler.passes.pattern_rewriter import MatchContext, RewritePass
@@ -84,3 +86,33 @@ def rule_6_concatenations(node: Node, context: MatchContext) -> Node | None:
         inner = operand.operation == node.operation and operand.options == node.options
         parts.extend(operand.inputs if inner and context.has_one_use(operand) else [operand])
     return node.with_inputs(parts) if len(parts) > len(node.inputs) else None
+
+
+@view_simplify_pass.rule("reshape")
+def rule_7_reshape_of_view_with_ones(node: Node, context: MatchContext) -> Node | None:
+    view = node.inputs[0]
+    if view.operation != "view":
+        return None
+    (array,), index_map = view.inputs, view.options["map"]
+    wide = [entry for entry, extent in zip(index_map, array.shape, strict=True) if not same(extent, 1)]
+    shown = [dim for dim, extent in enumerate(view.shape) if not same(extent, 1)]
+    sizes = [extent for extent in array.shape if not same(extent, 1)]
+    if len(wide) != len(shown) or not same_shape(sizes, [view.shape[dim] for dim in shown]):
+        return None
+    in_order = (
+        same(start, 0) and len(steps) == 1 and steps[0][0] == dim and same(steps[0][1], 1)
+        for (start, steps), dim in zip(wide, shown, strict=True)
+    )
+    return node.with_inputs((array,)) if all(in_order) else None
+
+
+@view_simplify_pass.rule("reshape")
+def rule_8_reshape_by_merging_all(node: Node, context: MatchContext) -> Node | None:
+    array = node.inputs[0]
+    if array.operation == "input" or builder.map_of_split(node.shape, array.shape) is not None:
+        return None
+    size = product(array.shape)
+    parts = builder.map_of_split((size,), node.shape)
+    if node.ndim < 2 or parts is None:
+        return None
+    return builder.view(Node("reshape", (array,), node.dtype, (size,)), parts, node.shape)

@@ -114,10 +114,18 @@ def _constant_bound(extent: Number, *, is_upper: bool) -> int:
 
 def _limit(monomial: Any, count: int, *, largest: bool) -> int:
     degree = len(monomial)
+    if any(atom.operation == "floordiv" and _is_among(atom.right, monomial) for atom in monomial):
+        degree -= 1  # a quotient times its divisor is at most the dividend
     most: int = LARGEST_EXTENT**degree
     if any(atom.operation or atom.text[0] == "s" for atom in monomial):
         return count * (most if largest else -most)
     return count * (most if largest else 1 << degree)
+
+
+def _is_among(extent: Number, monomial: Any) -> bool:
+    """Whether an extent is a symbol that is a factor of a monomial."""
+    name = symbolic_dims.bare(extent)
+    return name is not None and any(atom.text == name for atom in monomial)
 
 
 # Arithmetic of intervals

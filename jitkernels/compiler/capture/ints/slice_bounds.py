@@ -34,9 +34,12 @@ def slice_extents(key: slice, extent: Number) -> tuple[Number, Number, Number]:
 
 def _specialize_unit(count: Number) -> Number:
     """A number of elements; 1 becomes a constant, as NumPy treats unit dimensions specially."""
-    if isinstance(count, Extent) and not symbolic_dims.is_loop_variant(count) and count == 1:
-        return 1
-    return count
+    if not isinstance(count, Extent):
+        return count
+    if symbolic_dims.is_loop_variant(count):
+        at_least, at_most = (dim_bounds.is_surely_at_least(extent, 0) for extent in (count - 1, 1 - count))
+        return 1 if at_least and at_most else count
+    return 1 if count == 1 else count
 
 
 def _bound(value: Any, extent: Number, lowest: Number, highest: Number) -> Number:
