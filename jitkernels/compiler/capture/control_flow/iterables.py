@@ -97,6 +97,14 @@ class LoopIterable:
         return map(self.at, range(*self.range))
 
 
+class RunTimeIterable:
+    """An object over whose elements loops iterate, and Python cannot while it traces."""
+
+    def loop_iterable(self) -> LoopIterable:
+        """The iterable of a loop."""
+        raise NotImplementedError
+
+
 def range_(*limits: Any, **options: Any) -> Any:
     """``range(...)``."""
     if options or not any(type(limit) in (SymInt, Traced) for limit in limits):
@@ -245,6 +253,8 @@ def loop_iterable(values: Any) -> LoopIterable | None:
         return LoopIterable(LoopRange(values.start, values.stop, values.step), lambda i: i)
     if type(values) is GrowableList and is_array_backed(values) and not values.is_growing:
         return LoopIterable(LoopRange(0, values.length), values.item)
+    if isinstance(values, RunTimeIterable):
+        return values.loop_iterable()
     if type(values) is Traced and values.ndim:
         return LoopIterable(LoopRange(0, as_symint(values.tracer, values.extents[0])), lambda i: values[i], (values,))
     return None

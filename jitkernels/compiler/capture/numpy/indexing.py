@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
+from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray, gathered, scattered
+from jitkernels.compiler.capture.dynamic.dynamic_slice import dynamic_slice
 from jitkernels.compiler.capture.ints import element_access, induction_symbols, int_cast_checks
 from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
 from jitkernels.compiler.capture.ints.slice_bounds import slice_extents
@@ -44,6 +46,11 @@ def getitem(array: Traced, key: Any) -> Any:
     mask = _mask_of(array, key)
     if mask is not None:
         return Masked(array, mask)
+    if isinstance(key, DynamicArray):
+        return gathered(array, key)
+    part = dynamic_slice(array, key)
+    if part is not None:
+        return part
     index_key = parse_key(array, key)
     if not index_key.arrays:
         if index_key.is_element:
@@ -79,6 +86,13 @@ def setitem(array: Traced, key: Any, value: Any) -> None:
     mask = _mask_of(array, key)
     if mask is not None:
         _set_masked(array, mask, value)
+        return
+    if isinstance(key, DynamicArray):
+        scattered(array, key, value)
+        return
+    part = dynamic_slice(array, key)
+    if part is not None:
+        part.assign(value)
         return
     if type(value) is Masked:
         raise UnsupportedError("an assignment of masked elements to unmasked ones")
