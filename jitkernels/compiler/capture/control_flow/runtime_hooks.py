@@ -119,7 +119,7 @@ def _for(tracer: Tracer, values: Any, iterable: LoopIterable | None, test: Any, 
         if not isinstance(error, UnsupportedError):
             raise
         concrete_range, reason = loop_range.concrete_range, placed(error, state.line)
-        if concrete_range is None or tracer.depth and trip_count is None:
+        if concrete_range is None or iterable.is_ours or (tracer.depth and trip_count is None):
             raise
         is_size_unknown = isinstance(error, UnknownSizeError)
         if len(concrete_range) > (ALWAYS_UNROLLED_ITERATIONS if is_size_unknown else MAX_UNROLLED_ITERATIONS):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
-from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, LoopRange, RunTimeIterable
+from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, LoopRange, RunTimeIterable, element_loop
 from jitkernels.compiler.capture.control_flow.loop_state import State, as_number
 from jitkernels.compiler.capture.functionalization import Storage
 from jitkernels.compiler.capture.ints import intervals
@@ -55,8 +55,8 @@ class DynamicArray(RunTimeIterable):
 
     def each(self, body: Callable[[Any], None], state: State | None = None) -> None:
         """``for k in range(length): body(k)``; `state`: the variables that the body changes."""
-        indices = LoopIterable(LoopRange(0, self.length), lambda index: index)
-        SERVICES["for"](indices, None, body, state or State((), lambda: (), lambda _: None, 0))
+        state = state or State((), lambda: (), lambda _: None, 0)
+        SERVICES["for"](element_loop(self.length), None, body, state)
 
     # Attributes
 

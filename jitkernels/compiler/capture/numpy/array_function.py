@@ -15,7 +15,7 @@ from jitkernels.compiler.ir.builder import UnsupportedError
 UNSUPPORTED_FUNCTIONS = {
     np.put, np.place, np.putmask, np.save, np.savez, np.savez_compressed,
     np.savetxt, np.shares_memory, np.may_share_memory, np.apply_along_axis, np.apply_over_axes, np.piecewise,
-    np.unique, np.nonzero, np.flatnonzero, np.argwhere, np.extract, np.compress, np.array2string, np.array_repr,
+    np.unique, np.argwhere, np.extract, np.compress, np.array2string, np.array_repr,
     np.array_str, np.array_equal, np.allclose, np.trim_zeros, np.intersect1d, np.union1d, np.setdiff1d,
 }  # fmt: skip
 """Unsupported functions: results of data-dependent size, writes, callbacks, or decisions on values."""
