@@ -1,5 +1,6 @@
 """Compaction: the elements that a mask selects, next to each other, and the indices of true elements."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,8 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow.iterables import element_loop
 from jitkernels.compiler.capture.control_flow.loop_state import Variable, as_number
+from jitkernels.compiler.capture.dynamic.computed_size import capacity
+from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray, require_same_length
 from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
@@ -34,10 +37,11 @@ def _flat(array: Traced) -> Traced:
     return fresh(array.tracer, builder.reshape(array.node, (symbolic_dims.product(array.extents),)))
 
 
-def _compaction(mask: Traced, dtype: str, element: Any) -> DynamicSlice:
-    """The values of `element` for the indices at which a mask is true."""
-    tracer = mask.tracer
-    size = mask.extents[0]
+def _compaction(mask: Any, dtype: str, element: Callable[[Any], Node]) -> DynamicSlice:
+    """The values of `element` for the indices at which a mask is true; also for a mask of computed length."""
+    tracer, is_dynamic = mask.tracer, isinstance(mask, DynamicArray)
+    length = mask.length if is_dynamic else mask.shape[0]
+    size = capacity(tracer, length) if is_dynamic else mask.extents[0]
     if symbolic_dims.is_loop_variant(size):
         raise UnknownSizeError("elements chosen by a mask whose size differs from iteration to iteration")
     found: Traced = SERVICES["zeros"](tracer, as_symint(tracer, size), dtype)
@@ -49,14 +53,24 @@ def _compaction(mask: Traced, dtype: str, element: Any) -> DynamicSlice:
         storage.change(
             Node("scatter", (storage.node, element(index), position), dtype, storage.node.shape, {"axis": 0})
         )
-        step = builder.cast(mask[index].node, "int64")
+        step = builder.cast((mask.at(index) if is_dynamic else mask[index]).node, "int64")
         intervals.note(tracer, step, (0, 1))
         count.set(count.value + as_number(tracer, step, int))
 
-    SERVICES["for"](element_loop(as_symint(tracer, size)), None, body, count)
+    SERVICES["for"](element_loop(length), None, body, count)
     node = as_int(tracer, count.value)
     intervals.note(tracer, node, (0, size))
     return DynamicSlice(found, 0, as_number(tracer, node, int), owns=True)
+
+
+@serves("select dynamic")
+def selected(array: Any, mask: DynamicArray) -> DynamicSlice:
+    """``array[mask]`` with a mask of computed length."""
+    if array.ndim != 1 or mask.ndim != 1:
+        raise UnknownSizeError("rows chosen by a mask of computed length")
+    require_same_length(mask.tracer, mask.length, array.shape[0])
+    at = array.at if isinstance(array, DynamicArray) else array.__getitem__
+    return _compaction(mask, array.dtype.name, lambda index: at(index).node)
 
 
 @overrides(np.flatnonzero)
@@ -68,7 +82,15 @@ def flatnonzero(a: Any) -> DynamicSlice:
 
 @serves("nonzero")
 @overrides(np.nonzero, methods="nonzero")
-def nonzero(a: Any) -> tuple[DynamicSlice, ...]:
-    if of_array(a).ndim != 1:
-        raise UnknownSizeError("numpy.nonzero of an array of several dimensions")
-    return (flatnonzero(a),)
+def nonzero(a: Any) -> tuple[Any, ...]:
+    array, found = of_array(a), flatnonzero(a)
+    if not array.ndim:
+        raise UnknownSizeError("numpy.nonzero of a number")  # NumPy raises
+    if array.ndim == 1:
+        return (found,)
+    indices: list[Any] = []
+    below: Any = found
+    for extent in reversed(array.shape[1:]):
+        indices.insert(0, below % extent)
+        below = below // extent
+    return (below, *indices)

@@ -5,7 +5,7 @@ from typing import Any
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.loop_state import Variable, as_number
 from jitkernels.compiler.capture.control_flow.trace_branch import trace_if
-from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray, Elementwise
+from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray
 from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice, is_computed
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
@@ -71,7 +71,8 @@ def _is_linear(extent: Number) -> bool:
     )
 
 
-def materialized(array: Elementwise) -> DynamicSlice:
+@serves("materialize")
+def materialized(array: DynamicArray) -> DynamicSlice:
     """A new array of the elements."""
     tracer = array.tracer
     base = SERVICES["zeros"](tracer, as_symint(tracer, capacity(tracer, array.length)), array.dtype)

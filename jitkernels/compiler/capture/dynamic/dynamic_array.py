@@ -27,6 +27,8 @@ from jitkernels.compiler.ir.unsupported import UnknownSizeError
 Source = tuple[Storage, Node]
 """A storage that elements are read from, and its value at the time of the operation."""
 
+OVERLAP = "an assignment of elements of an array to others of it"
+
 
 class DynamicArray(RunTimeIterable):
     """An array of computed length. `length`: a traced or concrete int. `depth`: the nesting depth where it was made."""
@@ -270,10 +272,12 @@ def applied(tracer: Tracer, function: Any, inputs: Sequence[Any], dtype: Any = N
     return result
 
 
-def gathered(array: Any, indices: DynamicArray) -> Elementwise:
-    """``array[indices]``."""
+def gathered(array: Any, indices: DynamicArray) -> Any:
+    """``array[indices]``, or the elements that a mask selects."""
+    if indices.dtype == "bool":
+        return SERVICES["select dynamic"](array, indices)
     if array.ndim != 1 or indices.ndim != 1 or indices.dtype.kind not in "iu" or indices.dtype == "uint64":
-        raise UnknownSizeError("indices of computed number for an array of several dimensions, or a mask")
+        raise UnknownSizeError("indices of computed number for an array of several dimensions")
     if type(array) is Traced:
         storage = array.view.storage
         sources = [(storage, storage.node)]
@@ -288,15 +292,19 @@ def gathered(array: Any, indices: DynamicArray) -> Elementwise:
     )
 
 
-def scattered(array: Traced, indices: DynamicArray, value: Any) -> None:
-    """``array[indices] = value``."""
-    if array.ndim != 1 or indices.dtype.kind not in "iu" or indices.dtype == "uint64":
-        raise UnknownSizeError("indices of computed number for an array of several dimensions, or a mask")
+def scatter_elements(array: Traced, indices: DynamicArray, value: Any) -> None:
+    """``array[indices] = value``, also where a mask is true."""
+    if array.ndim != 1 or indices.dtype.kind not in "iub" or indices.dtype == "uint64":
+        raise UnknownSizeError("indices of computed number for an array of several dimensions")
+    if indices.dtype == "bool":
+        assign_masked(array, indices, value)
+        return
     elements = as_operand(array.tracer, value)
-    is_array = isinstance(elements, DynamicArray)
-    storages = [storage for storage, _ in (*indices.sources, *(elements.sources if is_array else ()))]
-    if array.view.storage in storages:
-        raise UnknownSizeError("an assignment of elements of an array to others of it")
+    is_array, storage = isinstance(elements, DynamicArray), array.view.storage
+    if is_array and any(source is storage for source, _ in elements.sources):
+        elements = SERVICES["materialize"](elements)  # an index may occur twice
+    if any(source is storage for source, _ in indices.sources):
+        raise UnknownSizeError(OVERLAP)
     if is_array:
         require_same_length(array.tracer, indices.length, elements.length)
 
@@ -304,6 +312,22 @@ def scattered(array: Traced, indices: DynamicArray, value: Any) -> None:
         array[indices.at(index)] = elements.at(index) if is_array else elements
 
     indices.each(assign)
+
+
+def assign_masked(array: Any, mask: DynamicArray, value: Any) -> None:
+    """``array[mask] = number``; `array`: of computed length, or not."""
+    number = as_operand(mask.tracer, value)
+    if isinstance(number, DynamicArray):
+        raise UnknownSizeError("an array is assigned to elements chosen by a mask of computed length")
+    require_same_length(mask.tracer, mask.length, array.shape[0])
+    at = array.position if isinstance(array, DynamicArray) else lambda index: index
+    base = array.base if isinstance(array, DynamicArray) else array
+
+    def assign(index: Any) -> None:
+        is_chosen, before = mask.at(index), base[at(index)]
+        base[at(index)] = TABLE[np.where](is_chosen, base.dtype.type(number), before)
+
+    mask.each(assign)
 
 
 def where(condition: Any, *values: Any) -> Any:

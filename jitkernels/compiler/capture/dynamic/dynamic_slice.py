@@ -11,10 +11,12 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, LoopRange
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.dynamic.dynamic_array import (
+    OVERLAP,
     DynamicArray,
     Source,
     applied,
     as_operand,
+    assign_masked,
     is_int,
     require_same_length,
 )
@@ -25,8 +27,6 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
-
-OVERLAP = "an assignment of elements of an array to others of it"
 
 
 class DynamicSlice(DynamicArray):
@@ -100,6 +100,8 @@ class DynamicSlice(DynamicArray):
         first, *others = key if type(key) is tuple and key else (key,)
         if type(first) is slice and not others:
             self._sliced(first).assign(value)
+        elif isinstance(first, DynamicArray) and first.dtype == "bool" and not others and self.ndim == 1:
+            assign_masked(self, first, value)
         elif first is Ellipsis and not others:
             self.assign(value)
         elif isinstance(first, slice | DynamicArray | np.ndarray | list) or first is None:

@@ -35,7 +35,7 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
         try:
             return override(*arguments, **keywords)
         except UnsupportedError:
-            if keywords.get("out") is not None or function in TABLE_WRITES:
+            if keywords.get("out") is not None or function in TABLE_WRITES or function in OF_COMPUTED_SIZE:
                 raise
     elif numpy_callouts.is_python(function):
         before = [
@@ -52,5 +52,7 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
     return numpy_callouts.call_at_run_time(tracer, function, arguments, keywords)
 
 
+OF_COMPUTED_SIZE = {np.flatnonzero, np.nonzero}
+"""Registered functions whose results have other sizes in the next call."""
 TABLE_WRITES = {np.copyto, np.fill_diagonal}
 """Registered functions that write to their arguments."""

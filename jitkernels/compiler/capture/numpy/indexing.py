@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
-from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray, gathered, scattered
+from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray, gathered, scatter_elements
 from jitkernels.compiler.capture.dynamic.dynamic_slice import dynamic_slice
 from jitkernels.compiler.capture.ints import element_access, induction_symbols, int_cast_checks
 from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
@@ -88,7 +88,7 @@ def setitem(array: Traced, key: Any, value: Any) -> None:
         _set_masked(array, mask, value)
         return
     if isinstance(key, DynamicArray):
-        scattered(array, key, value)
+        scatter_elements(array, key, value)
         return
     part = dynamic_slice(array, key)
     if part is not None:
