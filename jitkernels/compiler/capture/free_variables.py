@@ -27,6 +27,8 @@ OF_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 STARTS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 READS = frozenset(dis.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in dis.opmap)
 """Opcodes of attribute reads."""
+ASSIGNABLE = frozenset({"shape"})
+"""Attributes of arrays that tracing can assign."""
 
 
 @frozen_dataclass
@@ -35,7 +37,7 @@ class CodeNames:
 
     `chains`: globals followed by the attributes read of them; `attributes`: all attribute names; `strings`: string
     constants, possibly names of attributes. `refused`, `line`: the reason, and its source line. `assigns`: an attribute
-    that the code assigns; tracing supports that in constructors only.
+    that the code assigns; tracing supports that in constructors only, and for `ASSIGNABLE` attributes of variables.
     """
 
     names: tuple[str, ...]
@@ -90,6 +92,7 @@ def names_of(code: types.CodeType) -> CodeNames:
             is_async = code.co_flags & ~inspect.CO_GENERATOR & GENERATES
             kind = "a coroutine, with async" if is_async else "a generator, with yield"
             return _refused(kind, next(_yields(code), None), code)
+        before = ""
         for step in dis.get_instructions(part):
             if step.opname in OF_ATTRIBUTES:
                 if chain:
@@ -99,8 +102,10 @@ def names_of(code: types.CodeType) -> CodeNames:
                 chain = (step.argval,) if step.opname in STARTS else ()
             if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 return _refused(f"the function assigns to the global {step.argval!r}", step, part)
-            if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
+            is_of_local = before == "LOAD_FAST" and step.opname == "STORE_ATTR"
+            if step.opname in ("STORE_ATTR", "DELETE_ATTR") and not (is_of_local and step.argval in ASSIGNABLE):
                 assigns = str(step.argval)
+            before = step.opname
             if step.opname == "IMPORT_NAME" and not _is_standard(step.argval):
                 return _refused(f"the function imports {step.argval}", step, part)
             if step.opname == "STORE_DEREF" and part is code and step.argval in code.co_freevars:
