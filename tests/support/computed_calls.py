@@ -23,7 +23,7 @@ def outcome(function: Program, given: Sequence[Any]) -> Any:
             return function(*given)
     except JitKernelsError:
         raise
-    except Exception as error:  # whatever plain Python raises
+    except Exception as error:  # noqa: BLE001  # whatever plain Python raises
         return f"{type(error).__name__}: {error}"
 
 

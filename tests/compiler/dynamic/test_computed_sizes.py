@@ -214,6 +214,16 @@ def written_at_indices(x: Any) -> Any:
 
 
 @program
+def joined(x: Any) -> Any:
+    n = 0
+    for v in x:
+        if v > 0:
+            n += 1
+    y = np.concatenate((x[x > 0], x[:n] * 2, x, np.arange(n)))
+    return y, np.hstack((x[x < 0], x[x > 1])).sum()
+
+
+@program
 def views_of_results(x: Any) -> Any:
     b = x[x > 0]
     return b, b[1:], b

@@ -1,11 +1,14 @@
 """New arrays of computed size: the first elements of an array that is as large as the size can be."""
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.loop_state import Variable, as_number
 from jitkernels.compiler.capture.control_flow.trace_branch import trace_if
-from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray
+from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, DynamicArray, as_operand
 from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice, is_computed
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
@@ -56,7 +59,9 @@ def capacity(tracer: Tracer, size: Any) -> Number:
         last = Node("bounded", (elementwise("subtract", node, 1),), "int64", (), options)
         tracer.checks.append(elementwise("less", last, 0))
 
-    trace_if(tracer, as_number(tracer, elementwise("greater", node, 0), bool), check, lambda: None, Variable("_jk_size"))
+    trace_if(
+        tracer, as_number(tracer, elementwise("greater", node, 0), bool), check, lambda: None, Variable("_jk_size")
+    )
     return most
 
 
@@ -79,6 +84,26 @@ def materialized(array: DynamicArray) -> DynamicSlice:
     result = DynamicSlice(base, 0, as_number(tracer, as_int(tracer, array.length), int), owns=True)
     result.assign(array)
     return result
+
+
+def concatenated(arrays: Sequence[Any], axis: Any = 0) -> DynamicSlice:
+    """``numpy.concatenate`` of vectors."""
+    tracer = next(array for array in arrays if isinstance(array, DynamicArray)).tracer
+    parts = [as_operand(tracer, array) for array in arrays]
+    if axis not in (0, None) or not all(isinstance(part, DynamicArray) and part.ndim == 1 for part in parts):
+        raise UnknownSizeError("numpy.concatenate of arrays of computed length and others than vectors")
+    most: Number = 0
+    ends: list[Any] = [0]
+    for part in parts:
+        most = most + capacity(tracer, part.length)
+        ends.append(ends[-1] + as_number(tracer, as_int(tracer, part.length), int))
+    base = SERVICES["zeros"](tracer, as_symint(tracer, most), np.result_type(*(part.dtype for part in parts)))
+    for part, begin, end in zip(parts, ends[:-1], ends[1:], strict=True):
+        DynamicSlice(base, begin, end).assign(part)
+    return DynamicSlice(base, 0, ends[-1], owns=True)
+
+
+FUNCTIONS[np.concatenate] = FUNCTIONS[np.hstack] = concatenated
 
 
 def as_result(value: Any) -> Any:

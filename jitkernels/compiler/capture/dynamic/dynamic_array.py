@@ -16,10 +16,10 @@ from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked, is_congruent
 from jitkernels.compiler.capture.numpy.ufuncs import kind_of, operand
-from jitkernels.compiler.capture.override_registry import SERVICES, TABLE
+from jitkernels.compiler.capture.override_registry import SERVICES, TABLE, serves
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
-from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir import builder, pytree, symbolic_dims
 from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
@@ -137,14 +137,23 @@ class DynamicArray(RunTimeIterable):
         return applied(self.tracer, ufunc, inputs)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
-        implementation = FUNCTIONS.get(function)
-        if implementation is None:
-            raise UnknownSizeError(f"numpy.{function.__name__} of an array of computed length")
-        return implementation(*arguments, **keywords)
+        return call_function(function, arguments, keywords)
 
-    def operate_in_place(self, ufunc: Any, other: Any) -> Any:
+    def operate_in_place(self, ufunc: Any, other: Any) -> Any:  # noqa: ARG002  # of subclasses
         """An in-place operator."""
         raise UnknownSizeError(f"numpy.{ufunc.__name__} in place")
+
+
+@serves("function dynamic")
+def call_function(function: Any, arguments: Any, keywords: Any) -> Any:
+    """A NumPy function, some of whose arguments are of computed length."""
+    implementation = FUNCTIONS.get(function)
+    if implementation is None:
+        raise UnknownSizeError(f"numpy.{function.__name__} of an array of computed length")
+    arguments, keywords = pytree.tree_map(
+        lambda leaf: leaf.dense() if type(leaf) is Masked else leaf, (arguments, keywords)
+    )
+    return implementation(*arguments, **keywords)
 
 
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -287,9 +296,7 @@ def gathered(array: Any, indices: DynamicArray) -> Any:
     def read(index: Any) -> Any:
         return array[indices.at(index)]
 
-    return Elementwise.unchecked(
-        indices.tracer, indices.length, array.dtype, read, [*sources, *indices.sources]
-    )
+    return Elementwise.unchecked(indices.tracer, indices.length, array.dtype, read, [*sources, *indices.sources])
 
 
 def scatter_elements(array: Traced, indices: DynamicArray, value: Any) -> None:

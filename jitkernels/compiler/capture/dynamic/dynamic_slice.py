@@ -225,4 +225,3 @@ def dynamic_slice(array: Traced, key: Any) -> DynamicSlice | None:
         if any(type(part) is slice for part in parts[:position]):
             raise UnknownSizeError("a slice at computed bounds behind another slice")
     return DynamicSlice(base, *bounds_of(array.tracer, parts[position], base.shape[0]))
-

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow.iterables import RunTimeIterable
 from jitkernels.compiler.capture.numpy import numpy_callouts
-from jitkernels.compiler.capture.override_registry import DECOMPOSITIONS, TABLE, serves
+from jitkernels.compiler.capture.override_registry import DECOMPOSITIONS, SERVICES, TABLE, serves
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -24,6 +25,8 @@ UNSUPPORTED_FUNCTIONS = {
 @serves("function")
 def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """A NumPy function with traced arguments."""
+    if any(isinstance(leaf, RunTimeIterable) for leaf in pytree.leaves((arguments, keywords))):
+        return SERVICES["function dynamic"](function, arguments, keywords)
     override = TABLE.get(function)
     name = getattr(function, "__name__", str(function))
     if function in UNSUPPORTED_FUNCTIONS:

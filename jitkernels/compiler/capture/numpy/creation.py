@@ -118,6 +118,10 @@ def arange(
         start, stop = 0, start
     if stop is None:
         raise UnsupportedError("arange without a stop")  # NumPy raises
+    if step is None and type(start) is int and start == 0 and not is_given(dtype):
+        computed = SERVICES["filled dynamic"](tracer, stop, lambda known: fresh(tracer, iota(as_extent(known[0]))))
+        if computed is not None:
+            return computed
     parts = (start, stop, 1 if step is None else step)
     if not all(type(part) in (int, SymInt) for part in parts):
         return _concrete(tracer, np.arange, (*parts,), {"dtype": dtype})

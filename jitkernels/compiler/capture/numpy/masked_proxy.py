@@ -13,7 +13,7 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, RunTimeIterable
 from jitkernels.compiler.capture.override_registry import SERVICES
-from jitkernels.compiler.ir import builder, graph, symbolic_dims
+from jitkernels.compiler.ir import builder, graph, pytree, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
@@ -178,7 +178,8 @@ class Masked(RunTimeIterable):
             return getattr(self, function.__name__)(**keywords)
         if function in (np.any, np.all) and len(arguments) == 1 and not keywords:
             return getattr(self, function.__name__)()
-        return function(*map(_dense, arguments), **{name: _dense(value) for name, value in keywords.items()})
+        arguments, keywords = pytree.tree_map(_dense, (arguments, keywords))
+        return function(*arguments, **keywords)
 
     @property
     def length(self) -> Any:
