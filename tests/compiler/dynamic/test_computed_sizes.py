@@ -264,6 +264,20 @@ def test_results_own_their_memory_as_numpys_do() -> None:
     assert first[1] == 99.0
 
 
+def test_columns_under_a_mask_of_rows() -> None:
+    def of_columns(m: Any) -> Any:
+        b = m[m[:, 0] > 0, 1]
+        total = m[m[:, 1] > 0, 1:3].sum()
+        for i in range(len(b)):
+            total += b[i] * i
+        m[m[:, 0] < 0, 2] = 0.0
+        m[m[:, 0] > 1, 1:] *= 2
+        return total, b
+
+    m = np.random.default_rng(3).standard_normal((7, 5))
+    check(of_columns, [(m,), (-np.abs(m),), (m[:0],), (np.asfortranarray(m),)])
+
+
 def test_rows_of_a_matrix_that_a_mask_shortens() -> None:
     def shortened(m: Any) -> Any:
         out = np.zeros(len(m))

@@ -43,6 +43,7 @@ def getitem(array: Traced, key: Any) -> Any:
     parts = element_access.element_index(array, key)
     if parts is not None:
         return element_access.read(array, parts)
+    array, key = _behind_mask(array, key)
     mask = _mask_of(array, key)
     if mask is not None:
         return Masked(array, mask)
@@ -83,6 +84,7 @@ def setitem(array: Traced, key: Any, value: Any) -> None:
         element_access.check_assignment(array, value)
         element_access.write(array, parts, assigned(tracer, value, array.node.dtype, ()))
         return
+    array, key = _behind_mask(array, key)
     mask = _mask_of(array, key)
     if mask is not None:
         _set_masked(array, mask, value)
@@ -312,6 +314,17 @@ def _indices(tracer: Tracer, value: Any) -> Node:
     if not array.ndim and array.dtype == np.uint64:
         raise UnsupportedError("one number of uint64 as an index")  # NumPy raises where int64 cannot represent it
     return builder.cast(array.node, "int64")
+
+
+def _behind_mask(array: Traced, key: Any) -> tuple[Traced, Any]:
+    """``array[mask, i]`` as ``array[:, i][mask]``: the view and the mask; other arrays and keys as they are."""
+    first, *others = key if type(key) is tuple and len(key) > 1 else (None,)
+    if type(first) is not Traced or first.dtype.kind != "b" or first.ndim != 1:
+        return array, key
+    if not all(type(part) is slice for part in others) and not all(type(part) in (int, SymInt) for part in others):
+        return array, key
+    view = getitem(array, (slice(None), *others))
+    return (view, first) if type(view) is Traced else (array, key)
 
 
 def _mask_of(array: Traced, key: Any) -> Traced | None:
