@@ -16,7 +16,7 @@ from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked, is_congruent
 from jitkernels.compiler.capture.numpy.ufuncs import kind_of, operand
-from jitkernels.compiler.capture.override_registry import SERVICES, TABLE, serves
+from jitkernels.compiler.capture.override_registry import SERVICES, serves
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree, symbolic_dims
@@ -115,7 +115,7 @@ class DynamicArray(RunTimeIterable):
         if isinstance(key, slice | tuple) or key is Ellipsis or key is None:
             raise UnknownSizeError("a slice of an array of computed length")
         if isinstance(key, DynamicArray):
-            return gathered(self, key)
+            return SERVICES["gather dynamic"](self, key)
         self.check_unread()
         return self.at(self.checked_index(key))
 
@@ -279,97 +279,6 @@ def applied(tracer: Tracer, function: Any, inputs: Sequence[Any], dtype: Any = N
     if any(type(array) is Elementwise and not array._is_checked for array in arrays):
         result._is_checked = False
     return result
-
-
-def gathered(array: Any, indices: DynamicArray) -> Any:
-    """``array[indices]``, or the elements that a mask selects."""
-    if indices.dtype == "bool":
-        return SERVICES["select dynamic"](array, indices)
-    if array.ndim != 1 or indices.ndim != 1 or indices.dtype.kind not in "iu" or indices.dtype == "uint64":
-        raise UnknownSizeError("indices of computed number for an array of several dimensions")
-    if type(array) is Traced:
-        storage = array.view.storage
-        sources = [(storage, storage.node)]
-    else:
-        sources = array.sources
-
-    def read(index: Any) -> Any:
-        return array[indices.at(index)]
-
-    return Elementwise.unchecked(indices.tracer, indices.length, array.dtype, read, [*sources, *indices.sources])
-
-
-def scatter_elements(array: Traced, indices: DynamicArray, value: Any) -> None:
-    """``array[indices] = value``, also where a mask is true."""
-    if array.ndim != 1 or indices.dtype.kind not in "iub" or indices.dtype == "uint64":
-        raise UnknownSizeError("indices of computed number for an array of several dimensions")
-    if indices.dtype == "bool":
-        assign_masked(array, indices, value)
-        return
-    elements = as_operand(array.tracer, value)
-    is_array, storage = isinstance(elements, DynamicArray), array.view.storage
-    if is_array and any(source is storage for source, _ in elements.sources):
-        elements = SERVICES["materialize"](elements)  # an index may occur twice
-    if any(source is storage for source, _ in indices.sources):
-        raise UnknownSizeError(OVERLAP)
-    if is_array:
-        require_same_length(array.tracer, indices.length, elements.length)
-
-    def assign(index: Any) -> None:
-        array[indices.at(index)] = elements.at(index) if is_array else elements
-
-    indices.each(assign)
-
-
-def assign_masked(array: Any, mask: DynamicArray, value: Any) -> None:
-    """``array[mask] = number``; `array`: of computed length, or not."""
-    number = as_operand(mask.tracer, value)
-    if isinstance(number, DynamicArray):
-        raise UnknownSizeError("an array is assigned to elements chosen by a mask of computed length")
-    require_same_length(mask.tracer, mask.length, array.shape[0])
-    at = array.position if isinstance(array, DynamicArray) else lambda index: index
-    base = array.base if isinstance(array, DynamicArray) else array
-
-    def assign(index: Any) -> None:
-        is_chosen, before = mask.at(index), base[at(index)]
-        base[at(index)] = TABLE[np.where](is_chosen, base.dtype.type(number), before)
-
-    mask.each(assign)
-
-
-def where(condition: Any, *values: Any) -> Any:
-    """``numpy.where`` with three arguments."""
-    if len(values) != 2:
-        raise UnknownSizeError("numpy.where of an array of computed length")
-    arrays = [value for value in (condition, *values) if isinstance(value, DynamicArray)]
-    kinds = [v.dtype.name if hasattr(v, "dtype") else type(v) for v in values]
-    dtype = kinds[0] if kinds[0] == kinds[1] and isinstance(kinds[0], str) else _common_dtype(kinds)
-    return applied(arrays[0].tracer, TABLE[np.where], (condition, *values), dtype)
-
-
-def _common_dtype(kinds: Sequence[Any]) -> Any:
-    numbers = [kind(0) if isinstance(kind, type) else np.dtype(kind) for kind in kinds]
-    return np.result_type(*numbers)
-
-
-FUNCTIONS[np.where] = where
-
-
-def astype(array: DynamicArray, dtype: Any, **options: Any) -> Elementwise:
-    """``array.astype(dtype)``."""
-    kind = np.dtype(dtype)
-    if set(options) - {"copy"} or kind.kind not in "fiub":
-        raise UnknownSizeError("astype with options")
-    return applied(array.tracer, lambda element: element.astype(kind), (array,), kind)
-
-
-def copied(array: DynamicArray) -> Elementwise:
-    """``array.copy()``."""
-    return applied(array.tracer, lambda element: element, (array,), array.dtype)
-
-
-METHODS.update(astype=astype, copy=copied)
-FUNCTIONS.update({np.copy: copied})
 
 
 def _operators() -> None:

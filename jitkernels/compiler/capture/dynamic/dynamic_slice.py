@@ -16,10 +16,10 @@ from jitkernels.compiler.capture.dynamic.dynamic_array import (
     Source,
     applied,
     as_operand,
-    assign_masked,
     is_int,
     require_same_length,
 )
+from jitkernels.compiler.capture.dynamic.dynamic_gather import assign_masked
 from jitkernels.compiler.capture.ints import induction_symbols, intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy.masked_proxy import is_congruent

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
-from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray, gathered, scatter_elements
+from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray
+from jitkernels.compiler.capture.dynamic.dynamic_gather import gathered, scatter_elements
 from jitkernels.compiler.capture.dynamic.dynamic_slice import dynamic_slice
 from jitkernels.compiler.capture.ints import element_access, induction_symbols, int_cast_checks
 from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
