@@ -196,7 +196,7 @@ def where_alone(x: Any) -> Any:
 def indices(x: Any) -> Any:
     found = np.flatnonzero(x > 0)
     (again,) = np.nonzero(x)
-    total = 0.0
+    total: Any = 0.0
     for k in found:
         total += x[k]
     for k in range(len(found) - 1):
@@ -227,6 +227,12 @@ def joined(x: Any) -> Any:
 def views_of_results(x: Any) -> Any:
     b = x[x > 0]
     return b, b[1:], b
+
+
+@program
+def views_before_results(x: Any) -> Any:
+    b = x[x > 0]
+    return b[1:], b
 
 
 @program
@@ -262,6 +268,9 @@ def test_results_own_their_memory_as_numpys_do() -> None:
     assert np.shares_memory(first, second)
     second[0] = 99.0
     assert first[1] == 99.0
+    part, whole = jk.jit(views_before_results)(X)
+    assert np.shares_memory(part, whole)
+    assert np.array_equal(part, whole[1:])
 
 
 def test_columns_under_a_mask_of_rows() -> None:

@@ -9,6 +9,7 @@ from computed_calls import Program, check
 P = np.array([0, 3, 3, 5, 10])
 X = np.random.default_rng(0).standard_normal(10)
 IX = np.array([1, 0, 4, -2, 3, 9, 9, 0, -10, 5])
+FULL = np.array([0, 3, 5, 10])
 M = np.random.default_rng(1).standard_normal((10, 6))
 
 POINTERS = [
@@ -171,6 +172,15 @@ def single_elements(p: Any, ix: Any, x: Any, m: Any) -> Any:
 
 
 @program
+def second_elements(p: Any, ix: Any, x: Any, m: Any) -> Any:
+    """The index is behind the slice in some calls, and in the array."""
+    total = 0.0
+    for i in range(len(p) - 1):
+        total += x[p[i] : p[i + 1]][1]
+    return total
+
+
+@program
 def scattered(p: Any, ix: Any, x: Any, m: Any) -> Any:
     out = np.zeros(10)
     for i in range(len(p) - 1):
@@ -228,13 +238,21 @@ def test_slices_are_those_of_numpy(function: Program) -> None:
     check(function, [(pointers, IX, X, M) for pointers in POINTERS])
 
 
-@pytest.mark.parametrize("function", [row_sums, dots, scattered, npbench_spmv])
+def first_gathered(p: Any, ix: Any, x: Any, m: Any) -> Any:
+    """All indices are checked, those of elements that nothing reads as well."""
+    total = 0.0
+    for i in range(len(p) - 1):
+        total += x[ix[p[i] : p[i + 1]]][0]
+    return total
+
+
+@pytest.mark.parametrize("function", [row_sums, dots, scattered, npbench_spmv, first_gathered])
 def test_indices_out_of_bounds_raise(function: Program) -> None:
     for k in range(10):
         for outside in (10, -11):
             indices = IX.copy()
             indices[k] = outside
-            check(function, [(P, IX, X, M), (P, indices, X, M)])
+            check(function, [(FULL, IX, X, M), (FULL, indices, X, M)])
 
 
 def test_operands_of_other_lengths_raise_or_broadcast() -> None:

@@ -100,7 +100,9 @@ class LoopIterable:
 
 
 class RunTimeIterable:
-    """An object over whose elements loops iterate, and Python cannot while it traces."""
+    """An object over whose elements loops iterate, and Python cannot while it traces. `length`: a traced int."""
+
+    length: Any
 
     def loop_iterable(self) -> LoopIterable:
         """The iterable of a loop."""

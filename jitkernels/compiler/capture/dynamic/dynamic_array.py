@@ -237,9 +237,9 @@ class _Elements(DynamicArray):
 
 def require_same_length(tracer: Tracer, first: Any, other: Any) -> None:
     """Bail out of calls in which two lengths differ: NumPy raises, or broadcasts one element."""
-    nodes = [as_int(tracer, length) for length in (first, other)]
-    if not is_congruent(*nodes):
-        tracer.checks.append(elementwise("not_equal", *nodes))
+    left, right = as_int(tracer, first), as_int(tracer, other)
+    if not is_congruent(left, right):
+        tracer.checks.append(elementwise("not_equal", left, right))
 
 
 def as_operand(tracer: Tracer, value: Any) -> Any:

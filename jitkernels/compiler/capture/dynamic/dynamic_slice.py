@@ -193,7 +193,8 @@ def _clamped(tracer: Tracer, value: Any, length: Any) -> Any:
         return value
     if not is_int(value):
         raise UnknownSizeError("a bound of a slice that is no int")
-    node, most = as_int(tracer, value), as_int(tracer, length)
+    node = given = as_int(tracer, value)
+    most = as_int(tracer, length)
     bounds, limits = intervals.interval(tracer, value), intervals.interval(tracer, length)
     low, high = limits if limits is not None else (0, intervals.FAR_LIMIT)
     if type(value) is int and value == 0:
@@ -203,8 +204,8 @@ def _clamped(tracer: Tracer, value: Any, length: Any) -> Any:
         node = Node("where", (elementwise("less", node, 0), from_end, node), "int64", ())
     if bounds is None or not intervals.is_at_most(bounds[1], low):
         node = elementwise("minimum", node, most)
-    least = bounds[0] if intervals.is_natural(bounds) and intervals.is_at_most(bounds[1], low) else 0
-    intervals.note(tracer, node, (least, high))
+    if node is not given:
+        intervals.note(tracer, node, (0, high))
     return as_number(tracer, node, int)
 
 

@@ -32,7 +32,7 @@ def filled(tracer: Tracer, shape: Any, value: Any, dtype: Any, order: Any = "C")
     """An array filled with one number."""
     if order == "F" and isinstance(shape, tuple | list):
         backwards = shape[::-1]
-        return transpose(filled(tracer, backwards, value, dtype))  # type: ignore[no-any-return]
+        return transpose(filled(tracer, backwards, value, dtype))
     computed = SERVICES["filled dynamic"](tracer, shape, lambda known: filled(tracer, known, value, dtype))
     if computed is not None:
         return computed

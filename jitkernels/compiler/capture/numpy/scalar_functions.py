@@ -243,7 +243,9 @@ def _of_code(value: Any) -> Any:
 def _len(value: Any) -> Any:
     if type(value) is Traced and value.ndim:
         return as_symint(value.tracer, value.extents[0])
-    return value.length if type(value) is GrowableList or isinstance(value, RunTimeIterable) else len(value)
+    if isinstance(value, RunTimeIterable):
+        return value.length
+    return value.length if type(value) is GrowableList else len(value)
 
 
 def _of_type(kind: Any) -> Callable[..., Any]:

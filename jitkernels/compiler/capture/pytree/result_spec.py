@@ -153,7 +153,8 @@ class ResultPlanner:
 
     def _slice(self, value: DynamicSlice) -> Make:
         is_shared = len(self.slices[value.base.view.storage]) > 1
-        return computed_size.build(value, self.make, is_shared=is_shared)
+        build: Make = computed_size.build(value, self.make, is_shared=is_shared)
+        return build
 
     def _list(self, value: GrowableList) -> Make:
         """A list, whose elements may be the rows of an array."""
