@@ -37,7 +37,8 @@ class CodeNames:
 
     `chains`: globals followed by the attributes read of them; `attributes`: all attribute names; `strings`: string
     constants, possibly names of attributes. `refused`, `line`: the reason, and its source line. `assigns`: an attribute
-    that the code assigns; tracing supports that in constructors only, and for `ASSIGNABLE` attributes of variables.
+    that the code assigns; tracing supports that in constructors only, and for `ASSIGNABLE` attributes of variables that
+    are no parameters.
     """
 
     names: tuple[str, ...]
@@ -80,6 +81,12 @@ class Constant(Same):
         return hash(self.key)
 
 
+def _count_parameters(code: types.CodeType) -> int:
+    """The number of parameters, which are the first variables."""
+    stars = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_argcount + code.co_kwonlyargcount + stars
+
+
 @cached_per_code
 def names_of(code: types.CodeType) -> CodeNames:
     """The names that the code of a function, and of nested ones, refers to."""
@@ -92,7 +99,7 @@ def names_of(code: types.CodeType) -> CodeNames:
             is_async = code.co_flags & ~inspect.CO_GENERATOR & GENERATES
             kind = "a coroutine, with async" if is_async else "a generator, with yield"
             return _refused(kind, next(_yields(code), None), code)
-        before = ""
+        receiver = ""
         for step in dis.get_instructions(part):
             if step.opname in OF_ATTRIBUTES:
                 if chain:
@@ -102,10 +109,10 @@ def names_of(code: types.CodeType) -> CodeNames:
                 chain = (step.argval,) if step.opname in STARTS else ()
             if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 return _refused(f"the function assigns to the global {step.argval!r}", step, part)
-            is_of_local = before == "LOAD_FAST" and step.opname == "STORE_ATTR"
-            if step.opname in ("STORE_ATTR", "DELETE_ATTR") and not (is_of_local and step.argval in ASSIGNABLE):
+            is_of_variable = step.opname == "STORE_ATTR" and receiver in part.co_varnames[_count_parameters(part) :]
+            if step.opname in ("STORE_ATTR", "DELETE_ATTR") and not (is_of_variable and step.argval in ASSIGNABLE):
                 assigns = str(step.argval)
-            before = step.opname
+            receiver = step.argval if step.opname == "LOAD_FAST" else ""
             if step.opname == "IMPORT_NAME" and not _is_standard(step.argval):
                 return _refused(f"the function imports {step.argval}", step, part)
             if step.opname == "STORE_DEREF" and part is code and step.argval in code.co_freevars:

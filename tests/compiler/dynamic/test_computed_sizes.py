@@ -199,8 +199,8 @@ def indices(x: Any) -> Any:
     total: Any = 0.0
     for k in found:
         total += x[k]
-    for k in range(len(found) - 1):
-        total += found[k + 1] - found[k]
+    for i in range(len(found) - 1):
+        total += found[i + 1] - found[i]
     return total, found, again, x[found], x[found].sum()
 
 

@@ -64,6 +64,11 @@ def test_other_assignments_fall_back() -> None:
         x.shape = (6, 4)
         return x.sum(0)
 
+    def of_alias(x: Any) -> Any:
+        z = x
+        z.shape = (6, 4)
+        return x.sum(0)
+
     def of_outer_array(x: Any) -> Any:
         z = x * 2
         for i in range(len(x)):
@@ -77,7 +82,8 @@ def test_other_assignments_fall_back() -> None:
         return z
 
     for function, reason in (
-        (of_argument, "the shape of an argument"),
+        (of_argument, "assigns to an attribute, 'shape'"),
+        (of_alias, "the shape of an argument"),
         (of_outer_array, "array from outside of it"),
         (of_dtype, "assigns to an attribute, 'dtype'"),
     ):
