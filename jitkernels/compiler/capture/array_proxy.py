@@ -79,8 +79,15 @@ class Traced:
         return tuple(as_symint(self._tracer, extent) for extent in self._view.shape)
 
     @shape.setter
-    def shape(self, _: Any) -> None:
-        raise UnsupportedError("assignment to shape")
+    def shape(self, shape: Any) -> None:
+        storage, tracer = self._view.storage, self.tracer
+        if self.is_scalar or (storage.leaf is not None and self._view.parent is None):
+            raise UnsupportedError("an assignment to the shape of an argument")
+        if tracer.depth and storage.born < tracer.region_start:
+            raise UnsupportedError("an assignment, in a loop or branch, to the shape of an array from outside of it")
+        if self._view.is_c() is not True:
+            raise UnsupportedError("an assignment to the shape of an array that is not known to be contiguous")
+        self._view = METHODS["reshape"](self, shape).view
 
     @property
     def extents(self) -> tuple[Number, ...]:

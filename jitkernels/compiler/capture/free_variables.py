@@ -27,6 +27,8 @@ OF_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 STARTS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 READS = frozenset(dis.opmap[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in dis.opmap)
 """Opcodes of attribute reads."""
+ASSIGNABLE = frozenset({"shape"})
+"""Attributes of arrays that tracing can assign."""
 
 
 @frozen_dataclass
@@ -35,7 +37,8 @@ class CodeNames:
 
     `chains`: globals followed by the attributes read of them; `attributes`: all attribute names; `strings`: string
     constants, possibly names of attributes. `refused`, `line`: the reason, and its source line. `assigns`: an attribute
-    that the code assigns; tracing supports that in constructors only.
+    that the code assigns; tracing supports that in constructors only, and for `ASSIGNABLE` attributes of variables that
+    are no parameters.
     """
 
     names: tuple[str, ...]
@@ -82,6 +85,12 @@ WRITTEN_VIEWS = frozenset({"real", "imag"})
 """Attributes of arrays that are views: an assignment to one writes elements."""
 
 
+def _count_parameters(code: types.CodeType) -> int:
+    """The number of parameters, which are the first variables."""
+    stars = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_argcount + code.co_kwonlyargcount + stars
+
+
 @cached_per_code
 def names_of(code: types.CodeType) -> CodeNames:
     """The names that the code of a function, and of nested ones, refers to."""
@@ -94,6 +103,7 @@ def names_of(code: types.CodeType) -> CodeNames:
             is_async = code.co_flags & ~inspect.CO_GENERATOR & GENERATES
             kind = "a coroutine, with async" if is_async else "a generator, with yield"
             return _refused(kind, next(_yields(code), None), code)
+        receiver = ""
         for step in dis.get_instructions(part):
             if step.opname in OF_ATTRIBUTES:
                 if chain:
@@ -103,8 +113,11 @@ def names_of(code: types.CodeType) -> CodeNames:
                 chain = (step.argval,) if step.opname in STARTS else ()
             if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 return _refused(f"the function assigns to the global {step.argval!r}", step, part)
-            if step.opname == "DELETE_ATTR" or (step.opname == "STORE_ATTR" and step.argval not in WRITTEN_VIEWS):
+            is_of_variable = receiver in part.co_varnames[_count_parameters(part) :] and step.argval in ASSIGNABLE
+            is_written = step.opname == "STORE_ATTR" and (is_of_variable or step.argval in WRITTEN_VIEWS)
+            if step.opname in ("STORE_ATTR", "DELETE_ATTR") and not is_written:
                 assigns = str(step.argval)
+            receiver = step.argval if step.opname == "LOAD_FAST" else ""
             if step.opname == "IMPORT_NAME" and not _is_standard(step.argval):
                 return _refused(f"the function imports {step.argval}", step, part)
             if step.opname == "STORE_DEREF" and part is code and step.argval in code.co_freevars:

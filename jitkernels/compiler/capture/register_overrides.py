@@ -3,6 +3,7 @@
 from jitkernels.compiler.capture.callee_monitor import internal_unless_user_code
 from jitkernels.compiler.capture.control_flow import list_as_array as _listed_arrays  # noqa: F401  # lists for arrays
 from jitkernels.compiler.capture.control_flow.tagged_union import unwrapping
+from jitkernels.compiler.capture.dynamic import compress, dynamic_functions, dynamic_reductions  # noqa: F401  # likewise
 from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers its operations
     array_function,
     concatenate,

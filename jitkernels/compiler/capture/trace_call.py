@@ -40,9 +40,11 @@ class Trace(NamedTuple):
     has_raised: bool = False
 
 
-def trace_call(structure: Any, leaves: Sequence[Any], *, exact: bool, winograd: bool) -> Trace:
+def trace_call(
+    structure: Any, leaves: Sequence[Any], *, exact: bool, winograd: bool, copies_masked: bool = False
+) -> Trace:
     """Trace the function and arguments of a `structure`; `exact`: extents are constants. Raises DerivativeError."""
-    tracer = Tracer(winograd=winograd)
+    tracer = Tracer(winograd=winograd, copies_masked=copies_masked)
     push(tracer)
     try:
         proxies = make_proxies(tracer, leaves, exact=exact)

@@ -96,10 +96,11 @@ class Tracer:
     bail out. `enclosing_loops`, `loop_signatures` and `traced_iterations`: enclosing loops, cached loop signatures, and
     the number of traced iterations. `accepts_arrays`: arrays that the traced code makes are constants of the code.
     `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves.
-    `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`.
+    `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`. `copies_masked`:
+    elements chosen by a mask are copied where they are chosen; `needs_masked_copies`: tracing again so would help.
     """
 
-    def __init__(self, *, winograd: bool = False) -> None:
+    def __init__(self, *, winograd: bool = False, copies_masked: bool = False) -> None:
         self.scope, self.winograd = Scope(), winograd
         self.leaves: list[Any] = []
         self.inputs: list[Node] = []
@@ -126,6 +127,7 @@ class Tracer:
         self.unset: set[Node] = set()
         self.differentiates = 0
         self.tape_capacity: Any = None
+        self.copies_masked, self.needs_masked_copies = copies_masked, False
         self.places: dict[Node, str] = {}
         self.failures = ConstantFailures(self, user_frame)
         self.ints: dict[int, Any] = {}

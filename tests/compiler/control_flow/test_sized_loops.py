@@ -128,14 +128,14 @@ def check_random(number: int) -> None:
 def rows_of_csr(starts: Any, values: Any) -> Any:
     out = np.zeros(starts.shape[0] - 1)
     for i in range(starts.shape[0] - 1):
-        out[i] = values[starts[i] : starts[i + 1]].sum()
+        out[i] = values[starts[i] : starts[i + 1] : 2].sum()
     return out
 
 
 def bits(n: int, x: Any) -> Any:
     total = 0.0
     for i in range(n):
-        total += x[: i ^ 1].sum() + x[3]
+        total += x[: i ^ 1][::-1].sum() + x[3]
     return total
 
 

@@ -86,15 +86,34 @@ class LoopIterable:
     """An iterable of a loop: its range, the element `at` each index, and the `arrays` that are iterated over.
 
     `python_object` makes the object of Python's own function of the same arguments, for code that needs that.
+    `is_ours`: no loop of the user's code, so none that tracing may unroll.
     """
 
     def __init__(self, loop_range: LoopRange, at: Callable[[Any], Any], arrays: Sequence[Any] = ()) -> None:
         self.range, self.at, self.arrays = loop_range, at, tuple(arrays)
         self.python_object: Callable[[], Any] | None = None
+        self.is_ours = False
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate as Python does, where code is specialized to these limits."""
         return map(self.at, range(*self.range))
+
+
+class RunTimeIterable:
+    """An object over whose elements loops iterate, and Python cannot while it traces. `length`: a traced int."""
+
+    length: Any
+
+    def loop_iterable(self) -> LoopIterable:
+        """The iterable of a loop."""
+        raise NotImplementedError
+
+
+def element_loop(length: Any) -> LoopIterable:
+    """A loop over the indices of elements, to compute what NumPy computes of all of them."""
+    indices = LoopIterable(LoopRange(0, length), lambda index: index)
+    indices.is_ours = True
+    return indices
 
 
 def range_(*limits: Any, **options: Any) -> Any:
@@ -245,6 +264,8 @@ def loop_iterable(values: Any) -> LoopIterable | None:
         return LoopIterable(LoopRange(values.start, values.stop, values.step), lambda i: i)
     if type(values) is GrowableList and is_array_backed(values) and not values.is_growing:
         return LoopIterable(LoopRange(0, values.length), values.item)
+    if isinstance(values, RunTimeIterable):
+        return values.loop_iterable()
     if type(values) is Traced and values.ndim:
         return LoopIterable(LoopRange(0, as_symint(values.tracer, values.extents[0])), lambda i: values[i], (values,))
     return None

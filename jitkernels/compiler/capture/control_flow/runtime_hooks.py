@@ -20,7 +20,7 @@ from jitkernels.compiler.capture.control_flow.growing_list import (
     ListGrowsError,
     is_array_backed,
 )
-from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, loop_iterable
+from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, RunTimeIterable, loop_iterable
 from jitkernels.compiler.capture.control_flow.loop_state import UNSET, State, as_number
 from jitkernels.compiler.capture.control_flow.region_transaction import ContainerChangedError
 from jitkernels.compiler.capture.control_flow.tagged_union import TaggedUnion
@@ -29,6 +29,7 @@ from jitkernels.compiler.capture.control_flow.trace_loop import Loop
 from jitkernels.compiler.capture.control_flow.unbound_checks import check_bound, check_caught, check_free_bound
 from jitkernels.compiler.capture.ints.int64_arithmetic import min_or_max
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
+from jitkernels.compiler.capture.override_registry import serves
 from jitkernels.compiler.capture.source_locations import place_of, placed
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir import pytree
@@ -73,6 +74,7 @@ CURE = (
 # Loops and branches
 
 
+@serves("for")
 def for_(values: Any, test: Callable[[], Any] | None, body: Callable[[Any], Any], state: State) -> None:
     """``for value in values: body(value)``, while the test holds."""
     tracer, iterable = current(), loop_iterable(values)
@@ -117,7 +119,7 @@ def _for(tracer: Tracer, values: Any, iterable: LoopIterable | None, test: Any, 
         if not isinstance(error, UnsupportedError):
             raise
         concrete_range, reason = loop_range.concrete_range, placed(error, state.line)
-        if concrete_range is None or tracer.depth and trip_count is None:
+        if concrete_range is None or iterable.is_ours or (tracer.depth and trip_count is None):
             raise
         is_size_unknown = isinstance(error, UnknownSizeError)
         if len(concrete_range) > (ALWAYS_UNROLLED_ITERATIONS if is_size_unknown else MAX_UNROLLED_ITERATIONS):
@@ -369,10 +371,10 @@ def return_value(value: Any) -> Any:
 
 
 def _sum(values: Any, start: Any = 0) -> Any:
-    """``sum`` of a list that has grown in a loop, by another loop."""
-    if not is_array_backed(values):
+    """``sum`` of a list that has grown in a loop, or of an array of computed length, by another loop."""
+    if not is_array_backed(values) and not isinstance(values, RunTimeIterable):
         return builtins.sum(values, start)
-    if values.rows is None or values.rows.kind is not None:
+    if isinstance(values, RunTimeIterable) or values.rows is None or values.rows.kind is not None:
         total = loop_state.Variable("_jk_total", start)
         for_(values, None, lambda element: total.set(total.value + element), total)
         return total.value

@@ -9,7 +9,7 @@ from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.intervals import ANY, FREE, Interval, Recurrence
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.compiler.ir.symbolic_dims import Number, is_at_least
 
 
 class CarriedInts:
@@ -56,7 +56,8 @@ class CarriedInts:
         body_bounds = intervals.hull([start, intervals.interval(self.tracer, now) or ANY])
         stepped = body_bounds if step is None else _any_trip_count(start, step)
         inside = intervals.intersect(stepped, body_bounds)
-        self._after[slot] = stepped, inside
+        counted = intervals.ANY if step is None else self._range_after_counted_loop(start, step)
+        self._after[slot] = stepped, intervals.intersect(inside, counted)
         best = inside if step is None else intervals.intersect(inside, self._range_in_counted_loop(start, step))
         assumed = self.bounds.get(slot, FREE)
         if not (intervals.is_at_most(assumed[0], best[0]) and intervals.is_at_most(best[1], assumed[1])):
@@ -84,6 +85,15 @@ class CarriedInts:
             return ANY
         last = self.max_trips - 1
         return start[0] + min(low, 0) * last, start[1] + max(high, 0) * last
+
+    def _range_after_counted_loop(self, start: Interval, step: Recurrence) -> Interval:
+        """The interval of an int after a counted loop, whose every iteration has changed it by its step."""
+        if self.max_trips is None or not is_at_least(self.max_trips, 0) or step.also is not None or step.step is None:
+            return ANY
+        low, high = step.step
+        if type(low) is not int or type(high) is not int:
+            return ANY
+        return start[0] + min(low, 0) * self.max_trips, start[1] + max(high, 0) * self.max_trips
 
     def after(self, slot: int, node: Node) -> None:
         """Record what is known of an int after the loop."""

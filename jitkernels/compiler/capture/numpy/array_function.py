@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow.iterables import RunTimeIterable
 from jitkernels.compiler.capture.numpy import numpy_callouts
-from jitkernels.compiler.capture.override_registry import DECOMPOSITIONS, TABLE, serves
+from jitkernels.compiler.capture.override_registry import DECOMPOSITIONS, SERVICES, TABLE, serves
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -15,7 +16,7 @@ from jitkernels.compiler.ir.builder import UnsupportedError
 UNSUPPORTED_FUNCTIONS = {
     np.put, np.place, np.putmask, np.save, np.savez, np.savez_compressed,
     np.savetxt, np.shares_memory, np.may_share_memory, np.apply_along_axis, np.apply_over_axes, np.piecewise,
-    np.unique, np.nonzero, np.flatnonzero, np.argwhere, np.extract, np.compress, np.array2string, np.array_repr,
+    np.unique, np.argwhere, np.extract, np.compress, np.array2string, np.array_repr,
     np.array_str, np.array_equal, np.allclose, np.trim_zeros, np.intersect1d, np.union1d, np.setdiff1d,
 }  # fmt: skip
 """Unsupported functions: results of data-dependent size, writes, callbacks, or decisions on values."""
@@ -24,6 +25,8 @@ UNSUPPORTED_FUNCTIONS = {
 @serves("function")
 def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """A NumPy function with traced arguments."""
+    if any(isinstance(leaf, RunTimeIterable) for leaf in pytree.leaves((arguments, keywords))):
+        return SERVICES["function dynamic"](function, arguments, keywords)
     override = TABLE.get(function)
     name = getattr(function, "__name__", str(function))
     if function in UNSUPPORTED_FUNCTIONS:
@@ -35,7 +38,7 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
         try:
             return override(*arguments, **keywords)
         except UnsupportedError:
-            if keywords.get("out") is not None or function in TABLE_WRITES:
+            if keywords.get("out") is not None or function in TABLE_WRITES or function in OF_COMPUTED_SIZE:
                 raise
     elif numpy_callouts.is_python(function):
         before = [
@@ -52,5 +55,7 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
     return numpy_callouts.call_at_run_time(tracer, function, arguments, keywords)
 
 
+OF_COMPUTED_SIZE = {np.flatnonzero, np.nonzero}
+"""Registered functions whose results have other sizes in the next call."""
 TABLE_WRITES = {np.copyto, np.fill_diagonal}
 """Registered functions that write to their arguments."""

@@ -28,11 +28,14 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 
 
-def filled(tracer: Tracer, shape: Any, value: Any, dtype: Any, order: Any = "C") -> Traced:
+def filled(tracer: Tracer, shape: Any, value: Any, dtype: Any, order: Any = "C") -> Any:
     """An array filled with one number."""
-    if order == "F":
-        backwards = shape[::-1] if isinstance(shape, tuple | list) else shape
-        return transpose(filled(tracer, backwards, value, dtype))  # type: ignore[no-any-return]
+    if order == "F" and isinstance(shape, tuple | list):
+        backwards = shape[::-1]
+        return transpose(filled(tracer, backwards, value, dtype))
+    computed = SERVICES["filled dynamic"](tracer, shape, lambda known: filled(tracer, known, value, dtype))
+    if computed is not None:
+        return computed
     wanted = extents_of(shape)
     if any(wanted_extent < 0 for wanted_extent in wanted):
         raise ValueError("negative dimensions are not allowed")
@@ -65,6 +68,12 @@ def full(
     like: Any = None,
 ) -> Any:  # fmt: skip
     return filled(tracer, shape, fill_value, dtype, order)
+
+
+@serves("zeros")
+def zeros(tracer: Tracer, shape: Any, dtype: Any) -> Any:
+    """``numpy.zeros(shape, dtype)``."""
+    return filled(tracer, shape, 0, dtype)
 
 
 def _like(value: Any) -> Any:
@@ -109,6 +118,10 @@ def arange(
         start, stop = 0, start
     if stop is None:
         raise UnsupportedError("arange without a stop")  # NumPy raises
+    if step is None and type(start) is int and start == 0 and not is_given(dtype):
+        computed = SERVICES["filled dynamic"](tracer, stop, lambda known: fresh(tracer, iota(as_extent(known[0]))))
+        if computed is not None:
+            return computed
     parts = (start, stop, 1 if step is None else step)
     if not all(type(part) in (int, SymInt) for part in parts):
         return _concrete(tracer, np.arange, (*parts,), {"dtype": dtype})

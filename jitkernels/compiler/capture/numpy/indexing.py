@@ -6,6 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
+from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray
+from jitkernels.compiler.capture.dynamic.dynamic_gather import gathered, scatter_elements
+from jitkernels.compiler.capture.dynamic.dynamic_slice import dynamic_slice
 from jitkernels.compiler.capture.ints import element_access, induction_symbols, int_cast_checks
 from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
 from jitkernels.compiler.capture.ints.slice_bounds import slice_extents
@@ -41,9 +44,15 @@ def getitem(array: Traced, key: Any) -> Any:
     parts = element_access.element_index(array, key)
     if parts is not None:
         return element_access.read(array, parts)
+    array, key = _behind_mask(array, key)
     mask = _mask_of(array, key)
     if mask is not None:
         return Masked(array, mask)
+    if isinstance(key, DynamicArray):
+        return gathered(array, key)
+    part = dynamic_slice(array, key)
+    if part is not None:
+        return part
     index_key = parse_key(array, key)
     if not index_key.arrays:
         if index_key.is_element:
@@ -76,9 +85,17 @@ def setitem(array: Traced, key: Any, value: Any) -> None:
         element_access.check_assignment(array, value)
         element_access.write(array, parts, assigned(tracer, value, array.node.dtype, ()))
         return
+    array, key = _behind_mask(array, key)
     mask = _mask_of(array, key)
     if mask is not None:
         _set_masked(array, mask, value)
+        return
+    if isinstance(key, DynamicArray):
+        scatter_elements(array, key, value)
+        return
+    part = dynamic_slice(array, key)
+    if part is not None:
+        part.assign(value)
         return
     if type(value) is Masked:
         raise UnsupportedError("an assignment of masked elements to unmasked ones")
@@ -298,6 +315,17 @@ def _indices(tracer: Tracer, value: Any) -> Node:
     if not array.ndim and array.dtype == np.uint64:
         raise UnsupportedError("one number of uint64 as an index")  # NumPy raises where int64 cannot represent it
     return builder.cast(array.node, "int64")
+
+
+def _behind_mask(array: Traced, key: Any) -> tuple[Traced, Any]:
+    """``array[mask, i]`` as ``array[:, i][mask]``: the view and the mask; other arrays and keys as they are."""
+    first, *others = key if type(key) is tuple and len(key) > 1 else (None,)
+    if type(first) is not Traced or first.dtype.kind != "b" or first.ndim != 1:
+        return array, key
+    if not all(type(part) is slice for part in others) and not all(type(part) in (int, SymInt) for part in others):
+        return array, key
+    view = getitem(array, (slice(None), *others))
+    return (view, first) if type(view) is Traced else (array, key)
 
 
 def _mask_of(array: Traced, key: Any) -> Traced | None:

@@ -1,19 +1,22 @@
 """Elements selected by a boolean mask: their number is known only at run time, and often does not matter.
 
 ``a[mask] += 1``, ``a[mask] = b[mask] * 2`` and ``a[mask].sum()`` are computed for all elements under the mask. Uses
-that need the number of elements fall back to NumPy.
+that need the number of elements work on the copy that NumPy makes, an array of computed length.
 """
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, RunTimeIterable
 from jitkernels.compiler.capture.override_registry import SERVICES
-from jitkernels.compiler.ir import builder, graph, symbolic_dims
+from jitkernels.compiler.ir import builder, graph, pytree, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
 
 def is_congruent(left: Node, right: Node, depth: int = 8) -> bool:
@@ -28,15 +31,34 @@ def is_congruent(left: Node, right: Node, depth: int = 8) -> bool:
     )
 
 
-class Masked:
+class Masked(RunTimeIterable):
     """``array[mask]``, which in NumPy is one-dimensional in the mask's dimensions."""
 
-    __slots__ = ("_array", "_mask", "_mask_node", "_node")
+    __slots__ = ("_array", "_copy", "_depth", "_is_copied", "_mask", "_mask_node", "_node")
     __array_priority__ = 2000.0
 
     def __init__(self, array: Traced, mask: Traced) -> None:
         self._array, self._mask = array, mask
         self._node, self._mask_node = array.node, mask.node
+        self._depth, self._copy, self._is_copied = array.tracer.depth, None, False
+        if array.tracer.copies_masked:
+            with contextlib.suppress(UnknownSizeError):
+                self._copy = self._compressed()
+
+    def _compressed(self) -> Any:
+        """The selected elements next to each other: a new array of computed length."""
+        return SERVICES["compress"](self._elements(), self._current_mask())
+
+    def dense(self) -> Any:
+        """The copy that NumPy makes, for uses that need the number of elements; later writes to it are seen here."""
+        tracer = self._array.tracer
+        if self._copy is None:
+            if tracer.depth != self._depth:  # the function is traced again, and copies where it selects
+                tracer.needs_masked_copies = not tracer.copies_masked
+                raise UnknownSizeError("the number of elements chosen by a mask, in a loop or branch")
+            self._copy = self._compressed()
+        self._is_copied = True
+        return self._copy
 
     def _same(self, other: "Masked") -> bool:
         return is_congruent(other._mask_node, self._mask_node) and symbolic_dims.same_shape(
@@ -45,6 +67,8 @@ class Masked:
 
     def __array_ufunc__(self, ufunc: Any, way: str, *inputs: Any, **keywords: Any) -> Any:
         tracer = self._array.tracer
+        if self._needs_copy(inputs) or (way == "reduce" and ufunc in (np.maximum, np.minimum)):
+            return getattr(ufunc, way)(*(_dense(operand) for operand in inputs), **keywords)
         if way == "reduce" and len(inputs) == 1:
             return self._reduced(ufunc, keywords)
         if way != "__call__" or keywords or ufunc.nout != 1 or ufunc.signature is not None:
@@ -54,6 +78,13 @@ class Masked:
         if not symbolic_dims.same_shape(result.extents, self._node.shape):
             raise UnsupportedError("elements chosen by a mask meet an array of another shape")
         return self._with_mask(result, operands)
+
+    def _needs_copy(self, operands: Iterable[Any]) -> bool:
+        """Whether an operation is one of copies: one has been in use, or an operand has elements of its own."""
+        return any(
+            value._is_copied if type(value) is Masked and value._same(self) else _has_elements(value)
+            for value in (self, *operands)
+        )
 
     def _with_mask(self, result: Traced, operands: Iterable[Any]) -> "Masked":
         """The result of an operation on all elements, under the mask."""
@@ -94,6 +125,10 @@ class Masked:
 
     def _operate_in_place(self, ufunc: Any, other: Any) -> "Masked":
         """An in-place operator on the selected copy, which leaves the source array unchanged."""
+        if self._needs_copy((other,)):
+            self.dense().operate_in_place(ufunc, _dense(other))
+            return self
+        self._copy = None
         result = _operate(self, ufunc, self, other)
         if not np.can_cast(result._node.dtype, self._node.dtype, "same_kind"):
             raise UnsupportedError("a result that does not fit elements chosen by a mask")  # NumPy raises
@@ -102,6 +137,8 @@ class Masked:
         return self
 
     def _reduced(self, ufunc: Any, keywords: dict[str, Any]) -> Any:
+        if self._is_copied:
+            return ufunc.reduce(self._copy, **keywords)
         axis = keywords.get("axis") if "axis" in keywords else 0  # the default of `ufunc.reduce`
         if set(keywords) - {"axis", "dtype"} or (axis not in (None, 0)):
             raise UnsupportedError("a reduction of elements chosen by a mask with options")
@@ -120,6 +157,8 @@ class Masked:
         return self._reduced(np.add, {"axis": axis})
 
     def mean(self, axis: Any = None) -> Any:
+        if self._is_copied:
+            return self.dense().mean(axis)
         if self._node.dtype not in ("float32", "float64"):
             raise UnsupportedError("the mean of elements chosen by a mask that are no floats")
         count = np.sum(self._current_mask())
@@ -139,15 +178,33 @@ class Masked:
             return getattr(self, function.__name__)(**keywords)
         if function in (np.any, np.all) and len(arguments) == 1 and not keywords:
             return getattr(self, function.__name__)()
-        raise UnsupportedError(f"numpy.{function.__name__} of elements chosen by a mask")
+        arguments, keywords = pytree.tree_map(_dense, (arguments, keywords))
+        return function(*arguments, **keywords)
+
+    @property
+    def length(self) -> Any:
+        """The number of elements along the first dimension."""
+        return self.dense().length
+
+    def loop_iterable(self) -> LoopIterable:
+        iterable: LoopIterable = self.dense().loop_iterable()
+        return iterable
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.dense()[_dense(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.dense()[_dense(key)] = _dense(value)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise UnsupportedError(f"elements chosen by a mask, .{name}")
+        return getattr(self.dense(), name)
 
     def assigned_to(self, array: Traced, mask: Traced) -> Node:
         """The value of an assignment to elements of the same mask."""
+        if self._is_copied:
+            raise UnsupportedError("an assignment of an array of computed length to elements chosen by a mask")
         if not is_congruent(mask.node, self._mask_node) or not symbolic_dims.same_shape(
             self._node.shape, array.extents
         ):
@@ -157,12 +214,25 @@ class Masked:
         return builder.cast(self._node, array.node.dtype)
 
 
+def _has_elements(value: Any) -> bool:
+    """Whether an operand has elements that meet those of a copy one by one."""
+    if type(value) is Masked:
+        return True
+    if isinstance(value, RunTimeIterable):
+        return True
+    return value.ndim > 0 if type(value) is Traced else isinstance(value, np.ndarray | list | tuple)
+
+
+def _dense(value: Any) -> Any:
+    """The copy of selected elements; other values as they are."""
+    return value.dense() if type(value) is Masked else value
+
+
 UNSUPPORTED_METHODS = {
     "array": "elements chosen by a mask", "len": "the number of elements chosen by a mask",
     "iter": "a loop over elements chosen by a mask", "bool": "the truth of elements chosen by a mask",
-    "getitem": "indexing of elements chosen by a mask", "setitem": "indexing of elements chosen by a mask",
 }  # fmt: skip
-"""By special methods that need the number of elements: the reason of the fallback."""
+"""By special methods that need the number of elements while tracing: the reason of the fallback."""
 COMPARED = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
 
@@ -206,6 +276,8 @@ def _operators() -> None:
 
 def _operate(masked: Masked, ufunc: Any, left: Any, right: Any) -> Any:
     """An operator, applied to all elements under the mask."""
+    if masked._needs_copy((left, right)):
+        return ufunc(_dense(left), _dense(right))
     operands = [masked._operand(operand) for operand in (left, right)]
     result = SERVICES["operate"](masked._array.tracer, ufunc, *operands)
     if type(result) is not Traced or not symbolic_dims.same_shape(result.extents, masked._node.shape):

@@ -15,6 +15,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
+from jitkernels.compiler.capture.control_flow.iterables import RunTimeIterable
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int, round_to_int
 from jitkernels.compiler.capture.numpy import python_float_ops
@@ -242,6 +243,8 @@ def _of_code(value: Any) -> Any:
 def _len(value: Any) -> Any:
     if type(value) is Traced and value.ndim:
         return as_symint(value.tracer, value.extents[0])
+    if isinstance(value, RunTimeIterable):
+        return value.length
     return value.length if type(value) is GrowableList else len(value)
 
 

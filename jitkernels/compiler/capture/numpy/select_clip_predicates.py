@@ -31,9 +31,12 @@ from jitkernels.dispatch import operators
 
 
 @overrides(np.where)
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
-    if x is None or y is None:
-        raise UnsupportedError("where with one argument")
+def where(condition: Any, *values: Any) -> Any:
+    if not values:
+        return SERVICES["nonzero"](condition)
+    if len(values) != 2 or any(value is None for value in values):
+        raise UnsupportedError("numpy.where without two values")
+    x, y = values
     tracer = tracer_of()
     mask = operand(tracer, condition)
     kind = kind_of(mask)

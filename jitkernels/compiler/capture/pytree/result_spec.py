@@ -15,6 +15,8 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.dynamic_list import DeferredResult, ListSnapshot
 from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
 from jitkernels.compiler.capture.control_flow.tagged_union import TaggedUnion
+from jitkernels.compiler.capture.dynamic import computed_size
+from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice
 from jitkernels.compiler.capture.functionalization import PlaneView, Storage, View
 from jitkernels.compiler.capture.pytree import dynamic_results, result_recipe
 from jitkernels.compiler.capture.symint import SymInt
@@ -92,6 +94,7 @@ class ResultPlanner:
         self.outputs: dict[int, int] = {}
         self.arrays: dict[int, Traced] = {}
         self.shared: Counter[Storage] = Counter()
+        self.slices: dict[Storage, set[int]] = {}
         self.snapshots: dict[int, ListSnapshot] = {}
         self.occurrences: Counter[int] = Counter()
         self.repeated: dict[int, Make] = {}
@@ -102,6 +105,8 @@ class ResultPlanner:
     def count(self, value: Any) -> None:
         """Count the arrays that share each storage, and the occurrences of each part of the result."""
         self.occurrences[id(value)] += 1
+        if type(value) is DynamicSlice:
+            self.slices.setdefault(value.base.view.storage, set()).add(id(value))
         if type(value) is not Traced:
             for child in _children(value):
                 self.count(child)
@@ -145,6 +150,11 @@ class ResultPlanner:
             fields = [self.make(getattr(value, name)) for name in names]
             return lambda known: pytree.object_with(kind, names, [make(known) for make in fields])
         raise UnsupportedError(f"a result of type {kind.__name__}")
+
+    def _slice(self, value: DynamicSlice) -> Make:
+        is_shared = len(self.slices[value.base.view.storage]) > 1
+        build: Make = computed_size.build(value, self.make, is_shared=is_shared)
+        return build
 
     def _list(self, value: GrowableList) -> Make:
         """A list, whose elements may be the rows of an array."""
@@ -256,6 +266,7 @@ class ResultPlanner:
 PART_BUILDERS: dict[type, Callable[[ResultPlanner, Any], Make]] = {
     Traced: ResultPlanner._array,
     SymInt: ResultPlanner._int,
+    DynamicSlice: ResultPlanner._slice,
     GrowableList: ResultPlanner._list,
     ListSnapshot: ResultPlanner._snapshot,
     TaggedUnion: lambda planner, value: dynamic_results.build_tagged(value, planner.make),
@@ -276,6 +287,8 @@ def _read(values: Mapping[str, int], extent: Any) -> int:
 
 
 def _children(value: Any) -> Sequence[Any]:
+    if type(value) is DynamicSlice:
+        return [value.base, value.start, value.stop]
     if type(value) is TaggedUnion:
         return [value.tag, value.other]
     if type(value) is DeferredResult:
@@ -301,6 +314,7 @@ def _are_equal(left: Node, right: Node) -> Node:
 
 def plan_result(tracer: Tracer, result: Any, proxies: Sequence[Any]) -> tuple[Graph, ResultPlan]:
     """The graph of a trace, and the plan of its result. Raises UnsupportedError for unsupported results."""
+    result = pytree.tree_map(computed_size.as_result, result, dataclasses_too=True, keeps_identity=True)
     planner = ResultPlanner(tracer, {id(proxy): i for i, proxy in enumerate(proxies)})
     planner.count(result)
     make = planner.make(result)

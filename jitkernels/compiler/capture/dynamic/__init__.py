@@ -1,0 +1,1 @@
+"""Arrays whose lengths only the compiled code knows: slices at computed bounds, masked copies, trimmed results."""

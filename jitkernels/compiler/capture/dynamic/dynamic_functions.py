@@ -1,0 +1,45 @@
+"""Elementwise functions of arrays of computed length that are no universal functions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, METHODS, DynamicArray, Elementwise, applied
+from jitkernels.compiler.capture.override_registry import TABLE
+from jitkernels.compiler.ir.unsupported import UnknownSizeError
+
+
+def where(condition: Any, *values: Any) -> Any:
+    """``numpy.where`` with three arguments."""
+    if len(values) != 2:
+        raise UnknownSizeError("numpy.where of an array of computed length")
+    arrays = [value for value in (condition, *values) if isinstance(value, DynamicArray)]
+    kinds = [v.dtype.name if hasattr(v, "dtype") else type(v) for v in values]
+    dtype = kinds[0] if kinds[0] == kinds[1] and isinstance(kinds[0], str) else _common_dtype(kinds)
+    return applied(arrays[0].tracer, TABLE[np.where], (condition, *values), dtype)
+
+
+def _common_dtype(kinds: Sequence[Any]) -> Any:
+    numbers = [kind(0) if isinstance(kind, type) else np.dtype(kind) for kind in kinds]
+    return np.result_type(*numbers)
+
+
+FUNCTIONS[np.where] = where
+
+
+def astype(array: DynamicArray, dtype: Any, **options: Any) -> Elementwise:
+    """``array.astype(dtype)``."""
+    kind = np.dtype(dtype)
+    if set(options) - {"copy"} or kind.kind not in "fiub":
+        raise UnknownSizeError("astype with options")
+    return applied(array.tracer, lambda element: element.astype(kind), (array,), kind)
+
+
+def copied(array: DynamicArray) -> Elementwise:
+    """``array.copy()``."""
+    return applied(array.tracer, lambda element: element, (array,), array.dtype)
+
+
+METHODS.update(astype=astype, copy=copied)
+FUNCTIONS.update({np.copy: copied})

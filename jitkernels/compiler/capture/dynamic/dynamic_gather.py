@@ -1,0 +1,73 @@
+"""Gathers and scatters at indices of computed number, and assignments under masks of computed length."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.dynamic.dynamic_array import (
+    OVERLAP,
+    DynamicArray,
+    Elementwise,
+    as_operand,
+    require_same_length,
+)
+from jitkernels.compiler.capture.override_registry import SERVICES, TABLE, serves
+from jitkernels.compiler.ir.unsupported import UnknownSizeError
+
+
+@serves("gather dynamic")
+def gathered(array: Any, indices: DynamicArray) -> Any:
+    """``array[indices]``, or the elements that a mask selects."""
+    if indices.dtype == "bool":
+        return SERVICES["select dynamic"](array, indices)
+    if array.ndim != 1 or indices.ndim != 1 or indices.dtype.kind not in "iu" or indices.dtype == "uint64":
+        raise UnknownSizeError("indices of computed number for an array of several dimensions")
+    if type(array) is Traced:
+        storage = array.view.storage
+        sources = [(storage, storage.node)]
+    else:
+        sources = array.sources
+
+    def read(index: Any) -> Any:
+        return array[indices.at(index)]
+
+    return Elementwise.unchecked(indices.tracer, indices.length, array.dtype, read, [*sources, *indices.sources])
+
+
+def scatter_elements(array: Traced, indices: DynamicArray, value: Any) -> None:
+    """``array[indices] = value``, also where a mask is true."""
+    if array.ndim != 1 or indices.dtype.kind not in "iub" or indices.dtype == "uint64":
+        raise UnknownSizeError("indices of computed number for an array of several dimensions")
+    if indices.dtype == "bool":
+        assign_masked(array, indices, value)
+        return
+    elements = as_operand(array.tracer, value)
+    is_array, storage = isinstance(elements, DynamicArray), array.view.storage
+    if is_array and any(source is storage for source, _ in elements.sources):
+        elements = SERVICES["materialize"](elements)  # an index may occur twice
+    if any(source is storage for source, _ in indices.sources):
+        raise UnknownSizeError(OVERLAP)
+    if is_array:
+        require_same_length(array.tracer, indices.length, elements.length)
+
+    def assign(index: Any) -> None:
+        array[indices.at(index)] = elements.at(index) if is_array else elements
+
+    indices.each(assign)
+
+
+def assign_masked(array: Any, mask: DynamicArray, value: Any) -> None:
+    """``array[mask] = number``; `array`: of computed length, or not."""
+    number = as_operand(mask.tracer, value)
+    if isinstance(number, DynamicArray):
+        raise UnknownSizeError("an array is assigned to elements chosen by a mask of computed length")
+    require_same_length(mask.tracer, mask.length, array.shape[0])
+    at = array.position if isinstance(array, DynamicArray) else lambda index: index
+    base = array.base if isinstance(array, DynamicArray) else array
+
+    def assign(index: Any) -> None:
+        is_chosen, before = mask.at(index), base[at(index)]
+        base[at(index)] = TABLE[np.where](is_chosen, base.dtype.type(number), before)
+
+    mask.each(assign)

@@ -1,0 +1,136 @@
+"""Reductions of arrays of computed length: loops with one accumulator."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitkernels.compiler.capture.control_flow.loop_state import Variable, as_number
+from jitkernels.compiler.capture.dynamic.dynamic_array import (
+    FUNCTIONS,
+    METHODS,
+    DynamicArray,
+    as_operand,
+    require_same_length,
+)
+from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
+from jitkernels.compiler.capture.override_registry import serves
+from jitkernels.compiler.ir.builder import elementwise
+from jitkernels.compiler.ir.unsupported import UnknownSizeError
+
+IDENTITIES: dict[Any, Callable[[np.dtype[Any]], Any]] = {
+    np.add: lambda dtype: dtype.type(0),
+    np.multiply: lambda dtype: dtype.type(1),
+    np.maximum: lambda dtype: _lowest(dtype),
+    np.minimum: lambda dtype: _highest(dtype),
+    np.logical_and: lambda _: np.True_,
+    np.logical_or: lambda _: np.False_,
+}
+"""The value of a reduction before the first element."""
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return dtype.type(-np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).min)
+
+
+def _highest(dtype: np.dtype[Any]) -> Any:
+    return dtype.type(np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).max)
+
+
+def _require_kinds(array: DynamicArray, name: str, kinds: str = "fiu") -> None:
+    if array.ndim != 1 or array.dtype.kind not in kinds or array.dtype == "float16":
+        raise UnknownSizeError(f"{name} of an array of computed length of {array.ndim} dimensions, {array.dtype}")
+
+
+def _fold(array: DynamicArray, initial: Any, combine: Callable[[Any, Any], Any]) -> Any:
+    """The value of ``combine(total, index)`` after all indices."""
+    total = Variable("_jk_total", initial)
+    array.each(lambda index: total.set(combine(total.value, index)), total)
+    return total.value
+
+
+def require_elements(array: DynamicArray) -> None:
+    """Bail out of calls with no elements: NumPy raises, or warns."""
+    array.tracer.checks.append(elementwise("equal", as_int(array.tracer, array.length), 0))
+
+
+@serves("reduce dynamic")
+def reduced(array: DynamicArray, ufunc: Any, keywords: dict[str, Any]) -> Any:
+    """``ufunc.reduce(array)``."""
+    name = f"numpy.{ufunc.__name__}.reduce"
+    options = {key: value for key, value in keywords.items() if value is not None and value is not np._NoValue}
+    if ufunc not in IDENTITIES or set(options) - {"axis"} or options.get("axis", 0) not in (0, -1):
+        raise UnknownSizeError(f"{name} of an array of computed length, with options")
+    is_sum = ufunc in (np.add, np.multiply)
+    _require_kinds(array, name, "fiub" if is_sum or ufunc in (np.logical_and, np.logical_or) else "fiu")
+    dtype = array.dtype
+    if is_sum and dtype.kind in "iub":
+        dtype = np.dtype("uint64" if dtype.kind == "u" else "int64")
+    if ufunc in (np.maximum, np.minimum):
+        require_elements(array)
+    if ufunc in (np.logical_and, np.logical_or):
+        return _fold(array, IDENTITIES[ufunc](dtype), lambda total, i: ufunc(total, array.at(i)))
+    return _fold(array, IDENTITIES[ufunc](dtype), lambda total, i: ufunc(total, array.at(i).astype(dtype)))
+
+
+def _method(ufunc: Any) -> Callable[..., Any]:
+    def call(array: DynamicArray, axis: Any = None, **options: Any) -> Any:
+        return reduced(array, ufunc, {"axis": axis, **options})
+
+    return call
+
+
+def mean(array: DynamicArray, axis: Any = None, **options: Any) -> Any:
+    """``array.mean()``."""
+    _require_kinds(array, "the mean", "fiub")
+    if options or axis not in (None, 0, -1):
+        raise UnknownSizeError("the mean of an array of computed length, with options")
+    require_elements(array)
+    dtype = array.dtype if array.dtype.kind == "f" else np.dtype("float64")
+    total = _fold(array, dtype.type(0), lambda total, i: total + array.at(i).astype(dtype))
+    return total / as_number(array.tracer, as_int(array.tracer, array.length), int)
+
+
+def var(array: DynamicArray, axis: Any = None, *, ddof: Any = 0, **options: Any) -> Any:
+    """``array.var()``."""
+    if options or axis not in (None, 0, -1) or ddof not in (0, 1) or array.dtype.kind != "f":
+        raise UnknownSizeError("the variance of an array of computed length, with options")
+    center = mean(array)
+
+    def combine(total: Any, index: Any) -> Any:
+        apart = array.at(index) - center
+        return total + apart * apart
+
+    count = as_number(array.tracer, as_int(array.tracer, array.length), int)
+    if ddof:
+        array.tracer.checks.append(elementwise("less_equal", as_int(array.tracer, array.length), ddof))
+    return _fold(array, array.dtype.type(0), combine) / (count - ddof)
+
+
+def std(array: DynamicArray, axis: Any = None, **options: Any) -> Any:
+    """``array.std()``."""
+    return np.sqrt(var(array, axis, **options))
+
+
+@serves("dot dynamic")
+def dot(left: Any, right: Any) -> Any:
+    """``left @ right`` of two vectors."""
+    tracer = next(value for value in (left, right) if isinstance(value, DynamicArray)).tracer
+    first, other = (as_operand(tracer, value) for value in (left, right))
+    if not (isinstance(first, DynamicArray) and isinstance(other, DynamicArray)):
+        raise UnknownSizeError("a product of an array of computed length with no vector")
+    dtype = np.result_type(first.dtype, other.dtype)
+    for array in (first, other):
+        _require_kinds(array, "a product")
+    require_same_length(tracer, first.length, other.length)
+    return _fold(first, dtype.type(0), lambda total, i: total + first.at(i).astype(dtype) * other.at(i).astype(dtype))
+
+
+for _names, _ufunc in (
+    (("sum",), np.add), (("prod",), np.multiply), (("max", "amax"), np.maximum), (("min", "amin"), np.minimum),
+    (("all",), np.logical_and), (("any",), np.logical_or),
+):  # fmt: skip
+    METHODS[_names[0]] = _method(_ufunc)
+    FUNCTIONS.update(dict.fromkeys([getattr(np, name) for name in _names], METHODS[_names[0]]))
+METHODS.update(mean=mean, var=var, std=std, dot=dot)
+FUNCTIONS.update({np.mean: mean, np.var: var, np.std: std, np.dot: dot, np.inner: dot, np.vdot: dot})
