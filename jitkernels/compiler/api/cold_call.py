@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitkernels.compiler.api import fallback_policy, out_argument
+from jitkernels.compiler.api.graph_breaks import Division, GraphBreaks
 from jitkernels.compiler.capture.pytree import recompile_limit
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
 from jitkernels.compiler.capture.pytree.result_spec import ResultInputs
@@ -28,6 +29,7 @@ from jitkernels.runtime import errstate, workspace_allocator
 
 MAX_FORMS = 16
 """Most call forms (numbers of positional arguments, keyword names) of one specialization that are linked."""
+DIVIDED = "graph breaks: Python calls compiled parts of the function"
 MAX_KEYS, MAX_OF_A_KEY = 4096, 32
 """Most keys of specializations of a function, and specializations of a key."""
 
@@ -48,6 +50,7 @@ class ColdCalls:
             python_call_stats.PythonEntries(),
         )
         self._takes_out = signature.takes("out")
+        self._breaks: GraphBreaks | None = None
         plain = function if self._is_plain else None
         self._links = dispatch_chain.Links(self, self._call, plain, takes_out=self._takes_out)
 
@@ -60,6 +63,9 @@ class ColdCalls:
         began = perf_counter()
         specialization, call, symbols = self.look_up(args, kwargs)
         if specialization is None or specialization.graph is None:
+            divided = self._divided(specialization, args, kwargs)
+            if divided is not None:
+                return self._run_divided(divided, args, kwargs, out)
             return self._fall_back(specialization, args, kwargs, out)
         if specialization.written and not specialization.may_write(call.leaves):
             self._entries.note(python_call_stats.SHARED)
@@ -129,6 +135,30 @@ class ColdCalls:
         """Why a call falls back to NumPy."""
         return next(reversed(self._fallbacks)) if specialization is None else specialization.reason
 
+    def _divided(self, specialization: Specialization | None, args: Any, kwargs: Any) -> Division | None:
+        """The divided function for a call without code; None where the plain one serves it."""
+        if self._breaks is None or self.config.strict:
+            return None
+        reason = self._fallback_reason(specialization)
+        if not self._signature.fits(args, kwargs):
+            return None
+        if specialization is not None and specialization.has_raised and not specialization.calls:
+            specialization.calls += 1  # the plain function may raise the same: only where it does not, that is a break
+            return None
+        line = 0 if specialization is None else specialization.line
+        return self._breaks.division(reason, line, args, kwargs)
+
+    def _run_divided(self, divided: Division, args: Any, kwargs: Any, out: Any) -> Any:
+        """Run a function that breaks, and link it for calls of this form."""
+        self._entries.note(DIVIDED)
+        self._links.enter_plain(divided.function, args, kwargs, out, divided.most)
+        return out_argument.copied_to(out, divided.function(*args, **kwargs))
+
+    def runs_code(self) -> bool:
+        """Whether any call runs compiled code, or parts of it do."""
+        has_parts = self._breaks is not None and self._breaks.divided is not None and self._breaks.divided.parts
+        return bool(has_parts) or any(one.graph is not None for many in self._specializations.values() for one in many)
+
     def _fall_back(self, specialization: Specialization | None, args: Any, kwargs: Any, out: Any) -> Any:
         """Run the plain function where there is no code, and report why."""
         reason = self._fallback_reason(specialization)
@@ -136,7 +166,10 @@ class ColdCalls:
         # The function itself raises the TypeError of arguments that do not fit it, which is no fallback.
         has_raised = not self._signature.fits(args, kwargs) if specialization is None else specialization.has_raised
         with fallback_policy.FallbackReport(self, reason, has_raised=has_raised):
-            if specialization is None or specialization.always_falls_back([*self._specializations.values()]):
+            may_divide = self._breaks is not None and has_raised and not self.config.strict
+            if not may_divide and (
+                specialization is None or specialization.always_falls_back([*self._specializations.values()])
+            ):
                 self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
             return self._plain(args, kwargs, out)
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from jitkernels.compiler.api.cold_call import ColdCalls
+from jitkernels.compiler.api.graph_breaks import GraphBreaks
 from jitkernels.compiler.capture import register_overrides as _overrides  # noqa: F401  # fills the override registry
+from jitkernels.compiler.capture.free_variables import names_of
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, names_in
 from jitkernels.compiler.dispatch import dispatch_chain
@@ -55,6 +57,15 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self.static_argnames = static_argnames
         ColdCalls.__init__(self, function, signature or CallSignature(function, static_argnames), config)
+        if self._is_plain and type(function) is types.FunctionType:
+            self._breaks = GraphBreaks(function, self._part)
+
+    def _part(self, plain: types.FunctionType, traced: types.FunctionType) -> "JitFunction[..., Any]":
+        """A part of this function as a compiled function."""
+        code = plain.__code__
+        known = {*code.co_varnames[: code.co_argcount], *code.co_freevars, *names_of(code).names}
+        statics = tuple(name for name in self.static_argnames if name in known)
+        return JitFunction(plain, statics, self.config, CallSignature(plain, statics, traced))
 
     if _base is _Unlinked or TYPE_CHECKING:
 

@@ -1,0 +1,148 @@
+"""Hoist the operands of a statement that Python runs in front of it, so that they are part of the run before it.
+
+``out.append(np.exp(x).sum() * 2)`` becomes ``value = np.exp(x).sum() * 2; out.append(value)``. Operands are evaluated
+in the order of the statement. If one of them is what breaks, its part breaks again, at that operand's own operands.
+"""
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jitkernels.compiler.capture.graph_breaks.break_sites import HOISTED
+from jitkernels.compiler.capture.graph_breaks.partition import (
+    MIN_WEIGHT,
+    ORIGIN,
+    Origin,
+    copied,
+    inner_statements,
+    statements_in,
+    weight_of,
+)
+from jitkernels.compiler.capture.rewrite.ast_builder import load
+from jitkernels.compiler.capture.rewrite.definite_assignment import Names, locals_of
+
+VALUE = "_jk_value_"
+"""Prefix of the variables that hold operands."""
+Slot = tuple[ast.AST, str, int | None]
+"""Where an operand is: a node, a field of it, and an index where that is a list."""
+
+
+def numbered(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """A copy of a function whose statements have an `Origin`."""
+    result = copied(tree)
+    for i, node in enumerate(inner_statements(result.body)):
+        setattr(node, ORIGIN, i)
+    return result
+
+
+class OperandHoister:
+    """Hoists in a tree that is `numbered`; `is_kept`: whether Python runs a statement, or the head of one."""
+
+    def __init__(self, tree: ast.FunctionDef, is_kept: Callable[[ast.stmt], bool]) -> None:
+        self.is_kept, self.locals = is_kept, locals_of(tree)
+        self.count = 0
+        tree.body = self.block(tree.body)
+
+    def block(self, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
+        output: list[ast.stmt] = []
+        for node in nodes:
+            output += self._hoisted(node)
+            for field in ("body", "orelse", "finalbody"):
+                inside = getattr(node, field, None)
+                if inside and not isinstance(node, ast.FunctionDef | ast.ClassDef):
+                    setattr(node, field, self.block(inside))
+            for handler in getattr(node, "handlers", ()):
+                handler.body = self.block(handler.body)
+            output.append(node)
+        return output
+
+    def _hoisted(self, node: ast.stmt) -> list[ast.stmt]:
+        """The assignments of operands of a statement, which then reads their variables."""
+        if self.is_kept(node):
+            return self._in_front_of(node, operands(node))
+        if isinstance(node, ast.If) and any(map(self.is_kept, statements_in(node))):
+            return self._in_front_of(node, [(node, "test", None)])
+        return []
+
+    def _in_front_of(self, node: ast.stmt, slots: Sequence[Slot]) -> list[ast.stmt]:
+        heavy = [i for i, slot in enumerate(slots) if is_worth(value_at(slot))]
+        output: list[ast.stmt] = []
+        for slot in slots[: heavy[-1] + 1] if heavy else ():
+            value = value_at(slot)
+            if isinstance(value, ast.Constant) or (isinstance(value, ast.Name) and value.id in self.locals):
+                continue
+            name = f"{VALUE}{self.count}"
+            self.count += 1
+            assignment = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), value)
+            setattr(assignment, HOISTED, True)
+            setattr(assignment, ORIGIN, (getattr(node, ORIGIN), self.count))
+            output.append(ast.fix_missing_locations(assignment))
+            _put(slot, ast.copy_location(load(name), value))
+        return output
+
+
+def is_worth(value: ast.AST) -> bool:
+    """Whether an operand has operations enough, and none that depend on where it is evaluated."""
+    if any(isinstance(inner, ast.NamedExpr | ast.Await | ast.Yield | ast.Lambda | ast.Starred) for inner in ast.walk(value)):
+        return False
+    return not isinstance(value, ast.GeneratorExp | ast.Starred) and weight_of([value]) >= MIN_WEIGHT
+
+
+def operands(node: ast.stmt) -> list[Slot]:
+    """The operands of a statement's expression in the order of their evaluation."""
+    match node:
+        case ast.Expr() | ast.Assign() | ast.Return() | ast.AnnAssign() if node.value is not None:
+            return _of(node.value)
+        case ast.If():
+            return _of(node.test)
+        case ast.For():
+            return _of(node.iter)
+    return []
+
+
+def _of(value: ast.expr) -> list[Slot]:
+    match value:
+        case ast.Call(func=function):
+            own = [] if _is_dotted(function) else [(function, "value", None)] if isinstance(function, ast.Attribute) else None
+            if own is None or any(isinstance(argument, ast.Starred) for argument in value.args):
+                return []
+            arguments: list[Any] = [(value, "args", i) for i in range(len(value.args))]
+            return [*own, *arguments, *((keyword, "value", None) for keyword in value.keywords if keyword.arg)]
+        case ast.BinOp():
+            return [(value, "left", None), (value, "right", None)]
+        case ast.Compare(ops=[_]):
+            return [(value, "left", None), (value, "comparators", 0)]
+        case ast.Subscript() | ast.Attribute():
+            return [(value, "value", None)]
+        case ast.Tuple() | ast.List():
+            return [(value, "elts", i) for i in range(len(value.elts))]
+        case ast.Dict():
+            return []
+        case ast.JoinedStr():
+            return [(part, "value", None) for part in value.values if isinstance(part, ast.FormattedValue)]
+        case ast.BoolOp():
+            return [(value, "values", 0)]
+        case ast.IfExp():
+            return [(value, "test", None)]
+    return []
+
+
+def _is_dotted(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def value_at(slot: Slot) -> Any:
+    """The operand in a slot."""
+    node, field, index = slot
+    value = getattr(node, field)
+    return value if index is None else value[index]
+
+
+def _put(slot: Slot, value: ast.expr) -> None:
+    node, field, index = slot
+    if index is None:
+        setattr(node, field, value)
+    else:
+        getattr(node, field)[index] = value
