@@ -51,6 +51,7 @@ class ColdCalls:
         )
         self._takes_out = signature.takes("out")
         self._breaks: GraphBreaks | None = None
+        self.is_part, self._raised = False, frozenset[str]()
         plain = function if self._is_plain else None
         self._links = dispatch_chain.Links(self, self._call, plain, takes_out=self._takes_out)
 
@@ -135,16 +136,18 @@ class ColdCalls:
         """Why a call falls back to NumPy."""
         return next(reversed(self._fallbacks)) if specialization is None else specialization.reason
 
-    def _divided(self, specialization: Specialization | None, args: Any, kwargs: Any) -> Division | None:
+    def _divided(
+        self, specialization: Specialization | None, args: Any, kwargs: Any, *, is_called: bool = True
+    ) -> Division | None:
         """The divided function for a call without code; None where the plain one serves it."""
         if self._breaks is None or self.config.strict:
             return None
         reason = self._fallback_reason(specialization)
         if not self._signature.fits(args, kwargs):
             return None
-        if specialization is not None and specialization.has_raised and not specialization.calls:
-            specialization.calls += 1  # the plain function may raise the same: only where it does not, that is a break
-            return None
+        if specialization is not None and specialization.has_raised and reason not in self._raised:
+            self._raised |= {reason} if is_called else frozenset()
+            return None  # the plain function may raise the same: what raises in traces alone is a break, of later calls
         line = 0 if specialization is None else specialization.line
         return self._breaks.division(reason, line, args, kwargs)
 
@@ -165,7 +168,7 @@ class ColdCalls:
         self._entries.note(f"falls back to NumPy: {reason}")
         # The function itself raises the TypeError of arguments that do not fit it, which is no fallback.
         has_raised = not self._signature.fits(args, kwargs) if specialization is None else specialization.has_raised
-        with fallback_policy.FallbackReport(self, reason, has_raised=has_raised):
+        with fallback_policy.FallbackReport(self, reason, has_raised=has_raised, is_quiet=self.is_part):
             may_divide = self._breaks is not None and has_raised and not self.config.strict
             if not may_divide and (
                 specialization is None or specialization.always_falls_back([*self._specializations.values()])

@@ -7,9 +7,9 @@ stay in the function where they are faster; the choice is made anew for arrays o
 
 import inspect
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from jitkernels.compiler.capture.graph_breaks.divided_code import (
 )
 from jitkernels.compiler.capture.graph_breaks.opaque_values import opaque_names
 from jitkernels.compiler.capture.graph_breaks.partition import UNBOUND, Key, Part
+from jitkernels.compiler.diagnostics.explain_breaks import DividedExplanation, GraphBreak, PartExplanation
 from jitkernels.compiler.dispatch.python_call_stats import Timings
 from jitkernels.core import settings
 from jitkernels.core.fork_locks import build_lock
@@ -35,16 +36,10 @@ WARM_UP = 2
 """Calls of a part that are not timed: they compile and link it."""
 BITS_OF_CLASS = 3
 """A size class covers arrays of up to so many powers of two."""
+MIN_SCALAR_WEIGHT = 16
+"""Operations on numbers from which on a call of code takes less time than Python."""
 SECONDS_OF_CALL = 80e-9
 """What a call of a Python function takes, which statements that stay in the function save."""
-
-
-class GraphBreak(NamedTuple):
-    """A statement that Python runs: its line, why, and the line of the Python loop around it, or 0."""
-
-    line: int
-    reason: str
-    loop: int
 
 
 class PartCall:
@@ -60,7 +55,8 @@ class PartCall:
         result = (self.plain if is_plain else self.compiled)(*args)
         seconds = perf_counter() - began
         self._count += 1
-        if not self.compiled.runs_code():
+        has_no_code = self._count > WARM_UP and not self.compiled.runs_code()
+        if has_no_code or (self.part.weight < MIN_SCALAR_WEIGHT and _are_scalars(args, result)):
             self._choose(self.part, False)
         elif self._count > WARM_UP:
             self._timings.note(seconds + (0.0 if is_plain else SECONDS_OF_CALL), is_plain=is_plain)
@@ -106,7 +102,7 @@ class Division:
             return
         with build_lock:
             self.inlined.add(part.key)
-            divided = divide(self.breaks.plain.__code__, self.breaks.sites, self.inlined)
+            divided = divide(self.breaks.plain, self.breaks.sites, self.inlined)
             self.function.__code__ = closed_function_of(divided.tree, self.breaks.plain, self.cells).__code__
 
 
@@ -157,7 +153,7 @@ class GraphBreaks:
             self.refused, self.divided = f"it breaks more than {MAX_SITES} times", None
             return
         try:
-            self.divided = divide(self.plain.__code__, self.sites, frozenset())
+            self.divided = divide(self.plain, self.sites, frozenset())
         except BuildError as error:
             self.refused, self.divided = str(error), None
             return
@@ -175,19 +171,28 @@ class GraphBreaks:
         except TypeError:
             return {}
 
-    def breaks(self) -> Iterator[GraphBreak]:
-        """The statements that Python runs because they cannot be compiled, those of divided parts included."""
-        if self.divided is None:
-            return
-        names = ", ".join(sorted(self.sites.names))
-        for line, loop in self.divided.broken.items():
-            reason = self.reasons.get(line) or self.reasons.get(next(iter(self.sites.names), ""), "")
-            yield GraphBreak(line, reason or f"it uses {names}", loop)
+    def explanation(self) -> DividedExplanation:
+        """The breaks and parts, as `explain` shows them."""
+        if self.divided is None or not self.divided.parts:
+            return DividedExplanation()
+        inlined = next(reversed(self._divisions.values())).inlined if self._divisions else frozenset[Key]()
+        parts = [
+            PartExplanation(*part.lines, part.loop, part.key in inlined, self.parts[part.identity][0].explain_all())
+            for part in self.divided.parts
+        ]
+        breaks = [GraphBreak(line, self._reason(line), loop) for line, loop in self.divided.broken.items()]
+        return DividedExplanation(tuple(breaks), tuple(parts))
 
-    def compiled_parts(self) -> Iterator[tuple[Part, Any]]:
-        """The parts, each with its compiled function."""
-        for part in self.divided.parts if self.divided is not None else ():
-            yield part, self.parts[part.identity][0]
+    def _reason(self, line: int) -> str:
+        """Why a line breaks: what the trace that ended there told, or what it uses."""
+        names = sorted(self.sites.names)
+        return self.reasons.get(line) or (self.reasons[names[0]] if names else "compiled code cannot do that")
+
+
+def _are_scalars(args: tuple[Any, ...], result: Any) -> bool:
+    """Whether a part computes numbers from numbers."""
+    results = result if type(result) is tuple else (result,)
+    return all(isinstance(value, int | float | np.generic | str | types.NoneType) for value in (*args, *results))
 
 
 def _size_class(values: tuple[Any, ...]) -> int:

@@ -27,8 +27,11 @@ class DividedFunction(NamedTuple):
     broken: Mapping[int, int]
 
 
-def divide(code: types.CodeType, sites: BreakSites, inlined: AbstractSet[Key]) -> DividedFunction:
+def divide(plain: types.FunctionType, sites: BreakSites, inlined: AbstractSet[Key]) -> DividedFunction:
     """Divide a function. Raises BuildError where its source is unknown, or it cannot be divided."""
+    code = plain.__code__
+    cells = zip(code.co_freevars, plain.__closure__ or (), strict=True)
+    values = {**plain.__globals__, **{name: cell.cell_contents for name, cell in cells if _is_set(cell)}}
     tree = source_tree(code)
     if tree_noted(code) is None and not is_source_of(tree, code):
         raise BuildError("its source is not the code that Python runs")
@@ -38,7 +41,7 @@ def divide(code: types.CodeType, sites: BreakSites, inlined: AbstractSet[Key]) -
     kept: set[Origin] = set()
     while True:
         hoisted = numbered(tree)
-        OperandHoister(hoisted, lambda node: getattr(node, ORIGIN) in kept or sites.hits(node))
+        OperandHoister(hoisted, lambda node: getattr(node, ORIGIN) in kept or sites.hits(node), values)
         partition = Partition(hoisted, sites, inlined, kept)
         if partition.kept == kept:
             break
@@ -46,6 +49,10 @@ def divide(code: types.CodeType, sites: BreakSites, inlined: AbstractSet[Key]) -
     divided = bare(hoisted)
     divided.body = partition.body
     return DividedFunction(ast.fix_missing_locations(divided), tuple(partition.parts), partition.broken)
+
+
+def _is_set(cell: types.CellType) -> bool:
+    return cell != types.CellType()
 
 
 def _code_of(tree: ast.FunctionDef, code: types.CodeType, names: Sequence[str]) -> types.CodeType:

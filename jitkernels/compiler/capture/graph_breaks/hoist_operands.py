@@ -1,12 +1,18 @@
 """Hoist the operands of a statement that Python runs in front of it, so that they are part of the run before it.
 
 ``out.append(np.exp(x).sum() * 2)`` becomes ``value = np.exp(x).sum() * 2; out.append(value)``. Operands are evaluated
-in the order of the statement. If one of them is what breaks, its part breaks again, at that operand's own operands.
+in the order of the statement. Calls of functions that a trace cannot enter are no operands, but theirs are.
 """
 
 import ast
-from collections.abc import Callable, Sequence
+import builtins
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
+
+from jitkernels.compiler.capture.free_variables import is_library
 
 from jitkernels.compiler.capture.graph_breaks.break_sites import HOISTED
 from jitkernels.compiler.capture.graph_breaks.partition import (
@@ -18,11 +24,14 @@ from jitkernels.compiler.capture.graph_breaks.partition import (
     statements_in,
     weight_of,
 )
+from jitkernels.compiler.capture.rewrite.aliases import value_of
 from jitkernels.compiler.capture.rewrite.ast_builder import load
 from jitkernels.compiler.capture.rewrite.definite_assignment import Names, locals_of
 
 VALUE = "_jk_value_"
 """Prefix of the variables that hold operands."""
+METHODS = frozenset(dir(np.ndarray)) - {"tolist", "tobytes", "tofile", "dump", "dumps", "getfield", "setflags", "resize"}
+"""Methods of arrays that a trace may compute."""
 Slot = tuple[ast.AST, str, int | None]
 """Where an operand is: a node, a field of it, and an index where that is a list."""
 
@@ -36,10 +45,15 @@ def numbered(tree: ast.FunctionDef) -> ast.FunctionDef:
 
 
 class OperandHoister:
-    """Hoists in a tree that is `numbered`; `is_kept`: whether Python runs a statement, or the head of one."""
+    """Hoists in a tree that is `numbered`; `is_kept`: whether Python runs a statement, or the head of one.
 
-    def __init__(self, tree: ast.FunctionDef, is_kept: Callable[[ast.stmt], bool]) -> None:
-        self.is_kept, self.locals = is_kept, locals_of(tree)
+    `values`: the globals and free variables of the function.
+    """
+
+    def __init__(
+        self, tree: ast.FunctionDef, is_kept: Callable[[ast.stmt], bool], values: Mapping[str, Any]
+    ) -> None:
+        self.is_kept, self.values, self.locals = is_kept, values, locals_of(tree)
         self.count = 0
         tree.body = self.block(tree.body)
 
@@ -65,7 +79,8 @@ class OperandHoister:
         return []
 
     def _in_front_of(self, node: ast.stmt, slots: Sequence[Slot]) -> list[ast.stmt]:
-        heavy = [i for i, slot in enumerate(slots) if is_worth(value_at(slot))]
+        slots = [*self._until_unknown(slots)]
+        heavy = [i for i, slot in enumerate(slots) if weight_of([value_at(slot)]) >= MIN_WEIGHT]
         output: list[ast.stmt] = []
         for slot in slots[: heavy[-1] + 1] if heavy else ():
             value = value_at(slot)
@@ -80,12 +95,47 @@ class OperandHoister:
             _put(slot, ast.copy_location(load(name), value))
         return output
 
+    def _until_unknown(self, slots: Sequence[Slot]) -> Iterator[Slot]:
+        """The operands up to the first one that calls what a trace cannot enter, of which the operands follow."""
+        for slot in slots:
+            value = value_at(slot)
+            if all(map(self._is_known, ast.walk(value))):
+                yield slot
+                continue
+            yield from self._until_unknown(_of(value))
+            return
 
-def is_worth(value: ast.AST) -> bool:
-    """Whether an operand has operations enough, and none that depend on where it is evaluated."""
-    if any(isinstance(inner, ast.NamedExpr | ast.Await | ast.Yield | ast.Lambda | ast.Starred) for inner in ast.walk(value)):
-        return False
-    return not isinstance(value, ast.GeneratorExp | ast.Starred) and weight_of([value]) >= MIN_WEIGHT
+    def _is_known(self, node: ast.AST) -> bool:
+        """Whether a node of an expression may be evaluated before the statement, in compiled code."""
+        match node:
+            case ast.Call(func=ast.Name() | ast.Attribute() as function):
+                chain = _chain(function)
+                if chain and chain[0] not in self.locals:
+                    return _is_traceable(value_of(chain, self.values) or getattr(builtins, chain[0], None))
+                return isinstance(function, ast.Attribute) and function.attr in METHODS
+            case ast.Call() | ast.NamedExpr() | ast.Await() | ast.Yield() | ast.Lambda() | ast.Starred():
+                return False
+            case ast.GeneratorExp() | ast.JoinedStr() | ast.Dict() | ast.Set() | ast.DictComp() | ast.SetComp():
+                return False
+        return True
+
+
+def _is_traceable(value: Any) -> bool:
+    """Whether a trace can enter calls of a function, as far as its type says."""
+    if isinstance(value, types.FunctionType):
+        return not is_library(value) or value.__module__.partition(".")[0] == "numpy"
+    if hasattr(type(value), "__jitkernels_traced__") or isinstance(value, np.ufunc | type(np.sum)):
+        return True
+    return value in (abs, float, int, bool, len, min, max, sum, round, range) or getattr(value, "__module__", "") == "math"
+
+
+def _chain(node: ast.expr) -> tuple[str, ...]:
+    """The names of a dotted name; none of another expression."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.insert(0, node.attr)
+        node = node.value
+    return (node.id, *names) if isinstance(node, ast.Name) else ()
 
 
 def operands(node: ast.stmt) -> list[Slot]:
@@ -103,9 +153,10 @@ def operands(node: ast.stmt) -> list[Slot]:
 def _of(value: ast.expr) -> list[Slot]:
     match value:
         case ast.Call(func=function):
-            own = [] if _is_dotted(function) else [(function, "value", None)] if isinstance(function, ast.Attribute) else None
-            if own is None or any(isinstance(argument, ast.Starred) for argument in value.args):
+            if any(isinstance(argument, ast.Starred) for argument in value.args):
                 return []
+            is_method = isinstance(function, ast.Attribute) and not _chain(function)
+            own: list[Slot] = [(function, "value", None)] if is_method else []
             arguments: list[Any] = [(value, "args", i) for i in range(len(value.args))]
             return [*own, *arguments, *((keyword, "value", None) for keyword in value.keywords if keyword.arg)]
         case ast.BinOp():
@@ -116,8 +167,6 @@ def _of(value: ast.expr) -> list[Slot]:
             return [(value, "value", None)]
         case ast.Tuple() | ast.List():
             return [(value, "elts", i) for i in range(len(value.elts))]
-        case ast.Dict():
-            return []
         case ast.JoinedStr():
             return [(part, "value", None) for part in value.values if isinstance(part, ast.FormattedValue)]
         case ast.BoolOp():
@@ -125,12 +174,6 @@ def _of(value: ast.expr) -> list[Slot]:
         case ast.IfExp():
             return [(value, "test", None)]
     return []
-
-
-def _is_dotted(node: ast.expr) -> bool:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
 
 
 def value_at(slot: Slot) -> Any:

@@ -13,6 +13,7 @@ takes the variables that it reads before it assigns them, and returns those that
 """
 
 import ast
+import builtins
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeVar
@@ -39,6 +40,8 @@ MUTATORS = frozenset({
     "popleft", "appendleft",
 })  # fmt: skip
 """Methods that change the length of a container: each length would need code of its own."""
+BUILTINS = frozenset(vars(builtins))
+"""Names whose calls are cheap in Python."""
 Key = tuple[int, int, int, int]
 """Where a run of statements begins and ends: lines and columns."""
 Origin = int | tuple[Any, int]
@@ -72,6 +75,11 @@ class Part(NamedTuple):
     def lines(self) -> tuple[int, int]:
         """The first and last line."""
         return self.key[0], self.key[2]
+
+    @property
+    def weight(self) -> int:
+        """An estimate of its operations, see `weight_of`."""
+        return weight_of(self.traced.body)
 
     @property
     def has_loops(self) -> bool:
@@ -325,6 +333,8 @@ def weight_of(nodes: Sequence[ast.AST]) -> int:
             match inner:
                 case ast.For() | ast.While() | ast.ListComp() | ast.GeneratorExp():
                     weight += LOOP_WEIGHT
+                case ast.Call(func=ast.Name(id=name)) if name in BUILTINS:
+                    continue
                 case ast.Call():
                     weight += CALL_WEIGHT
                 case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.AugAssign() | ast.BoolOp() | ast.Slice():

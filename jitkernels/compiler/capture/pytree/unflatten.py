@@ -15,7 +15,7 @@ from jitkernels.compiler.capture.pytree.flatten import Leaf
 from jitkernels.compiler.capture.rewrite.aliases import aliases_of, value_of
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker, rewrite_code
-from jitkernels.compiler.capture.source_locations import line_of, line_of_def
+from jitkernels.compiler.capture.source_locations import line_of_change
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -130,10 +130,11 @@ class Unflattener:
             text = f"the function changes a {type(value).__name__} that it was given"
             code = getattr(self.function, "__code__", None)
             names = code.co_varnames if code is not None else ()
-            arguments = {**dict(zip(names, self.positional, strict=False)), **self.named}
+            table = getattr(self.function, "__globals__", {})
+            arguments = {**table, **dict(zip(names, self.positional, strict=False)), **self.named}
             name = next((name for name, argument in arguments.items() if argument is value), "")
             if code is not None and name:
-                line = line_of(name, line_of_def(code), code.co_filename)
+                line = line_of_change(name, code)
                 text = f"{text}, {name!r}: return a new one ({code.co_filename}:{line})"
             raise UnsupportedError(text, is_placed=True)
 
