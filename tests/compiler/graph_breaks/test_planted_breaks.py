@@ -57,7 +57,7 @@ def foreign(values):
 """
 CONSTRUCTS = {
     "print": "print('y', y[0], file=SINK); k = 1.0",
-    "print_of_expression": "print(np.exp(y * 2).sum() * 3, file=SINK); k = 1.0",
+    "print_of_expression": "print(np.exp(-y * 2).sum() * 3, file=SINK); k = 1.0",
     "open": "with open(os.devnull, 'w') as stream:\n    k = stream.write(str(y[0])) * 0 + 2.0",
     "logging": "LOGGER.info('y %s', y[0]); k = 3.0",
     "string_key": "k = len({'a': 'b', str(y[0]): 'c'}) * 1.0",
@@ -110,7 +110,6 @@ CONSTRUCTS = {
     "type_name": "k = float(len(type(OPAQUE).__name__))",
     "global": "global COUNT; COUNT += 1; k = COUNT * 0.0 + 1.0",
     "import": "import email.utils; k = float(len(email.utils.quote('a')))",
-    "class": "class Local:\n    value = 2.0\nk = Local.value",
     "vectorize": "k = float(np.vectorize(lambda v: float(str(v)))(y)[0])",
     "fromiter": "k = float(np.fromiter((v for v in y.tolist()), np.float64)[0])",
     "savetxt": "stream = io.StringIO(); np.savetxt(stream, y); k = float(len(stream.getvalue()))",

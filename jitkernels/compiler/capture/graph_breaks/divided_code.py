@@ -11,8 +11,8 @@ from jitkernels.codegen.function_ast import note_tree, tree_noted
 from jitkernels.compiler.capture.graph_breaks.break_sites import BreakSites, own_lines, why_not
 from jitkernels.compiler.capture.graph_breaks.hoist_operands import OperandHoister, numbered
 from jitkernels.compiler.capture.graph_breaks.partition import ORIGIN, UNBOUND, Key, Origin, Part, Partition
-from jitkernels.compiler.capture.rewrite.ast_builder import function, loads
-from jitkernels.compiler.capture.rewrite.rewrite_function import bare, is_source_of, source_tree
+from jitkernels.compiler.capture.rewrite.ast_builder import loads
+from jitkernels.compiler.capture.rewrite.rewrite_function import around, bare, is_source_of, source_tree
 from jitkernels.errors import BuildError
 
 UNBOUND_VALUE = type("Unbound", (), {"__slots__": (), "__repr__": lambda _: "<unbound>"})()
@@ -57,8 +57,8 @@ def _is_set(cell: types.CellType) -> bool:
 
 def _code_of(tree: ast.FunctionDef, code: types.CodeType, names: Sequence[str]) -> types.CodeType:
     """Compile a function with free variables: those of `code`, and `names`."""
-    around = ast.copy_location(function("around", dict.fromkeys((*code.co_freevars, *names)), [tree]), tree)
-    module = ast.fix_missing_locations(ast.Module([around], []))
+    outer = around(tree, [*dict.fromkeys((*code.co_freevars, *names))])
+    module = ast.fix_missing_locations(ast.Module([outer], []))
     inside = compile(module, code.co_filename, "exec", dont_inherit=True)
     for name in ("around", tree.name):
         inside = next(one for one in inside.co_consts if isinstance(one, types.CodeType) and one.co_name == name)

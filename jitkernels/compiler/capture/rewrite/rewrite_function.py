@@ -6,7 +6,7 @@ import dis
 import functools
 import linecache
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from jitkernels.codegen.function_ast import parse_unverified
 from jitkernels.compiler.capture.bytecode_calls import calls_variables
@@ -112,11 +112,16 @@ def bare(tree: ast.FunctionDef) -> ast.FunctionDef:
 
 def _compile(tree: ast.FunctionDef, code: types.CodeType, *imported: str) -> types.CodeType:
     """Compile a function with the free variables of `code`; the names `imported` become imports of the module."""
-    around = ast.copy_location(function("around", code.co_freevars, [tree]), tree)
-    body: list[ast.stmt] = [*(ast.Import([ast.alias(name)]) for name in imported), around]
+    body: list[ast.stmt] = [*(ast.Import([ast.alias(name)]) for name in imported), around(tree, code.co_freevars)]
     module = ast.fix_missing_locations(ast.Module(body, []))
     code_of_module = compile(module, code.co_filename, "exec", dont_inherit=True)
     return _inside(_inside(code_of_module, "around"), code.co_name)
+
+
+def around(tree: ast.FunctionDef, free: Sequence[str]) -> ast.FunctionDef:
+    """A function that defines another one, whose free variables are its parameters."""
+    itself: list[ast.stmt] = [] if tree.name in free else [ast.Global([tree.name])]  # as where modules define it
+    return ast.copy_location(function("around", free, [*itself, tree]), tree)
 
 
 def _inside(code: types.CodeType, name: str) -> types.CodeType:
