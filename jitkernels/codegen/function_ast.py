@@ -22,7 +22,7 @@ def parsed(code: CodeType) -> tuple[ast.FunctionDef, int]:
 
 
 @cached_per_code
-def _noted(code: CodeType) -> list[ast.FunctionDef]:  # noqa: ARG001  # the key
+def _noted(code: CodeType) -> list[ast.FunctionDef]:
     return []
 
 

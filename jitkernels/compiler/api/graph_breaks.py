@@ -23,7 +23,8 @@ from jitkernels.compiler.capture.graph_breaks.divided_code import (
     lines_of_code,
 )
 from jitkernels.compiler.capture.graph_breaks.opaque_values import opaque_names
-from jitkernels.compiler.capture.graph_breaks.partition import UNBOUND, Key, Part
+from jitkernels.compiler.capture.graph_breaks.part import UNBOUND, Part
+from jitkernels.compiler.capture.graph_breaks.statements import Key
 from jitkernels.compiler.diagnostics.explain_breaks import DividedExplanation, GraphBreak, PartExplanation
 from jitkernels.compiler.dispatch.python_call_stats import Timings
 from jitkernels.core import settings
@@ -45,7 +46,9 @@ SECONDS_OF_CALL = 80e-9
 class PartCall:
     """A part while its calls are timed: code and Python in turn, until the faster one is chosen."""
 
-    def __init__(self, part: Part, compiled: Any, plain: Callable[..., Any], choose: Callable[[Part, bool], None]) -> None:
+    def __init__(
+        self, part: Part, compiled: Any, plain: Callable[..., Any], choose: Callable[[Part, bool], None]
+    ) -> None:
         self.part, self.compiled, self.plain, self._choose = part, compiled, plain, choose
         self._timings, self._count = Timings(), 0
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jitkernels.compiler.capture.pytree.flatten import Leaf
-from jitkernels.compiler.diagnostics.explain_breaks import DividedExplanation, GraphBreak, PartExplanation
+from jitkernels.compiler.diagnostics.explain_breaks import WHOLE, DividedExplanation, GraphBreak, PartExplanation
 from jitkernels.compiler.diagnostics.kernel_summary import Group, bytes_moved_by_numpy, groups_of, moved
 from jitkernels.compiler.diagnostics.profile_report import KernelTime, by_group, times_of
 from jitkernels.compiler.dispatch.specialization import Specialization
@@ -113,7 +113,7 @@ class FunctionExplanation:
     bytes_between: int = 0
     entry_reason: str = ""
     specializations: "tuple[FunctionExplanation, ...] | None" = None
-    divided: DividedExplanation = DividedExplanation()
+    divided: DividedExplanation = WHOLE
 
     @property
     def breaks(self) -> tuple[GraphBreak, ...]:

@@ -1,4 +1,4 @@
-"""What `explain` tells of graph breaks: the lines that Python runs and why, the compiled parts, and the calls of them."""
+"""What `explain` tells of graph breaks: the lines that Python runs and why, the compiled parts and their calls."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -59,6 +59,10 @@ class DividedExplanation(NamedTuple):
     def cost(self) -> str:
         """The calls of compiled parts in a call of the function."""
         return calls_of(self.parts)
+
+
+WHOLE = DividedExplanation()
+"""That of a function without breaks."""
 
 
 def calls_of(parts: Sequence[PartExplanation]) -> str:

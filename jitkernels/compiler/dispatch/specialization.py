@@ -43,7 +43,8 @@ class Specialization:
     """Code for one structure and pattern of arguments, with the guards under which it is right.
 
     `graph` is None where calls fall back to the plain function, for `reason`. `has_raised`: tracing raised an
-    exception, which the plain function may raise too; `line`: where, or 0. `entry_reason`: why calls enter through Python.
+    exception, which the plain function may raise too; `line`: where it ended, or 0. `entry_reason`: why calls enter
+    through Python.
     """
 
     def __init__(self, trace: Trace) -> None:

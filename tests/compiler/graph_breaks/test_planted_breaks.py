@@ -187,7 +187,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     path: Path = tmp_path_factory.mktemp("planted") / "planted_breaks.py"
     path.write_text(HEAD + "\n".join(texts))
     spec = importlib.util.spec_from_file_location("planted_breaks", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["planted_breaks"] = module
     spec.loader.exec_module(module)
@@ -207,7 +208,7 @@ def test_planted_breaks(planted: Any, kind: str, name: str) -> None:
     effects = [*planted.SEEN]
     planted.SEEN.clear()
     got = [compiled(x, 3) for _ in range(4)]
-    assert planted.SEEN == effects
+    assert effects == planted.SEEN
     for (value, array), (wanted, like) in zip(got, expected, strict=True):
         assert type(value) is type(wanted)
         np.testing.assert_allclose(value, wanted, rtol=1e-10)

@@ -1,4 +1,4 @@
-"""Functions that break, each with what makes its arguments: around jumps, handlers, aliases, closures and unbound names."""
+"""Functions that break: beside jumps, handlers, aliases, closures and unbound names."""
 
 import io
 from collections.abc import Callable
@@ -76,6 +76,18 @@ def early_return(x, n):
     return (y * y).sum() + 1
 
 
+def returns_from_loop(x, n):
+    y = x * 2 + 1
+    count = 0
+    for i in range(len(x)):
+        y[i] += i * 0.5
+        if x[i] * n > 1.0:
+            return x[i] * 2
+        count += i
+    note(count)
+    return y.sum() * 2 + 1
+
+
 def unbound_after_loop(x, n):
     y = x * 2 + 1
     for i in range(n):
@@ -102,7 +114,7 @@ def deleted(x, n):
     del y
     note(2)
     try:
-        y = y + 1
+        y = y + 1  # noqa: F821, F841  # which is the error
     except UnboundLocalError as error:
         note(str(error))
     return z * 2 + 1
@@ -212,7 +224,7 @@ class Managed:
         note("enter")
         return self.factor
 
-    def __exit__(self, kind: Any, *_: Any) -> bool:
+    def __exit__(self, kind: object, *_: object) -> bool:
         note("exit")
         return kind is IndexError
 
@@ -241,17 +253,17 @@ def recursive(x, n):
 def imports(x, n):
     import math
 
-    import numpy
+    import numpy as other  # noqa: ICN001
 
-    y = numpy.exp(-x) * 2 + 1
+    y = other.exp(-x) * 2 + 1
     note("imported")
-    return (numpy.sqrt(y * y + 1) * math.sqrt(n)).sum()
+    return (other.sqrt(y * y + 1) * math.sqrt(n)).sum()
 
 
 def shadows(x, n):
-    sum = x * 2 + 1
+    sum = x * 2 + 1  # noqa: A001
     note("shadowed")
-    max = sum * sum + n
+    max = sum * sum + n  # noqa: A001
     return max * 2 + sum
 
 
@@ -285,6 +297,7 @@ def x_of(count: int = 40) -> Callable[[], Any]:
 
 FUNCTIONS: dict[Callable[..., Any], tuple[int, ...]] = {
     nested_loops: (3, 1), in_branches: (3, 2, 0), comprehension: (3, 0), jumps: (2, 7), early_return: (5, 1),
+    returns_from_loop: (1, 0),
     unbound_after_loop: (3, 0), maybe_unbound: (2, 0), deleted: (1,), handled: (3, 99), passes_through: (3, 99),
     raises_between: (1, 5), writes_arguments: (1,), swaps: (3, 4), same_object: (1,), closure: (1,), counts: (1,),
     growing: (5, 0), suppressed: (3, 99), recursive: (3,), imports: (2,), shadows: (1,), mixed_types: (4, 1),

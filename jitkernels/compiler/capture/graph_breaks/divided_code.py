@@ -10,7 +10,9 @@ from typing import NamedTuple
 from jitkernels.codegen.function_ast import note_tree, tree_noted
 from jitkernels.compiler.capture.graph_breaks.break_sites import BreakSites, own_lines, why_not
 from jitkernels.compiler.capture.graph_breaks.hoist_operands import OperandHoister, numbered
-from jitkernels.compiler.capture.graph_breaks.partition import ORIGIN, UNBOUND, Key, Origin, Part, Partition
+from jitkernels.compiler.capture.graph_breaks.part import UNBOUND, Part
+from jitkernels.compiler.capture.graph_breaks.partition import Partition
+from jitkernels.compiler.capture.graph_breaks.statements import ORIGIN, Key, Origin
 from jitkernels.compiler.capture.rewrite.ast_builder import loads
 from jitkernels.compiler.capture.rewrite.rewrite_function import around, bare, is_source_of, source_tree
 from jitkernels.errors import BuildError
@@ -40,8 +42,8 @@ def divide(plain: types.FunctionType, sites: BreakSites, inlined: AbstractSet[Ke
     sites = sites._replace(names=sites.names | ({UNBOUND} & {*code.co_freevars}))
     kept: set[Origin] = set()
     while True:
-        hoisted = numbered(tree)
-        OperandHoister(hoisted, lambda node: getattr(node, ORIGIN) in kept or sites.hits(node), values)
+        hoisted, others = numbered(tree), frozenset(kept)
+        OperandHoister(hoisted, lambda node, others=others: getattr(node, ORIGIN) in others or sites.hits(node), values)
         partition = Partition(hoisted, sites, inlined, kept)
         if partition.kept == kept:
             break

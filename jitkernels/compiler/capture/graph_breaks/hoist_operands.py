@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.free_variables import is_library
-
 from jitkernels.compiler.capture.graph_breaks.break_sites import HOISTED
-from jitkernels.compiler.capture.graph_breaks.partition import (
+from jitkernels.compiler.capture.graph_breaks.statements import (
     MIN_WEIGHT,
     ORIGIN,
-    Origin,
     copied,
     inner_statements,
     statements_in,
@@ -26,11 +24,20 @@ from jitkernels.compiler.capture.graph_breaks.partition import (
 )
 from jitkernels.compiler.capture.rewrite.aliases import value_of
 from jitkernels.compiler.capture.rewrite.ast_builder import load
-from jitkernels.compiler.capture.rewrite.definite_assignment import Names, locals_of
+from jitkernels.compiler.capture.rewrite.definite_assignment import locals_of
 
 VALUE = "_jk_value_"
 """Prefix of the variables that hold operands."""
-METHODS = frozenset(dir(np.ndarray)) - {"tolist", "tobytes", "tofile", "dump", "dumps", "getfield", "setflags", "resize"}
+METHODS = frozenset(dir(np.ndarray)) - {
+    "tolist",
+    "tobytes",
+    "tofile",
+    "dump",
+    "dumps",
+    "getfield",
+    "setflags",
+    "resize",
+}
 """Methods of arrays that a trace may compute."""
 Slot = tuple[ast.AST, str, int | None]
 """Where an operand is: a node, a field of it, and an index where that is a list."""
@@ -50,9 +57,7 @@ class OperandHoister:
     `values`: the globals and free variables of the function.
     """
 
-    def __init__(
-        self, tree: ast.FunctionDef, is_kept: Callable[[ast.stmt], bool], values: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, tree: ast.FunctionDef, is_kept: Callable[[ast.stmt], bool], values: Mapping[str, Any]) -> None:
         self.is_kept, self.values, self.locals = is_kept, values, locals_of(tree)
         self.count = 0
         tree.body = self.block(tree.body)
@@ -126,7 +131,9 @@ def _is_traceable(value: Any) -> bool:
         return not is_library(value) or value.__module__.partition(".")[0] == "numpy"
     if hasattr(type(value), "__jitkernels_traced__") or isinstance(value, np.ufunc | type(np.sum)):
         return True
-    return value in (abs, float, int, bool, len, min, max, sum, round, range) or getattr(value, "__module__", "") == "math"
+    return (
+        value in (abs, float, int, bool, len, min, max, sum, round, range) or getattr(value, "__module__", "") == "math"
+    )
 
 
 def _chain(node: ast.expr) -> tuple[str, ...]:

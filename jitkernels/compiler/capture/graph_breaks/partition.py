@@ -13,10 +13,8 @@ takes the variables that it reads before it assigns them, and returns those that
 """
 
 import ast
-import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, NamedTuple, TypeVar
 
 from jitkernels.compiler.capture.graph_breaks.break_sites import BreakSites, heads
 from jitkernels.compiler.capture.graph_breaks.live_variables import (
@@ -27,64 +25,26 @@ from jitkernels.compiler.capture.graph_breaks.live_variables import (
     functions_in,
     read_in,
 )
-from jitkernels.compiler.capture.rewrite.ast_builder import assign, function, load, loads, stores
+from jitkernels.compiler.capture.graph_breaks.part import Interface, Part, call_of, if_bound, part_of
+from jitkernels.compiler.capture.graph_breaks.statements import (
+    MIN_WEIGHT,
+    ORIGIN,
+    Key,
+    Origin,
+    copied,
+    declared_outside,
+    has_loop,
+    imports,
+    inner_statements,
+    is_atomic,
+    jumps_out,
+    key_of,
+    leaves,
+    resized,
+    statements_in,
+    weight_of,
+)
 from jitkernels.compiler.capture.rewrite.definite_assignment import Names, stored_in
-
-CALLED, RESULT, UNBOUND = "_jk_call_", "_jk_result", "_jk_unbound"
-"""Names in divided functions: prefix of their parts; results of a part that may leave variables unbound; such one."""
-MIN_WEIGHT = 2
-"""Operations from which on a run is worth a call: one operation alone gains nothing by code."""
-LOOP_WEIGHT, CALL_WEIGHT = 8, 2
-MUTATORS = frozenset({
-    "append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add", "discard", "reverse",
-    "popleft", "appendleft",
-})  # fmt: skip
-"""Methods that change the length of a container: each length would need code of its own."""
-BUILTINS = frozenset(vars(builtins))
-"""Names whose calls are cheap in Python."""
-Key = tuple[int, int, int, int]
-"""Where a run of statements begins and ends: lines and columns."""
-Origin = int | tuple[Any, int]
-"""What tells a statement of the function from others; pairs for operands that are computed before it."""
-ORIGIN = "jk_origin"
-"""AST attribute of a statement: its `Origin`."""
-Statement = TypeVar("Statement", bound=ast.AST)
-
-
-class Part(NamedTuple):
-    """A run of statements as a function.
-
-    `traced` and `plain`: its definitions for the trace and for Python, which differ where one of the `outputs` may stay
-    unbound. `loop`: the line of the loop around it that stays Python, or 0.
-    """
-
-    key: Key
-    name: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    traced: ast.FunctionDef
-    plain: ast.FunctionDef
-    loop: int
-
-    @property
-    def identity(self) -> Any:
-        """What its code depends on."""
-        return self.key, self.inputs, self.outputs, ast.dump(self.traced)
-
-    @property
-    def lines(self) -> tuple[int, int]:
-        """The first and last line."""
-        return self.key[0], self.key[2]
-
-    @property
-    def weight(self) -> int:
-        """An estimate of its operations, see `weight_of`."""
-        return weight_of(self.traced.body)
-
-    @property
-    def has_loops(self) -> bool:
-        """Whether Python would run loops in it."""
-        return any(isinstance(node, ast.For | ast.While | ast.comprehension) for node in ast.walk(self.traced))
 
 
 class Partition:
@@ -101,10 +61,10 @@ class Partition:
         self.functions = [*functions_in(tree.body)]
         captured = NONE.union(*map(captured_by, self.functions))
         self.live, self.assigned = LiveVariables(tree.body, captured), DefiniteAssignment(tree)
-        self.outside = _declared_outside(tree)
-        self.imports = _imports(tree)
+        self.outside = declared_outside(tree)
+        self.imports = imports(tree)
         self.locals = self.assigned.names - self.outside - {*self.imports}
-        self.resized = _resized(tree)
+        self.resized = resized(tree)
         self.parts: list[Part] = []
         self.broken: dict[int, int] = {}
         self.body = self._block(tree.body, 0, is_end=True)
@@ -124,7 +84,8 @@ class Partition:
         run: list[ast.stmt] = []
         for node in nodes[:start]:
             protected = self._protected(node)
-            can_join = self._is_whole(node) and not _leaves(node) and _is_atomic(node, protected)
+            may_leave = not protected and has_loop([node]) and not jumps_out(node)
+            can_join = self._is_whole(node) and (may_leave or not leaves(node)) and is_atomic(node, protected)
             if run and (not can_join or protected & stored_in(run)):
                 output += self._run(run, loop)
                 run = []
@@ -140,7 +101,7 @@ class Partition:
         start = len(nodes)
         if not nodes or not (is_end or isinstance(nodes[-1], ast.Return)):
             return start
-        while start > 0 and self._is_whole(nodes[start - 1]) and not _jumps_out(nodes[start - 1]):
+        while start > 0 and self._is_whole(nodes[start - 1]) and not jumps_out(nodes[start - 1]):
             start -= 1
         return start if start == len(nodes) or not self.live.handled[id(nodes[-1])] else len(nodes)
 
@@ -181,11 +142,12 @@ class Partition:
         kept = frozenset(outputs) - assigned
         maybe = tuple(name for name in outputs if name in kept - before)
         inputs = tuple(sorted(read | (kept & before)))
-        part = self._part(nodes, inputs, tuple(outputs), maybe, loop)
+        across = Interface(inputs, tuple(outputs), maybe, loop, is_tail)
+        part = part_of(self.tree.name, nodes, across, self.imports)
         self.parts.append(part)
-        call = self._call(part, maybe, is_tail=is_tail)
+        call = call_of(part, across)
         unsure = sorted(read - before)
-        statements = [*_if_bound(unsure, call, plain)] if unsure else call
+        statements = [*if_bound(unsure, call, plain)] if unsure else call
         return [ast.fix_missing_locations(ast.copy_location(one, nodes[0])) for one in statements]
 
     def _is_movable(self, nodes: Sequence[ast.stmt], behind: Names) -> bool:
@@ -202,172 +164,3 @@ class Partition:
                 kept.append(getattr(node, ORIGIN))
         self.kept.update(kept)
         return not kept
-
-    def _part(
-        self, nodes: Sequence[ast.stmt], inputs: tuple[str, ...], outputs: tuple[str, ...], maybe: Names | tuple[str, ...], loop: int
-    ) -> Part:
-        key = key_of(nodes)
-        result = load(outputs[0]) if len(outputs) == 1 else loads(outputs)
-        end: list[ast.stmt] = [ast.Return(result)] if outputs else []
-        checks: list[ast.stmt] = [_replace_unbound(name) for name in maybe]
-        head = [copied(statement) for name, statement in self.imports.items() if name in read_in(nodes)]
-
-        def defined(last: list[ast.stmt]) -> ast.FunctionDef:
-            body = [*head, *(copied(node) for node in nodes)]
-            located = [ast.copy_location(one, nodes[-1]) for one in last]
-            made = ast.copy_location(function(self.tree.name, inputs, [*body, *located]), nodes[0])
-            return ast.fix_missing_locations(made)
-
-        name = CALLED + "_".join(map(str, key))
-        traced = defined(end)
-        return Part(key, name, inputs, outputs, traced, defined([*checks, *end]) if checks else traced, loop)
-
-    def _call(self, part: Part, maybe: Sequence[str], *, is_tail: bool) -> list[ast.stmt]:
-        """The statements that call a part and assign its results."""
-        call: ast.expr = ast.Call(load(part.name), [load(name) for name in part.inputs], [])
-        if is_tail:
-            return [ast.Return(call)]
-        if not part.outputs:
-            return [ast.Expr(call)]
-        names = {name: f"{RESULT}_{name}" if name in maybe else name for name in part.outputs}
-        targets: ast.expr = stores(names.values())
-        if len(names) == 1:
-            targets = ast.Name(*names.values(), ast.Store())
-        output: list[ast.stmt] = [ast.Assign([targets], call)]
-        for name in maybe:
-            is_bound = ast.Compare(load(names[name]), [ast.IsNot()], [load(UNBOUND)])
-            output.append(ast.If(is_bound, [assign(name, load(names[name]))], []))
-        return output
-
-
-def _if_bound(names: Sequence[str], call: list[ast.stmt], plain: list[ast.stmt]) -> list[ast.stmt]:
-    """Call a part if all variables that it takes are bound; else run its statements, which may not read them."""
-    flag = f"{RESULT}_is_bound"
-    unbound = ast.ExceptHandler(load("NameError"), None, [assign(flag, False)])
-    test = ast.Try([ast.Expr(loads(names)), assign(flag, True)], [unbound], [], [])
-    return [test, ast.If(load(flag), call, plain)]
-
-
-def _replace_unbound(name: str) -> ast.stmt:
-    """``try: name; except NameError: name = unbound``: what a part returns for a variable that it has not assigned."""
-    handler = ast.ExceptHandler(load("NameError"), None, [assign(name, load(UNBOUND))])
-    return ast.Try([ast.Expr(load(name))], [handler], [], [])
-
-
-def copied(node: Statement) -> Statement:
-    """A copy of a tree without what analyses noted at its nodes."""
-    fields = {name: _copied_value(value) for name, value in ast.iter_fields(node)}
-    return ast.copy_location(type(node)(**fields), node)
-
-
-def _copied_value(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_copied_value(inner) for inner in value]
-    return copied(value) if isinstance(value, ast.AST) else value
-
-
-def key_of(nodes: Sequence[ast.stmt]) -> Key:
-    """Where a run begins and ends."""
-    first, last = nodes[0], nodes[-1]
-    return first.lineno, first.col_offset, last.end_lineno or last.lineno, last.end_col_offset or 0
-
-
-def statements_in(node: ast.stmt) -> Iterator[ast.stmt]:
-    """A statement and those in its blocks, but for those of nested functions."""
-    yield node
-    if isinstance(node, ast.If | ast.For | ast.While | ast.With | ast.Try):
-        yield from inner_statements(node.body)
-        yield from inner_statements(getattr(node, "orelse", ()))
-        yield from inner_statements(getattr(node, "finalbody", ()))
-        for handler in getattr(node, "handlers", ()):
-            yield from inner_statements(handler.body)
-
-
-def inner_statements(nodes: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """All statements of a block, but for those of nested functions."""
-    for node in nodes:
-        yield from statements_in(node)
-
-
-def _leaves(node: ast.stmt) -> bool:
-    """Whether a statement may end the function or an iteration of a loop around it."""
-    return any(isinstance(inner, ast.Return) for inner in statements_in(node)) or _jumps_out(node)
-
-
-def _jumps_out(node: ast.stmt) -> bool:
-    """Whether a statement may break or continue a loop around it."""
-    if isinstance(node, ast.Break | ast.Continue):
-        return True
-    if isinstance(node, ast.For | ast.While):
-        return any(map(_jumps_out, node.orelse))
-    blocks = [*_blocks(node)]
-    return any(_jumps_out(inner) for block in blocks for inner in block)
-
-
-def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
-    if isinstance(node, ast.If | ast.With | ast.Try):
-        yield node.body
-        yield getattr(node, "orelse", [])
-        yield getattr(node, "finalbody", [])
-        for handler in getattr(node, "handlers", ()):
-            yield handler.body
-
-
-def _is_atomic(node: ast.stmt, protected: Names) -> bool:
-    """Whether an exception in a statement leaves the protected variables as they were."""
-    if not stored_in(node) & protected:
-        return True
-    match node:
-        case ast.Assign(targets=[ast.Name()]) | ast.AnnAssign(target=ast.Name()) | ast.AugAssign(target=ast.Name()):
-            return not any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node))
-        case ast.Assign(targets=[ast.Tuple(elts=elements)]):
-            return all(isinstance(element, ast.Name) for element in elements)
-    return False
-
-
-def weight_of(nodes: Sequence[ast.AST]) -> int:
-    """An estimate of the operations of statements that code may speed up."""
-    weight = 0
-    for node in nodes:
-        for inner in ast.walk(node):
-            match inner:
-                case ast.For() | ast.While() | ast.ListComp() | ast.GeneratorExp():
-                    weight += LOOP_WEIGHT
-                case ast.Call(func=ast.Name(id=name)) if name in BUILTINS:
-                    continue
-                case ast.Call():
-                    weight += CALL_WEIGHT
-                case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.AugAssign() | ast.BoolOp() | ast.Slice():
-                    weight += 1
-    return weight
-
-
-def _resized(tree: ast.FunctionDef) -> Names:
-    """Variables whose lengths change: each would need code of its own where it crosses a break."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr in MUTATORS:
-                names.add(name)
-    return frozenset(names)
-
-
-def _declared_outside(tree: ast.FunctionDef) -> Names:
-    """Names that the function declares global or nonlocal."""
-    declared = (node for node in inner_statements(tree.body) if isinstance(node, ast.Global | ast.Nonlocal))
-    return frozenset(name for node in declared for name in node.names)
-
-
-def _imports(tree: ast.FunctionDef) -> dict[str, ast.stmt]:
-    """Modules that the function imports before all else that it does: parts import them again."""
-    found: dict[str, ast.stmt] = {}
-    for node in tree.body:
-        match node:
-            case ast.Expr(value=ast.Constant()):
-                continue
-            case ast.Import():
-                found |= dict.fromkeys(stored_in(node), node)
-            case _:
-                break
-    stores = [inner.id for inner in ast.walk(tree) if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load)]
-    return {name: node for name, node in found.items() if name not in stores}
