@@ -66,7 +66,7 @@ class ColdCalls:
         if specialization is None or specialization.graph is None:
             divided = self._divided(specialization, args, kwargs)
             if divided is not None:
-                return self._run_divided(divided, args, kwargs, out)
+                return self._run_divided(divided, specialization, args, kwargs, out)
             return self._fall_back(specialization, args, kwargs, out)
         if specialization.written and not specialization.may_write(call.leaves):
             self._entries.note(python_call_stats.SHARED)
@@ -136,9 +136,7 @@ class ColdCalls:
         """Why a call falls back to NumPy."""
         return next(reversed(self._fallbacks)) if specialization is None else specialization.reason
 
-    def _divided(
-        self, specialization: Specialization | None, args: Any, kwargs: Any, *, is_called: bool = True
-    ) -> Division | None:
+    def _divided(self, specialization: Specialization | None, args: Any, kwargs: Any) -> Division | None:
         """The divided function for a call without code; None where the plain one serves it."""
         if self._breaks is None or self.config.strict:
             return None
@@ -146,21 +144,29 @@ class ColdCalls:
         if not self._signature.fits(args, kwargs):
             return None
         if specialization is not None and specialization.has_raised and reason not in self._raised:
-            self._raised |= {reason} if is_called else frozenset()
             return None  # the plain function may raise the same: what raises in traces alone is a break, of later calls
         line = 0 if specialization is None else specialization.line
         return self._breaks.division(reason, line, args, kwargs)
 
-    def _run_divided(self, divided: Division, args: Any, kwargs: Any, out: Any) -> Any:
-        """Run a function that breaks, and link it for calls of this form."""
+    def _run_divided(
+        self, divided: Division, specialization: Specialization | None, args: Any, kwargs: Any, out: Any
+    ) -> Any:
+        """Run a function that breaks, and link it for calls of this form, unless others may have code of their own."""
         self._entries.note(DIVIDED)
-        self._links.enter_plain(divided.function, args, kwargs, out, divided.most)
+        if (
+            not self._has_code()
+            or specialization is None
+            or specialization.always_falls_back([*self._specializations.values()])
+        ):
+            self._links.enter_plain(divided.function, args, kwargs, out, divided.most)
         return out_argument.copied_to(out, divided.function(*args, **kwargs))
 
     def runs_code(self) -> bool:
         """Whether any call runs compiled code, or parts of it do."""
-        has_parts = self._breaks is not None and self._breaks.divided is not None and self._breaks.divided.parts
-        return bool(has_parts) or any(one.graph is not None for many in self._specializations.values() for one in many)
+        return self._has_code() or (self._breaks is not None and self._breaks.has_parts)
+
+    def _has_code(self) -> bool:
+        return any(one.graph is not None for many in [*self._specializations.values()] for one in many)
 
     def _fall_back(self, specialization: Specialization | None, args: Any, kwargs: Any, out: Any) -> Any:
         """Run the plain function where there is no code, and report why."""
@@ -169,12 +175,19 @@ class ColdCalls:
         # The function itself raises the TypeError of arguments that do not fit it, which is no fallback.
         has_raised = not self._signature.fits(args, kwargs) if specialization is None else specialization.has_raised
         with fallback_policy.FallbackReport(self, reason, has_raised=has_raised, is_quiet=self.is_part):
-            may_divide = self._breaks is not None and has_raised and not self.config.strict
-            if not may_divide and (
-                specialization is None or specialization.always_falls_back([*self._specializations.values()])
-            ):
+            is_plain = specialization is None or specialization.always_falls_back([*self._specializations.values()])
+            may_divide = self._breaks is not None and has_raised and reason not in self._raised
+            if is_plain and not may_divide:
                 self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
-            return self._plain(args, kwargs, out)
+            try:
+                result = self._plain(args, kwargs, out)
+            except Exception:
+                if is_plain and may_divide:
+                    self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
+                raise
+        if may_divide and len(self._raised) < MAX_KEYS:
+            self._raised |= {reason}
+        return result
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, reason: str = "") -> Any:  # noqa: ARG002
         """Run the plain function; `reason`: why, for those that have none and raise an error."""
@@ -281,6 +294,7 @@ class ColdCalls:
         with build_lock:
             self._specializations, self._recompile_limit = {}, recompile_limit.RecompileLimit()
             self._unlink()
+            self._breaks, self._raised = self._breaks and self._breaks.renewed(), frozenset()
 
     def _unlink(self) -> None:
         self._links.clear()

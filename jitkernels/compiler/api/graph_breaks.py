@@ -33,6 +33,8 @@ from jitkernels.errors import BuildError
 
 MAX_SITES = 64
 """Break sites of one function, after which it falls back whole."""
+MAX_REASONS = 256
+"""Reasons that are looked at: texts of errors may differ in each call."""
 WARM_UP = 2
 """Calls of a part that are not timed: they compile and link it."""
 BITS_OF_CLASS = 3
@@ -122,16 +124,25 @@ class GraphBreaks:
         self.divided: DividedFunction | None = None
         self.parts: dict[Any, tuple[Any, Any]] = {}
         self.refused = ""
-        self._known: dict[str, bool] = {}
+        self._known: set[str] = set()
         self._divisions: dict[int, Division] = {}
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether there is anything to compile."""
+        return self.divided is not None and bool(self.divided.parts)
+
+    def renewed(self) -> "GraphBreaks":
+        """The same without any break so far."""
+        return GraphBreaks(self.plain, self._compiled)
 
     def division(self, reason: str, line: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Division | None:
         """The divided function for a call that has no code for some reason; None where all of it stays Python."""
-        if not self._known.get(reason):
+        if reason not in self._known and len(self._known) < MAX_REASONS:
             with build_lock:
                 self._extend(reason, line, args, kwargs)
-                self._known[reason] = True
-        if self.divided is None or not self.divided.parts:
+                self._known.add(reason)
+        if not self.has_parts:
             return None
         size_class = _size_class((*args, *kwargs.values()))
         division = self._divisions.get(size_class)
@@ -176,7 +187,7 @@ class GraphBreaks:
 
     def explanation(self) -> DividedExplanation:
         """The breaks and parts, as `explain` shows them."""
-        if self.divided is None or not self.divided.parts:
+        if self.divided is None or not self.has_parts:
             return DividedExplanation()
         inlined = next(reversed(self._divisions.values())).inlined if self._divisions else frozenset[Key]()
         parts = [

@@ -110,7 +110,7 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
         specialization, call = self._compile_for(args, kwargs)
         if specialization is None or call is None or specialization.graph is None:
             divided = DividedExplanation()
-            if self._divided(specialization, args, kwargs, is_called=False) is not None:
+            if self._divided(specialization, args, kwargs) is not None:
                 divided = self.divided()
             reason = self._fallback_reason(specialization)
             return explanation_of_divided(self.__name__, specialization, reason, divided)

@@ -17,7 +17,7 @@ def note(*values: Any) -> None:
     LOG.append(values)
 
 
-def nested_loops(x, n):
+def nested_loops(x: Any, n: Any) -> Any:
     total = 0.0
     for i in range(n):
         y = np.exp(-x) * i + 1
@@ -30,7 +30,7 @@ def nested_loops(x, n):
     return total, z
 
 
-def in_branches(x, n):
+def in_branches(x: Any, n: Any) -> Any:
     y = x * 2 + 1
     if n > 2:
         note("large")
@@ -42,14 +42,14 @@ def in_branches(x, n):
     return (y * y + 1).sum()
 
 
-def comprehension(x, n):
+def comprehension(x: Any, n: Any) -> Any:
     y = np.sqrt(x * x + 1)
     texts = [f"{(y * i + 1).sum():.3f}" for i in range(n)]
     z = y * y + len(texts)
     return texts, z.sum() * 2 + z
 
 
-def jumps(x, n):
+def jumps(x: Any, n: Any) -> Any:
     total = 0.0
     for i in range(n):
         y = x * i + 1
@@ -65,7 +65,7 @@ def jumps(x, n):
     return total
 
 
-def early_return(x, n):
+def early_return(x: Any, n: Any) -> Any:
     y = x * 2 + 1
     if n > 3:
         return y * y + 2
@@ -76,7 +76,7 @@ def early_return(x, n):
     return (y * y).sum() + 1
 
 
-def returns_from_loop(x, n):
+def returns_from_loop(x: Any, n: Any) -> Any:
     y = x * 2 + 1
     count = 0
     for i in range(len(x)):
@@ -88,7 +88,7 @@ def returns_from_loop(x, n):
     return y.sum() * 2 + 1
 
 
-def unbound_after_loop(x, n):
+def unbound_after_loop(x: Any, n: Any) -> Any:
     y = x * 2 + 1
     for i in range(n):
         last = y * i + 2
@@ -100,27 +100,27 @@ def unbound_after_loop(x, n):
     return z
 
 
-def maybe_unbound(x, n):
+def maybe_unbound(x: Any, n: Any) -> Any:
     if n > 1:
         extra = x * 2 + 1
     note(n)
     return (extra * x + 1).sum()
 
 
-def deleted(x, n):
+def deleted(x: Any, n: Any) -> Any:
     y = x * 2 + 1
     note(1)
     z = y * y + n
     del y
     note(2)
     try:
-        y = y + 1  # noqa: F821, F841  # which is the error
+        y = y + 1  # type: ignore[misc]  # noqa: F821, F841  # which is the error
     except UnboundLocalError as error:
         note(str(error))
     return z * 2 + 1
 
 
-def handled(x, n):
+def handled(x: Any, n: Any) -> Any:
     done = 0
     y = x * 2 + 1
     try:
@@ -138,14 +138,14 @@ def handled(x, n):
     return (y * value + done).sum()
 
 
-def passes_through(x, n):
+def passes_through(x: Any, n: Any) -> Any:
     y = x * 2 + 1
     note("before")
     z = y * y + 1
     return z[n] * 2 + 1
 
 
-def raises_between(x, n):
+def raises_between(x: Any, n: Any) -> Any:
     x += 1.0
     note("wrote")
     if n > 3:
@@ -154,7 +154,7 @@ def raises_between(x, n):
     return x.sum() * 2 + 1
 
 
-def writes_arguments(x, n):
+def writes_arguments(x: Any, n: Any) -> Any:
     x[1:] += x[:-1] * 2 + 1
     note(float(x[0]))
     y = x[::2]
@@ -164,7 +164,7 @@ def writes_arguments(x, n):
     return y, x
 
 
-def swaps(x, n):
+def swaps(x: Any, n: Any) -> Any:
     a = x * 1.0
     b = np.zeros_like(x)
     for i in range(n):
@@ -174,7 +174,7 @@ def swaps(x, n):
     return a, b
 
 
-def same_object(x, n):
+def same_object(x: Any, n: Any) -> Any:
     y = x
     z = x * 2 + 1
     note("y is x", y is x)
@@ -182,10 +182,10 @@ def same_object(x, n):
     return y is x, y, x
 
 
-def closure(x, n):
+def closure(x: Any, n: Any) -> Any:
     scale = 2.0
 
-    def scaled(v):
+    def scaled(v: Any) -> Any:
         return v * scale + 1
 
     y = scaled(x) * 2 + 1
@@ -194,15 +194,15 @@ def closure(x, n):
     return scaled(y) * y + 1
 
 
-def counts(x, n):
+def counts(x: Any, n: Any) -> Any:
     global COUNTER
     y = x * 2 + 1
     COUNTER += n
     return (y * COUNTER + 1).sum()
 
 
-def growing(x, n):
-    history = []
+def growing(x: Any, n: Any) -> Any:
+    history: list[float] = []
     y = x * 1.0
     while len(history) < n:
         y = np.exp(-y) * 2 + 1
@@ -232,7 +232,7 @@ class Managed:
 MANAGED = Managed()
 
 
-def suppressed(x, n):
+def suppressed(x: Any, n: Any) -> Any:
     y = x * 2 + 1
     z = y
     with MANAGED as factor:
@@ -242,7 +242,7 @@ def suppressed(x, n):
     return z * 2 + 1
 
 
-def recursive(x, n):
+def recursive(x: Any, n: Any) -> Any:
     y = x * 0.5 + 1
     if n > 0:
         note(n)
@@ -250,7 +250,7 @@ def recursive(x, n):
     return y * y * 0.01 + 1
 
 
-def imports(x, n):
+def imports(x: Any, n: Any) -> Any:
     import math
 
     import numpy as other  # noqa: ICN001
@@ -260,14 +260,14 @@ def imports(x, n):
     return (other.sqrt(y * y + 1) * math.sqrt(n)).sum()
 
 
-def shadows(x, n):
+def shadows(x: Any, n: Any) -> Any:
     sum = x * 2 + 1  # noqa: A001
     note("shadowed")
     max = sum * sum + n  # noqa: A001
     return max * 2 + sum
 
 
-def mixed_types(x, n):
+def mixed_types(x: Any, n: Any) -> Any:
     kind = "none"
     y = x * 2 + 1
     for i in range(n):
@@ -278,13 +278,13 @@ def mixed_types(x, n):
     return kind, y * 2 + 1, None if n else 1
 
 
-def keywords_only(x, n, *, scale=2.0, **others):
+def keywords_only(x: Any, n: Any, *, scale: float = 2.0, **others: Any) -> Any:
     y = x * scale + 1
     note(sorted(others))
     return (y * y + n).sum()
 
 
-def defaults(x, n=3, *rest):
+def defaults(x: Any, n: Any = 3, *rest: Any) -> Any:
     y = x * 2 + n
     note(len(rest))
     return (y * y + 1).sum()

@@ -106,6 +106,10 @@ def own_lines(code: CodeType) -> Iterable[int]:
             yield from own_lines(constant)
 
 
+def _assigns(node: ast.AST) -> bool:
+    return any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node))
+
+
 def why_not(tree: ast.FunctionDef) -> str:
     """Why a function cannot be divided at its statements; empty if it can."""
     for node in ast.walk(tree):
@@ -116,6 +120,10 @@ def why_not(tree: ast.FunctionDef) -> str:
                 return f"it calls {name}"
             case ast.Attribute(attr=name) if name in INTROSPECTS:
                 return f"it calls {name}"
+            case ast.ClassDef():
+                return f"it defines the class {node.name}"
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp() if _assigns(node):
+                return "it assigns by := in a comprehension"
             case ast.FunctionDef() if node is not tree and any(isinstance(n, ast.Nonlocal) for n in ast.walk(node)):
                 return f"{node.name} assigns to its variables"
     return ""
