@@ -2,7 +2,7 @@
 
 A function is divided where its trace ended, at the first call that has no code. Its parts are compiled functions: one
 whose trace ends as well is divided in turn. The first calls of a part time it beside its statements in Python, which
-stay in the function where they are faster; the choice is made anew for arrays of another size class.
+stay in the function where they are faster; arrays of another size class are timed again.
 """
 
 import inspect
@@ -198,7 +198,7 @@ class GraphBreaks:
         return DividedExplanation(tuple(breaks), tuple(parts))
 
     def _reason(self, line: int) -> str:
-        """Why a line breaks: what the trace that ended there told, or what it uses."""
+        """Why a line breaks: what the trace that ended there says, or what it uses."""
         names = sorted(self.sites.names)
         return self.reasons.get(line) or (self.reasons[names[0]] if names else "compiled code cannot do that")
 

@@ -12,7 +12,7 @@ from jitkernels.compiler.capture.graph_breaks.break_sites import BreakSites, own
 from jitkernels.compiler.capture.graph_breaks.hoist_operands import OperandHoister, numbered
 from jitkernels.compiler.capture.graph_breaks.part import UNBOUND, Part
 from jitkernels.compiler.capture.graph_breaks.partition import Partition
-from jitkernels.compiler.capture.graph_breaks.statements import ORIGIN, Key, Origin
+from jitkernels.compiler.capture.graph_breaks.statements import Key, Origin
 from jitkernels.compiler.capture.rewrite.ast_builder import loads
 from jitkernels.compiler.capture.rewrite.rewrite_function import around, bare, is_source_of, source_tree
 from jitkernels.errors import BuildError
@@ -42,8 +42,8 @@ def divide(plain: types.FunctionType, sites: BreakSites, inlined: AbstractSet[Ke
     sites = sites._replace(names=sites.names | ({UNBOUND} & {*code.co_freevars}))
     kept: set[Origin] = set()
     while True:
-        hoisted, others = numbered(tree), frozenset(kept)
-        OperandHoister(hoisted, lambda node, others=others: getattr(node, ORIGIN) in others or sites.hits(node), values)
+        hoisted = numbered(tree)
+        OperandHoister(hoisted, sites, kept, values)
         partition = Partition(hoisted, sites, inlined, kept)
         if partition.kept == kept:
             break

@@ -7,16 +7,18 @@ in the order of the statement. Calls of functions that a trace cannot enter are 
 import ast
 import builtins
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
 
 from jitkernels.compiler.capture.free_variables import is_library
-from jitkernels.compiler.capture.graph_breaks.break_sites import HOISTED
+from jitkernels.compiler.capture.graph_breaks.break_sites import HOISTED, BreakSites
 from jitkernels.compiler.capture.graph_breaks.statements import (
     MIN_WEIGHT,
     ORIGIN,
+    Origin,
     copied,
     inner_statements,
     statements_in,
@@ -52,15 +54,22 @@ def numbered(tree: ast.FunctionDef) -> ast.FunctionDef:
 
 
 class OperandHoister:
-    """Hoists in a tree that is `numbered`; `is_kept`: whether Python runs a statement, or the head of one.
+    """Hoists in a tree that is `numbered`. Python runs the statements of `sites`, and those that are `kept`.
 
     `values`: the globals and free variables of the function.
     """
 
-    def __init__(self, tree: ast.FunctionDef, is_kept: Callable[[ast.stmt], bool], values: Mapping[str, Any]) -> None:
-        self.is_kept, self.values, self.locals = is_kept, values, locals_of(tree)
+    def __init__(
+        self, tree: ast.FunctionDef, sites: BreakSites, kept: AbstractSet[Origin], values: Mapping[str, Any]
+    ) -> None:
+        self.sites, self.kept, self.values = sites, frozenset(kept), values
+        self.locals = locals_of(tree)
         self.count = 0
         tree.body = self.block(tree.body)
+
+    def is_kept(self, node: ast.stmt) -> bool:
+        """Whether Python runs a statement, or the head of one."""
+        return getattr(node, ORIGIN) in self.kept or self.sites.hits(node)
 
     def block(self, nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
         output: list[ast.stmt] = []

@@ -23,7 +23,7 @@ LATER = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.GeneratorExp
 """Nodes whose inside runs later than they do."""
 
 
-class Jumps(NamedTuple):
+class JumpTargets(NamedTuple):
     """The live variables where jumps lead: ``break``, ``continue``, and exceptions that the function may handle."""
 
     at_break: Names = NONE
@@ -52,9 +52,9 @@ class LiveVariables:
         self.after: dict[int, Names] = {}
         self.handled: dict[int, Names] = {}
         self.captured = captured
-        self.before = self.block(body, NONE, Jumps())
+        self.before = self.block(body, NONE, JumpTargets())
 
-    def block(self, nodes: Sequence[ast.stmt], after: Names, jumps: Jumps) -> Names:
+    def block(self, nodes: Sequence[ast.stmt], after: Names, jumps: JumpTargets) -> Names:
         """The live variables before statements, given those after them."""
         for node in reversed(nodes):
             after |= jumps.at_exception | self.captured
@@ -63,7 +63,7 @@ class LiveVariables:
             after = self.statement(node, after, jumps) | jumps.at_exception
         return after
 
-    def statement(self, node: ast.stmt, after: Names, jumps: Jumps) -> Names:
+    def statement(self, node: ast.stmt, after: Names, jumps: JumpTargets) -> Names:
         match node:
             case ast.If():
                 both = self.block(node.body, after, jumps) | self.block(node.orelse, after, jumps)
@@ -87,7 +87,7 @@ class LiveVariables:
                 return (after - stored_in(node)) | read_in(node)
         return after | read_in(node)
 
-    def _loop(self, node: ast.While | ast.For, after: Names, jumps: Jumps) -> Names:
+    def _loop(self, node: ast.While | ast.For, after: Names, jumps: JumpTargets) -> Names:
         first = read_in(node.test) if isinstance(node, ast.While) else NONE
         targets = stored_in(node.target) if isinstance(node, ast.For) else NONE
         head = first | self.block(node.orelse, after, jumps)
@@ -98,7 +98,7 @@ class LiveVariables:
                 return head | (read_in(node.iter) | read_in(node.target) if isinstance(node, ast.For) else NONE)
             head = wider
 
-    def _try(self, node: ast.Try, after: Names, jumps: Jumps) -> Names:
+    def _try(self, node: ast.Try, after: Names, jumps: JumpTargets) -> Names:
         last = self.block(node.finalbody, after | jumps.at_break | jumps.at_continue, jumps)
         inside = jumps._replace(at_exception=jumps.at_exception | last)
         caught = NONE
