@@ -6,11 +6,12 @@ from typing import Any
 
 from jitkernels.compiler.capture.free_variables import around, globals_of, names_of
 from jitkernels.compiler.capture.pytree.flatten import Flattener
+from jitkernels.compiler.capture.pytree.unflatten import blank
 from jitkernels.compiler.ir.builder import UnsupportedError
 
 
 def opaque_names(function: types.FunctionType, arguments: Mapping[str, Any]) -> frozenset[str]:
-    """The names of arguments, globals and free variables that cannot be flattened."""
+    """The names of arguments, globals and free variables that cannot be flattened, or of which a trace cannot make copies."""
     try:
         outside = {**globals_of(function, names_of(function.__code__).names), **around(function)}
     except UnsupportedError:
@@ -20,7 +21,9 @@ def opaque_names(function: types.FunctionType, arguments: Mapping[str, Any]) -> 
 
 def _is_opaque(value: Any) -> bool:
     try:
-        Flattener(()).argument(value)
+        structure = Flattener(()).argument(value)
+        if type(structure) is tuple and structure[0] == "object":
+            blank(structure[1])
     except (UnsupportedError, TypeError):
         return True
     return False

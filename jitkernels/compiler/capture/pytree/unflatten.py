@@ -76,7 +76,7 @@ class Unflattener:
         return copy
 
     def _object(self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...], methods: tuple[Any, ...]) -> Any:
-        result: Any = _blank(kind)
+        result: Any = blank(kind)
         for name, part in zip(names, parts, strict=True):
             object.__setattr__(result, name, self.unflatten(part))
         for name, (what, item) in methods:
@@ -186,7 +186,7 @@ def _content(value: Any) -> list[Any]:
     return [part for entry in zip(names, values, strict=True) for part in entry]
 
 
-def _blank(kind: type) -> Any:
+def blank(kind: type) -> Any:
     """An instance made without its own ``__new__``. Raises UnsupportedError if it has state beyond attributes."""
     base: Any = next(value for value in kind.__mro__ if not value.__flags__ & HEAP_TYPE)
     if base not in (object, types.SimpleNamespace):
