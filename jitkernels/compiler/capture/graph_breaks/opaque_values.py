@@ -11,7 +11,7 @@ from jitkernels.compiler.ir.builder import UnsupportedError
 
 
 def opaque_names(function: types.FunctionType, arguments: Mapping[str, Any]) -> frozenset[str]:
-    """The names of arguments, globals and free variables that cannot be flattened, or of which a trace cannot make copies."""
+    """The names of arguments, globals and free variables that cannot be flattened, or not be copied for a trace."""
     try:
         outside = {**globals_of(function, names_of(function.__code__).names), **around(function)}
     except UnsupportedError:
