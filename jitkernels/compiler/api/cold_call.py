@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitkernels.compiler.api import fallback_policy, out_argument
+from jitkernels.compiler.api.graph_breaks import Division, GraphBreaks
 from jitkernels.compiler.capture.pytree import recompile_limit
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
 from jitkernels.compiler.capture.pytree.result_spec import ResultInputs
@@ -28,6 +29,7 @@ from jitkernels.runtime import errstate, workspace_allocator
 
 MAX_FORMS = 16
 """Most call forms (numbers of positional arguments, keyword names) of one specialization that are linked."""
+DIVIDED = "graph breaks: Python calls compiled parts of the function"
 MAX_KEYS, MAX_OF_A_KEY = 4096, 32
 """Most keys of specializations of a function, and specializations of a key."""
 
@@ -48,6 +50,8 @@ class ColdCalls:
             python_call_stats.PythonEntries(),
         )
         self._takes_out = signature.takes("out")
+        self._breaks: GraphBreaks | None = None
+        self.is_part, self._raised = False, frozenset[str]()
         plain = function if self._is_plain else None
         self._links = dispatch_chain.Links(self, self._call, plain, takes_out=self._takes_out)
 
@@ -60,6 +64,9 @@ class ColdCalls:
         began = perf_counter()
         specialization, call, symbols = self.look_up(args, kwargs)
         if specialization is None or specialization.graph is None:
+            divided = self._divided(specialization, args, kwargs)
+            if divided is not None:
+                return self._run_divided(divided, specialization, args, kwargs, out)
             return self._fall_back(specialization, args, kwargs, out)
         if specialization.written and not specialization.may_write(call.leaves):
             self._entries.note(python_call_stats.SHARED)
@@ -129,16 +136,58 @@ class ColdCalls:
         """Why a call falls back to NumPy."""
         return next(reversed(self._fallbacks)) if specialization is None else specialization.reason
 
+    def _divided(self, specialization: Specialization | None, args: Any, kwargs: Any) -> Division | None:
+        """The divided function for a call without code; None where the plain one serves it."""
+        if self._breaks is None or self.config.strict:
+            return None
+        reason = self._fallback_reason(specialization)
+        if not self._signature.fits(args, kwargs):
+            return None
+        if specialization is not None and specialization.has_raised and reason not in self._raised:
+            return None  # the plain function may raise the same: what raises in traces alone is a break, of later calls
+        line = 0 if specialization is None else specialization.line
+        return self._breaks.division(reason, line, args, kwargs)
+
+    def _run_divided(
+        self, divided: Division, specialization: Specialization | None, args: Any, kwargs: Any, out: Any
+    ) -> Any:
+        """Run a function that breaks, and link it for calls of this form, unless others may have code of their own."""
+        self._entries.note(DIVIDED)
+        if (
+            not self._has_code()
+            or specialization is None
+            or specialization.always_falls_back([*self._specializations.values()])
+        ):
+            self._links.enter_plain(divided.function, args, kwargs, out, divided.most)
+        return out_argument.copied_to(out, divided.function(*args, **kwargs))
+
+    def runs_code(self) -> bool:
+        """Whether any call runs compiled code, or parts of it do."""
+        return self._has_code() or (self._breaks is not None and self._breaks.has_parts)
+
+    def _has_code(self) -> bool:
+        return any(one.graph is not None for many in [*self._specializations.values()] for one in many)
+
     def _fall_back(self, specialization: Specialization | None, args: Any, kwargs: Any, out: Any) -> Any:
         """Run the plain function where there is no code, and report why."""
         reason = self._fallback_reason(specialization)
         self._entries.note(f"falls back to NumPy: {reason}")
         # The function itself raises the TypeError of arguments that do not fit it, which is no fallback.
         has_raised = not self._signature.fits(args, kwargs) if specialization is None else specialization.has_raised
-        with fallback_policy.FallbackReport(self, reason, has_raised=has_raised):
-            if specialization is None or specialization.always_falls_back([*self._specializations.values()]):
+        with fallback_policy.FallbackReport(self, reason, has_raised=has_raised, is_quiet=self.is_part):
+            is_plain = specialization is None or specialization.always_falls_back([*self._specializations.values()])
+            may_divide = self._breaks is not None and has_raised and reason not in self._raised
+            if is_plain and not may_divide:
                 self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
-            return self._plain(args, kwargs, out)
+            try:
+                result = self._plain(args, kwargs, out)
+            except Exception:
+                if is_plain and may_divide:
+                    self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
+                raise
+        if may_divide and len(self._raised) < MAX_KEYS:
+            self._raised |= {reason}
+        return result
 
     def _plain(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, reason: str = "") -> Any:  # noqa: ARG002
         """Run the plain function; `reason`: why, for those that have none and raise an error."""
@@ -245,6 +294,7 @@ class ColdCalls:
         with build_lock:
             self._specializations, self._recompile_limit = {}, recompile_limit.RecompileLimit()
             self._unlink()
+            self._breaks, self._raised = self._breaks and self._breaks.renewed(), frozenset()
 
     def _unlink(self) -> None:
         self._links.clear()

@@ -7,10 +7,13 @@ from jitkernels.errors import TracingError
 
 
 class FallbackReport:
-    """Context of a call that falls back. `has_raised`: tracing raised, and the plain function may raise the same."""
+    """Context of a call that falls back. `has_raised`: tracing raised, and the plain function may raise the same.
 
-    def __init__(self, function: Any, reason: str, *, has_raised: bool) -> None:
-        self.function, self.reason, self.has_raised = function, reason, has_raised
+    `is_quiet`: the function is a part of another one, whose explanation tells.
+    """
+
+    def __init__(self, function: Any, reason: str, *, has_raised: bool, is_quiet: bool = False) -> None:
+        self.function, self.reason, self.has_raised, self.is_quiet = function, reason, has_raised, is_quiet
 
     def __enter__(self) -> Self:
         if not self.has_raised:
@@ -23,6 +26,8 @@ class FallbackReport:
 
     def _report(self) -> None:
         """Report the reason. Raises TracingError if the config is strict."""
+        if self.is_quiet:
+            return
         function = self.function
         code = getattr(function.__wrapped__, "__code__", None)
         where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""

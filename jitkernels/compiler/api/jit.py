@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from jitkernels.compiler.api.cold_call import ColdCalls
+from jitkernels.compiler.api.graph_breaks import GraphBreaks
 from jitkernels.compiler.capture import register_overrides as _overrides  # noqa: F401  # fills the override registry
+from jitkernels.compiler.capture.free_variables import names_of
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, names_in
+from jitkernels.compiler.diagnostics.explain_breaks import DividedExplanation
 from jitkernels.compiler.dispatch import dispatch_chain
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
@@ -55,6 +58,17 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self.static_argnames = static_argnames
         ColdCalls.__init__(self, function, signature or CallSignature(function, static_argnames), config)
+        if self._is_plain and type(function) is types.FunctionType:
+            self._breaks = GraphBreaks(function, self._part)
+
+    def _part(self, plain: types.FunctionType, traced: types.FunctionType) -> "JitFunction[..., Any]":
+        """A part of this function as a compiled function."""
+        code = plain.__code__
+        known = {*code.co_varnames[: code.co_argcount], *code.co_freevars, *names_of(code).names}
+        statics = tuple(name for name in self.static_argnames if name in known)
+        part: JitFunction[..., Any] = JitFunction(plain, statics, self.config, CallSignature(plain, statics, traced))
+        part.is_part = True
+        return part
 
     if _base is _Unlinked or TYPE_CHECKING:
 
@@ -89,13 +103,17 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
 
         Without arguments, if the function takes some, explain all that was compiled so far.
         """
-        from jitkernels.compiler.diagnostics.explain import FunctionExplanation, explanation, explanation_of_all
+        from jitkernels.compiler.diagnostics.explain import explanation, explanation_of_all, explanation_of_divided
 
         if not args and not kwargs and not self._signature.accepts_no_arguments():
             return explanation_of_all(self)
         specialization, call = self._compile_for(args, kwargs)
-        if specialization is None or call is None:
-            return FunctionExplanation(self.__name__, (), {}, (), self._fallback_reason(None), 0, 0)
+        if specialization is None or call is None or specialization.graph is None:
+            divided = DividedExplanation()
+            if self._divided(specialization, args, kwargs) is not None:
+                divided = self.divided()
+            reason = self._fallback_reason(specialization)
+            return explanation_of_divided(self.__name__, specialization, reason, divided)
         reason = specialization.entry_reason if specialization.graph is not None else ""
         if specialization.graph is not None and call.form not in specialization.links:
             reason = self._python_reason() or self._entry_reason(specialization, call)
@@ -155,7 +173,22 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
         """Statistics of all specializations."""
         from jitkernels.compiler.diagnostics.explain import numbers
 
-        return numbers(self.specializations, self._hits, self._entries.by_frequency)
+        return numbers(self._with_parts(), self._hits, self._entries.by_frequency)
+
+    def _with_parts(self) -> "list[Specialization]":
+        """All that was compiled so far, parts included."""
+        parts = [] if self._breaks is None else [compiled for compiled, _ in self._breaks.parts.values()]
+        return [*self.specializations, *(one for part in parts for one in part._with_parts())]
+
+    def divided(self) -> DividedExplanation:
+        """Where the function breaks so far, and its compiled parts."""
+        return DividedExplanation() if self._breaks is None else self._breaks.explanation()
+
+    def explain_all(self) -> "FunctionExplanation":
+        """Explain all that was compiled so far, for a function that may take no arguments."""
+        from jitkernels.compiler.diagnostics.explain import explanation_of_all
+
+        return explanation_of_all(self)
 
 
 if _base is not _Unlinked:

@@ -59,10 +59,13 @@ def without_gc() -> Iterator[None]:
 
 
 class Watch:
-    """Inspects the functions called during a trace; records the first one that reads state that no guard checks."""
+    """Inspects the functions called during a trace; records the first one that reads state that no guard checks.
+
+    `refused`: what it reads; `callers`: the file and line of it and of each call around it.
+    """
 
     def __init__(self, tables: set[int]) -> None:
-        self.refused = ""
+        self.refused, self.callers = "", list[tuple[str, int]]()
         self._tables = tables
         self._before: Any = None
 
@@ -88,6 +91,17 @@ class Watch:
             self.refused = free_variables.is_tracked(frame)
         if not self.refused:
             self.refused = free_variables.read_of_classes(frame)
+        if self.refused and not self.callers:
+            self.callers = _places(frame)
+
+
+def _places(frame: FrameType | None) -> list[tuple[str, int]]:
+    """The file and line of a frame and of those around it, the innermost first."""
+    places: list[tuple[str, int]] = []
+    while frame is not None:
+        places.append((frame.f_code.co_filename, frame.f_lineno))
+        frame = frame.f_back
+    return places
 
 
 def _hook() -> Any:

@@ -4,6 +4,7 @@ import ast
 import linecache
 from types import CodeType, FrameType, TracebackType
 
+from jitkernels.codegen.function_ast import tree_noted
 from jitkernels.compiler.capture.rewrite.eliminate_jumps import VALUE
 from jitkernels.compiler.capture.trace_context import NUMPY, is_package_file, user_frame
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -24,6 +25,14 @@ def placed(error: BaseException, line: int = 0) -> UnsupportedError:
         return kind(text, is_placed=True)
     location = place_of(error, line)
     return kind(f"{text} ({location})" if location else text, is_placed=True)
+
+
+def line_of_change(name: str, code: CodeType) -> int:
+    """The last line on which a function changes a variable; that of its ``def`` if there is none."""
+    tree = tree_noted(code)
+    if tree is None:
+        return line_of(name, line_of_def(code), code.co_filename)
+    return max([_changes(node, name) for node in ast.walk(tree)]) or code.co_firstlineno
 
 
 def line_of_def(code: CodeType) -> int:

@@ -10,6 +10,7 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.callee_monitor import Watch
 from jitkernels.compiler.capture.control_flow.region_transaction import trace_entries
 from jitkernels.compiler.capture.functionalization import Storage, View
+from jitkernels.compiler.capture.graph_breaks.break_sites import line_in
 from jitkernels.compiler.capture.pytree.flatten import short_extent, strides_of
 from jitkernels.compiler.capture.pytree.result_spec import ResultPlan, plan_result
 from jitkernels.compiler.capture.pytree.unflatten import Unflattener
@@ -30,7 +31,8 @@ from jitkernels.errors import DerivativeError
 class Trace(NamedTuple):
     """What a trace found: the graph, and the plan of the result; or the reason why there is none.
 
-    `has_raised`: the function raised an exception, which the plain function may raise too.
+    `has_raised`: the function raised an exception, which the plain function may raise too. `line`: the line of the
+    function where the trace ended, 0 if that is unknown.
     """
 
     tracer: Tracer
@@ -38,6 +40,7 @@ class Trace(NamedTuple):
     plan: ResultPlan | None = None
     reason: str = ""
     has_raised: bool = False
+    line: int = 0
 
 
 def trace_call(
@@ -45,6 +48,7 @@ def trace_call(
 ) -> Trace:
     """Trace the function and arguments of a `structure`; `exact`: extents are constants. Raises DerivativeError."""
     tracer = Tracer(winograd=winograd, copies_masked=copies_masked)
+    callers: list[tuple[str, int]] = []
     push(tracer)
     try:
         proxies = make_proxies(tracer, leaves, exact=exact)
@@ -54,6 +58,7 @@ def trace_call(
             result = function(*positional, **named)
         unflattener.check()
         if watch.refused:
+            callers += watch.callers
             raise UnsupportedError(watch.refused)
         graph, plan = plan_result(tracer, result, proxies)
         _guard_negative_extents(graph)
@@ -61,16 +66,23 @@ def trace_call(
     except DerivativeError:
         raise
     except UnsupportedError as error:
-        return Trace(tracer, reason=str(placed(error)))
+        return Trace(tracer, reason=str(placed(error)), line=_line_of(structure, error, callers))
     except BaseException as error:  # the plain function raises it again, or does what tracing could not
         if signal_exceptions.end_calls(error):
             raise
-        return Trace(tracer, reason=f"tracing raised {type(error).__name__}: {placed(error)}", has_raised=True)
+        reason = f"tracing raised {type(error).__name__}: {placed(error)}"
+        return Trace(tracer, reason=reason, has_raised=True, line=_line_of(structure, error, callers))
     finally:
         pop()
 
 
 trace_entries.add(trace_call.__code__)
+
+
+def _line_of(structure: Any, error: BaseException, callers: Sequence[tuple[str, int]]) -> int:
+    """The line of the traced function where an error came from; 0 for other callables than functions."""
+    kind, *parts = structure[0]
+    return line_in(parts[0], error, callers) if kind == "function" else 0
 
 
 def _guard_negative_extents(graph: Graph) -> None:

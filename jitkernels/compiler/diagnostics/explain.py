@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jitkernels.compiler.capture.pytree.flatten import Leaf
+from jitkernels.compiler.diagnostics.explain_breaks import WHOLE, DividedExplanation, GraphBreak, PartExplanation
 from jitkernels.compiler.diagnostics.kernel_summary import Group, bytes_moved_by_numpy, groups_of, moved
 from jitkernels.compiler.diagnostics.profile_report import KernelTime, by_group, times_of
 from jitkernels.compiler.dispatch.specialization import Specialization
@@ -99,7 +100,7 @@ class FunctionExplanation:
 
     `entry_reason`: why each such call enters through Python; "" where the compiled entry takes it. `specializations`:
     without arguments, the explanations of all that was compiled so far, whose kernels and bytes are those of this one
-    together; None where a call was given.
+    together; None where a call was given. `divided`: where the function breaks, and its compiled parts.
     """
 
     title: str
@@ -112,17 +113,32 @@ class FunctionExplanation:
     bytes_between: int = 0
     entry_reason: str = ""
     specializations: "tuple[FunctionExplanation, ...] | None" = None
+    divided: DividedExplanation = WHOLE
+
+    @property
+    def breaks(self) -> tuple[GraphBreak, ...]:
+        """The statements that Python runs between compiled parts, each with its line and reason."""
+        return self.divided.breaks
+
+    @property
+    def parts(self) -> tuple[PartExplanation, ...]:
+        """The compiled parts between breaks."""
+        return self.divided.parts
 
     @property
     def kernels(self) -> int:
-        return sum(group.kind != "NumPy" for group in self.groups)
+        own = sum(group.kind != "NumPy" for group in self.groups)
+        return own + sum(part.explanation.kernels for part in self.parts)
 
     def __str__(self) -> str:
+        if self.breaks and self.specializations is None:
+            head = f"{self.title}: breaks at {_counted(len(self.breaks), 'line')}; {self.divided.cost()}"
+            return "\n".join([head, *(f"  {line}" for line in self.divided.lines)])
         if self.specializations is not None:
             lines = [line for part in self.specializations for line in str(part).splitlines()]
             count = len(self.specializations) or "no"
             head = f"{self.title}: {count} specialization{'' if count == 1 else 's'} compiled so far"
-            return "\n".join([head, *(f"  {line}" for line in (*lines, *self.notes))])
+            return "\n".join([head, *(f"  {line}" for line in (*lines, *self.divided.lines, *self.notes))])
         if self.reason:
             return f"{self.title}: falls back to NumPy: {self.reason}"
         inner_steps = (step for group in self.groups for step in group.inner)
@@ -183,15 +199,25 @@ def explanation(
     )
 
 
+def explanation_of_divided(
+    name: str, specialization: Specialization | None, reason: str, divided: DividedExplanation
+) -> FunctionExplanation:
+    """The explanation of a call without code of its own, which breaks or, without parts, falls back to NumPy."""
+    notes = () if specialization is None else specialization.notes
+    return FunctionExplanation(name, (), {}, notes, "" if divided.parts else reason, 0, 0, divided=divided)
+
+
 def explanation_of_all(function: Any) -> FunctionExplanation:
     """The explanation of all that a compiled function was compiled to so far, and how to ask about a call."""
-    name, names = function.__name__, function._signature.names
+    name, names, divided = function.__name__, function._signature.names, function.divided()
     parts = tuple(
         explanation(name, specialization, argument_names(structure, names), specialization.entry_reason)
         for (structure, _), candidates in list(function._specializations.items())
         for specialization in candidates
+        if specialization.graph is not None or not divided.parts
     )
-    fallbacks = [f"{_counted(count, 'call')} fell back to NumPy: {why}" for why, count in function._fallbacks.items()]
+    fell_back = {} if divided.parts else function._fallbacks
+    fallbacks = [f"{_counted(count, 'call')} fell back to NumPy: {why}" for why, count in fell_back.items()]
     hint = f"explain({', '.join(names)}) with the arguments of a call explains that call, and compiles it"
     return FunctionExplanation(
         name,
@@ -203,6 +229,7 @@ def explanation_of_all(function: Any) -> FunctionExplanation:
         sum(part.bytes_after for part in parts),
         max((part.bytes_between for part in parts), default=0),
         specializations=parts,
+        divided=divided,
     )
 
 

@@ -43,7 +43,8 @@ class Specialization:
     """Code for one structure and pattern of arguments, with the guards under which it is right.
 
     `graph` is None where calls fall back to the plain function, for `reason`. `has_raised`: tracing raised an
-    exception, which the plain function may raise too. `entry_reason`: why calls enter through Python.
+    exception, which the plain function may raise too; `line`: where it ended, or 0. `entry_reason`: why calls enter
+    through Python.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -60,7 +61,7 @@ class Specialization:
         self.notes: tuple[str, ...] = tuple(tracer.notes)
         self.is_quiet, self.partial = tracer.is_quiet, frozenset(tracer.partial)
         self.failures = tuple(tracer.failures.found)
-        self.graph, self.reason, self.has_raised = graph, trace.reason, trace.has_raised
+        self.graph, self.reason, self.has_raised, self.line = graph, trace.reason, trace.has_raised, trace.line
         self.plan: Any = trace.plan
         self.program: Any = None
         self.written = () if graph is None else tuple(target.options["index"] for target, _ in graph.writes)

@@ -161,6 +161,9 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "a function that cannot be traced: UnsupportedError, with the reason",
         ),
         ("compiler.dispatch.specialization:specialize", "a trace or graph that cannot be compiled"),
+        ("compiler.api.graph_breaks:GraphBreaks.division", "what Python runs, with compiled parts around it"),
+        ("compiler.capture.graph_breaks.partition:Partition", "which statements these parts consist of"),
+        ("compiler.api.graph_breaks:PartCall", "parts that Python runs faster: measured"),
         ("compiler.api.fallback_policy:FallbackReport", "warn once, or raise with `strict`"),
         (
             "compiler.api.cold_call:ColdCalls._call",

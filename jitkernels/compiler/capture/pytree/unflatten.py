@@ -15,7 +15,7 @@ from jitkernels.compiler.capture.pytree.flatten import Leaf
 from jitkernels.compiler.capture.rewrite.aliases import aliases_of, value_of
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker, rewrite_code
-from jitkernels.compiler.capture.source_locations import line_of, line_of_def
+from jitkernels.compiler.capture.source_locations import line_of_change
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -76,7 +76,7 @@ class Unflattener:
         return copy
 
     def _object(self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...], methods: tuple[Any, ...]) -> Any:
-        result: Any = _blank(kind)
+        result: Any = blank(kind)
         for name, part in zip(names, parts, strict=True):
             object.__setattr__(result, name, self.unflatten(part))
         for name, (what, item) in methods:
@@ -130,10 +130,11 @@ class Unflattener:
             text = f"the function changes a {type(value).__name__} that it was given"
             code = getattr(self.function, "__code__", None)
             names = code.co_varnames if code is not None else ()
-            arguments = {**dict(zip(names, self.positional, strict=False)), **self.named}
+            table = getattr(self.function, "__globals__", {})
+            arguments = {**table, **dict(zip(names, self.positional, strict=False)), **self.named}
             name = next((name for name, argument in arguments.items() if argument is value), "")
             if code is not None and name:
-                line = line_of(name, line_of_def(code), code.co_filename)
+                line = line_of_change(name, code)
                 text = f"{text}, {name!r}: return a new one ({code.co_filename}:{line})"
             raise UnsupportedError(text, is_placed=True)
 
@@ -185,7 +186,7 @@ def _content(value: Any) -> list[Any]:
     return [part for entry in zip(names, values, strict=True) for part in entry]
 
 
-def _blank(kind: type) -> Any:
+def blank(kind: type) -> Any:
     """An instance made without its own ``__new__``. Raises UnsupportedError if it has state beyond attributes."""
     base: Any = next(value for value in kind.__mro__ if not value.__flags__ & HEAP_TYPE)
     if base not in (object, types.SimpleNamespace):

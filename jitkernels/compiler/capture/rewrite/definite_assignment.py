@@ -28,7 +28,7 @@ def stored_in(nodes: ast.AST | Sequence[ast.AST]) -> Names:
     while worklist:
         node = worklist.pop()
         match node:
-            case ast.FunctionDef(name=name):
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 names.add(name)
                 continue
             case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():

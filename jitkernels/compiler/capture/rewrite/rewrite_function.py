@@ -6,7 +6,7 @@ import dis
 import functools
 import linecache
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from jitkernels.codegen.function_ast import parse_unverified
 from jitkernels.compiler.capture.bytecode_calls import calls_variables
@@ -52,9 +52,8 @@ def _rewrite(code: types.CodeType, aliases: Aliases) -> tuple[types.CodeType | N
         return None, ""
     head = f"loops and branches of {code.co_name} are run as they are traced"
     try:
-        tree, lines_before = parse_unverified(code)
-        ast.increment_lineno(tree, lines_before)
-        if not _is_source_of(tree, code):
+        tree = source_tree(code)
+        if not is_source_of(tree, code):
             where = f"{code.co_filename}:{code.co_firstlineno}"
             return None, f"{head}: its source is not the code that Python runs ({where})"
         Desugar().visit(tree)
@@ -70,7 +69,14 @@ def _rewrite(code: types.CodeType, aliases: Aliases) -> tuple[types.CodeType | N
         StatementRewriter(known | local_aliases(tree, known)).function(tree)
     except (BuildError, RecursionError) as error:
         return None, f"{head}: {error}"
-    return _compile(_bare(tree), code), ""
+    return _compile(bare(tree), code), ""
+
+
+def source_tree(code: types.CodeType) -> ast.FunctionDef:
+    """The AST of a function with the lines of its file. Raises BuildError where it cannot be read."""
+    tree, lines_before = parse_unverified(code)
+    ast.increment_lineno(tree, lines_before)
+    return tree
 
 
 def _is_unsupported(node: ast.AST) -> bool:
@@ -91,7 +97,7 @@ def _has_control_flow(code: types.CodeType) -> bool:
     )
 
 
-def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
+def bare(tree: ast.FunctionDef) -> ast.FunctionDef:
     """The function without decorators, annotations and default values, but with as many defaults."""
     bare = copy.copy(tree)
     bare.args = copy.deepcopy(tree.args)
@@ -106,11 +112,16 @@ def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
 
 def _compile(tree: ast.FunctionDef, code: types.CodeType, *imported: str) -> types.CodeType:
     """Compile a function with the free variables of `code`; the names `imported` become imports of the module."""
-    around = ast.copy_location(function("around", code.co_freevars, [tree]), tree)
-    body: list[ast.stmt] = [*(ast.Import([ast.alias(name)]) for name in imported), around]
+    body: list[ast.stmt] = [*(ast.Import([ast.alias(name)]) for name in imported), around(tree, code.co_freevars)]
     module = ast.fix_missing_locations(ast.Module(body, []))
     code_of_module = compile(module, code.co_filename, "exec", dont_inherit=True)
     return _inside(_inside(code_of_module, "around"), code.co_name)
+
+
+def around(tree: ast.FunctionDef, free: Sequence[str]) -> ast.FunctionDef:
+    """A function that defines another one, whose free variables are its parameters."""
+    itself: list[ast.stmt] = [] if tree.name in free else [ast.Global([tree.name])]  # as where modules define it
+    return ast.copy_location(function("around", free, [*itself, tree]), tree)
 
 
 def _inside(code: types.CodeType, name: str) -> types.CodeType:
@@ -119,9 +130,9 @@ def _inside(code: types.CodeType, name: str) -> types.CodeType:
     )
 
 
-def _is_source_of(tree: ast.FunctionDef, code: types.CodeType) -> bool:
+def is_source_of(tree: ast.FunctionDef, code: types.CodeType) -> bool:
     """Whether the source compiles to the running code: the file may have changed since."""
-    plain = _bare(tree)
+    plain = bare(tree)
 
     def is_with(names: Iterable[str]) -> bool:
         """Whether it is the same if these names are imported: Python calls methods of modules differently."""
