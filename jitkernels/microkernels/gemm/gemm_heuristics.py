@@ -23,6 +23,7 @@ from jitkernels.microkernels.gemm.thresholds import (
     CONFLICT_BYTES,
     DOT_DEPTH,
     IN_PLACE_BYTES,
+    IN_PLACE_SHARE,
     MIN_PARALLEL_STATIC_MULTIPLY_ADDS,
     NARROW,
     PACKED_ROWS,
@@ -157,7 +158,7 @@ def reads_in_place(product: Product) -> bool:
         return product.m <= SKINNY or product.n <= 4 * SKINNY
     if product.m <= 4 * SKINNY or product.n <= 8 * SKINNY or product.k <= 2 * SKINNY:
         return True
-    return max(product.m, product.n) * product.k * product.size <= IN_PLACE_BYTES
+    return max(product.m, product.n) * product.k * product.size <= cpu_target.l2_cache_bytes() * IN_PLACE_SHARE
 
 
 def candidates(product: Product, target: Target) -> list[dict[str, Any]]:

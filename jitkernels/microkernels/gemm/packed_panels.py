@@ -1,10 +1,10 @@
 """Packed GEMM: one object for every large size (Goto & van de Geijn 2008; BLIS).
 
 Loops, from outside: row blocks of C, blocks of k, column blocks of C, then panels of A and of B.  The kernel packs a
-block of B (``depth x columns``) into panels that stay in the L2 cache, and each panel of A (``rows x depth``) before its
-first use, so that it stays in L1 while the panels of B pass by, and the tiles of C follow one another in memory. The
-register tile reads both in order: no strides of the caller cause cache-set conflicts, every load hits a page in the TLB,
-and transposed operands cost the same as others. All panels of A of a row block are kept for the other column blocks.
+block of B (``depth x columns``) into panels that stay in the L2 cache. It packs a panel of A (``rows x depth``) before
+its first use, so that this stays in L1 while the panels of B pass by, and the tiles of C follow one another in memory.
+The register tile reads both in order: no strides of the caller cause cache-set conflicts, every load hits a page in the
+TLB, and transposed operands cost the same as others. The panels of A of a row block are kept for other column blocks.
 
 A matrix times its own transpose is symmetric: the kernel mirrors tiles below the diagonal to those above.
 """
@@ -52,7 +52,7 @@ is_same_address = IRFunction(
 
 @frozen_dataclass
 class Blocking:
-    """Blocking of the packed algorithm: a tile of ``rows x vectors`` registers, and the most of k, m and n at a time."""
+    """Blocking of the packed algorithm: a tile of ``rows x vectors`` registers, the largest blocks of k, m and n."""
 
     rows: int
     vectors: int
