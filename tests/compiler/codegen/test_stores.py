@@ -133,6 +133,8 @@ def backwards(x: Any, y: Any, z: Any) -> None:
 )
 def test_which_nests_align_their_stores(function: Any, is_aligned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that storing limits, where stores follow one another in memory."""
+    if cpu_target.target().vector_bytes < LINE // 2:
+        pytest.skip("a vector is no longer than what arrays are aligned to")
     found: list[Any] = []
     peeled_end = AlignedStores.peeled_end
 
@@ -143,8 +145,7 @@ def test_which_nests_align_their_stores(function: Any, is_aligned: bool, monkeyp
     monkeypatch.setattr(AlignedStores, "peeled_end", noted)
     x, y, z = (np.ones(2 * LEAST, np.float32) for _ in range(3))
     jk.jit(function, cache=False)(x, y, z)
-    wide = cpu_target.target().vector_bytes >= LINE // 2
-    assert bool(found) == (is_aligned and wide)
+    assert bool(found) == is_aligned
 
 
 @pytest.mark.parametrize("elements", [1, LEAST - 1, LEAST, LEAST + 1, 2 * LEAST + 7])

@@ -37,10 +37,13 @@ class AlignedStores(SerpentineOrder):
         outputs = [target for target in self.targets if target.reduction is None and target.array is not None]
         if self.streamed:
             return next(target for target in outputs if target.output.word == self.streamed[0].word)
-        reduces = len(outputs) < len(self.targets)
-        if reduces or self.nest.cost >= COMPUTE_BOUND_COST or not self._may_be_long(loop):
-            return None
-        return next((target for target in outputs if self._may_straddle(target, loop)), None)
+        return next((target for target in outputs if self._pays(target, loop)), None)
+
+    def _pays(self, target: NestTarget, loop: int) -> bool:
+        """Whether aligning an output pays in long loops: where its stores may straddle lines, and take all the time."""
+        reduces = any(other.reduction is not None for other in self.targets)
+        is_cheap = not reduces and self.nest.cost < COMPUTE_BOUND_COST
+        return is_cheap and self._may_be_long(loop) and self._may_straddle(target, loop)
 
     def _may_be_long(self, loop: int) -> bool:
         """Whether the loop has so many iterations that peeling pays: in the traced call, or in others.
@@ -71,9 +74,10 @@ class AlignedStores(SerpentineOrder):
         padding = new(block, f"and i64 {new(block, f'sub i64 0, {first}')}, {vector - 1}")
         steps = new(block, f"lshr i64 {padding}, {size.bit_length() - 1}")
         count = new(block, f"sub nsw i64 {end}, {begin}")
-        pays = new(block, f"icmp sge i64 {count}, {MIN_PEELED_VECTORS * self.lanes()[0]}")
-        if self.streamed:
-            pays = new(block, f"or i1 {pays}, {self.are_many}")
+        pays = self.are_many if self.streamed else "false"
+        if self._pays(target, self.vector_loop):
+            is_long = new(block, f"icmp sge i64 {count}, {MIN_PEELED_VECTORS * self.lanes()[0]}")
+            pays = new(block, f"or i1 {pays}, {is_long}")
         for condition in (f"icmp ne i64 {steps}, 0", f"icmp slt i64 {steps}, {count}"):
             pays = new(block, f"and i1 {pays}, {new(block, condition)}")
         line = new(block, f"add nsw i64 {begin}, {steps}")
