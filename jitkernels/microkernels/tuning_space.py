@@ -5,11 +5,12 @@ from jitkernels.attrs.schema.registry import Variant
 from jitkernels.attrs.schema.schema_queries import trailing_of
 from jitkernels.core import cpu_target, dtypes
 
+STREAM_BYTES = 1 << 24
+"""Results of at least so many bytes are streamed without a measurement: few caches hold them and their operands."""
+MAX_STREAMED_COST = 24
+"""The cost of an element, in additions, from which on computing takes longer than storing."""
 STREAM_CANDIDATE_BYTES = 1 << 20
-"""Least bytes of the result for which streaming stores are worth measuring.
-
-The measurement decides, so this is lower than `STREAM_BYTES` of the compiler's heuristics, which decides unmeasured.
-"""
+"""Least bytes of the result for which streaming stores are worth measuring: the measurement decides."""
 
 
 def widths_and_threads(blocks: int) -> list[Variant]:

@@ -6,6 +6,7 @@ of the reference, with all that this calls, and of the compiler: what is in the 
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -26,7 +27,7 @@ from jitkernels.core.canonical_text import canonical_text
 from jitkernels.core.hashing import sha256
 from jitkernels.core.source_hash import state_of
 from jitkernels.errors import BuildError
-from jitkernels.microkernels.tuning_space import STREAM_CANDIDATE_BYTES, widths_for
+from jitkernels.microkernels.tuning_space import MAX_STREAMED_COST, STREAM_BYTES, STREAM_CANDIDATE_BYTES, widths_for
 
 COMPILER = ("compiler", "microkernels/maths", "codegen/python")
 """What decides the code beside the reference."""
@@ -118,15 +119,25 @@ def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
     """The same for a nest over some extent."""
     blocks = attr.fields()[along] // _block(attr, along)
     widest, unrolls = cpu_target.target().widths[0], unrolls_of(attr)
-    streams = max(array.nbytes for array in attr.signature().arrays) >= STREAM_CANDIDATE_BYTES
+    streams = _streams(attr)
     return [
         {"unroll": unroll, "vector_bytes": width, "stream": stream, "parallel": parallel}
         for parallel in ((False, True) if blocks >= 4 else (False,))
-        for stream in ((False, True) if streams else (False,))
+        for stream in streams
         for width in widths_for(attr)
         for unroll in unrolls
         if (width == widest or unroll > 1) and not (stream and (width != widest or unroll == 1))
     ]
+
+
+def _streams(attr: KernelAttr) -> tuple[bool, ...]:
+    """Whether to store results by streaming stores; the first is the static choice, as for nests of programs."""
+    arrays, outputs = attr.signature().arrays, attr.signature().outputs
+    if max(array.nbytes for array in arrays) < STREAM_CANDIDATE_BYTES:
+        return (False,)
+    elements = max(math.prod(array.shape) for array in arrays)
+    is_large = min(array.nbytes for array in outputs) >= STREAM_BYTES
+    return (True, False) if is_large and attr.operations() < MAX_STREAMED_COST * elements else (False, True)
 
 
 def unrolls_of(attr: KernelAttr) -> tuple[int, ...]:

@@ -12,12 +12,8 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.partial_stores import BY_NUMBERS
+from jitkernels.microkernels.tuning_space import MAX_STREAMED_COST, STREAM_BYTES
 
-STREAM_BYTES = 1 << 24
-"""Results of at least so many bytes are streamed without a measurement: few caches hold them and their operands.
-
-Measured nests may stream from `tuning_space.STREAM_CANDIDATE_BYTES` on, as the measurement has shown that it pays.
-"""
 LONG_ROWS = 128
 """With at least so many columns, the work per row is negligible."""
 SHORT_BYTES = 512
@@ -40,7 +36,7 @@ COSTLY_FUNCTIONS_OF = {
 
 def stream(nest: LoopNest) -> int:
     """The least bytes of a result for streaming stores; 0 for never, where computing takes longer than storing."""
-    return STREAM_BYTES if nest.cost < 24 else 0
+    return STREAM_BYTES if nest.cost < MAX_STREAMED_COST else 0
 
 
 def is_stencil(nest: LoopNest) -> bool:

@@ -10,15 +10,20 @@ from dataclasses import replace
 from typing import Any
 
 from jitkernels.codegen.source_protocol import inlined
+from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import Target
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packed_panels import Blocking
 from jitkernels.microkernels.gemm.thresholds import (
+    A_BLOCK_ROWS,
+    A_PANEL_SHARE,
+    B_BLOCK_SHARE,
     COMPACT,
     CONFLICT_BYTES,
     DOT_DEPTH,
     IN_PLACE_BYTES,
+    IN_PLACE_SHARE,
     MIN_PARALLEL_STATIC_MULTIPLY_ADDS,
     NARROW,
     PACKED_ROWS,
@@ -98,7 +103,22 @@ def _vectors_beside_tail(product: Product, target: Target) -> int:
 
 
 def blocking(dtype: str, target: Target) -> Blocking:
-    """Return the blocking of the packed algorithm: the block of A fills half of the second-level cache."""
+    """Return the blocking of the packed algorithm, from the registers and the caches of a core.
+
+    Of the tiles whose C fits in the registers, 8 rows of 3 vectors load little for each multiply-add, 11 times for 24.
+    A panel of A stays in L1 beside what passes through, a block of B in L2, and the row blocks of A are as large as the
+    memory for them may be: each packs all of B again.
+    """
+    size = element_size(dtype)
+    rows, vectors = (8, 3) if target.registers == 32 else (6 if target.vector_bytes >= 32 else 4, 2)
+    width = vectors * target.lanes(dtype)
+    depth = max(int(cpu_target.l1_cache_bytes() * A_PANEL_SHARE) // (rows * size) // 16 * 16, 16)
+    columns = int(cpu_target.l2_cache_bytes() * B_BLOCK_SHARE) // (depth * size)
+    return Blocking(rows, vectors, depth, A_BLOCK_ROWS // rows * rows, max(columns // width, 1) * width)
+
+
+def weight_blocking(dtype: str, target: Target) -> Blocking:
+    """Return the blocking of products with packed weights: the block of A fills half of the second-level cache."""
     size = element_size(dtype)
     columns = 8192 // size
     if target.registers == 32:
@@ -138,7 +158,7 @@ def reads_in_place(product: Product) -> bool:
         return product.m <= SKINNY or product.n <= 4 * SKINNY
     if product.m <= 4 * SKINNY or product.n <= 8 * SKINNY or product.k <= 2 * SKINNY:
         return True
-    return max(product.m, product.n) * product.k * product.size <= IN_PLACE_BYTES
+    return max(product.m, product.n) * product.k * product.size <= cpu_target.l2_cache_bytes() * IN_PLACE_SHARE
 
 
 def candidates(product: Product, target: Target) -> list[dict[str, Any]]:

@@ -1,9 +1,10 @@
 """Packed GEMM: one object for every large size (Goto & van de Geijn 2008; BLIS).
 
-Loops, from outside: column blocks of C, blocks of k, row blocks of C, then panels of B and of A.  The kernel packs a
-block of B (``depth x columns``) and a block of A (``rows x depth``) into panels that the register tile reads in order:
-no strides of the caller cause cache-set conflicts, every load hits a page in the TLB, and transposed operands cost the
-same as others.
+Loops, from outside: row blocks of C, blocks of k, column blocks of C, then panels of A and of B.  The kernel packs a
+block of B (``depth x columns``) into panels that stay in the L2 cache. It packs a panel of A (``rows x depth``) before
+its first use, so that this stays in L1 while the panels of B pass by, and the tiles of C follow one another in memory.
+The register tile reads both in order: no strides of the caller cause cache-set conflicts, every load hits a page in the
+TLB, and transposed operands cost the same as others. The panels of A of a row block are kept for other column blocks.
 
 A matrix times its own transpose is symmetric: the kernel mirrors tiles below the diagonal to those above.
 """
@@ -26,7 +27,13 @@ from jitkernels.microkernels.gemm.gemm_arguments import (
     matmul_arguments,
 )
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
-from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
+from jitkernels.microkernels.gemm.packing import (
+    PACK_ARGUMENTS,
+    copy_panel,
+    packing_slack,
+    transpose_panel,
+    transposed_lanes,
+)
 from jitkernels.microkernels.gemm.thresholds import MIRROR_DEPTH, PACKED_BAND_BYTES
 
 is_same_address = IRFunction(
@@ -45,7 +52,7 @@ is_same_address = IRFunction(
 
 @frozen_dataclass
 class Blocking:
-    """Blocking of the packed algorithm: a tile of ``rows x vectors`` registers, and the blocks of k, m and n."""
+    """Blocking of the packed algorithm: a tile of ``rows x vectors`` registers, the largest blocks of k, m and n."""
 
     rows: int
     vectors: int
@@ -83,7 +90,10 @@ class PackedGemm:
 
 
 class PackedBlock(NamedTuple):
-    """A block of C: rows and columns from the first on, and the `deep` steps along k from `p` on."""
+    """A block of C: rows and columns from the first on, and the `deep` steps along k from `p` on.
+
+    `packed_row`: the place of its first row among the packed rows of A.
+    """
 
     row: int
     high: int
@@ -91,6 +101,7 @@ class PackedBlock(NamedTuple):
     wide: int
     p: int
     deep: int
+    packed_row: int
 
 
 def packed_kernel(gemm: PackedGemm, *, parallel: bool, followed: bool = False) -> RangeKernel:
@@ -122,18 +133,15 @@ def _pack(gemm: PackedGemm) -> tuple[Any, Any]:
     )  # fmt: skip
 
     def panel(symbol: str, copies: bool, width: int) -> Any:
-        writer = copy_panel if copies else transpose_panel
-        return ir_function(
-            symbol, gemm.dtype, PACK_ARGUMENTS, written_by(writer, symbol, gemm.dtype, gemm.lanes, width)
-        )
+        writer, lanes = (copy_panel, gemm.lanes) if copies else (transpose_panel, transposed_lanes(gemm.lanes, width))
+        return ir_function(symbol, gemm.dtype, PACK_ARGUMENTS, written_by(writer, symbol, gemm.dtype, lanes, width))
 
     pack_rows, pack_columns = panel("matmul_pack_a", trans_a, rows), panel("matmul_pack_b", not trans_b, width)
 
     @inlined()
-    def pack_a(a: Any, stride: int, block: PackedBlock, workspace: Any) -> None:
-        for i in range(0, block.high, rows):
-            start = block.p * stride + block.row + i if trans_a else (block.row + i) * stride + block.p
-            pack_rows(a, start, stride, workspace, i * block.deep, block.high - i, block.deep)
+    def pack_a(a: Any, stride: int, block: PackedBlock, i: int, workspace: Any) -> None:
+        start = block.p * stride + block.row + i if trans_a else (block.row + i) * stride + block.p
+        pack_rows(a, start, stride, workspace, (block.packed_row + i) * block.deep, block.high - i, block.deep)
 
     @inlined()
     def pack_b(b: Any, stride: int, block: PackedBlock, workspace: Any) -> None:
@@ -144,9 +152,10 @@ def _pack(gemm: PackedGemm) -> tuple[Any, Any]:
     return pack_a, pack_b
 
 
-def _multiply(gemm: PackedGemm) -> Any:
-    """Make the function that computes the tiles of a block of C from packed panels."""
+def _multiply(gemm: PackedGemm, pack_a: Any) -> Any:
+    """Make the function that computes the tiles of a block of C from packed panels of B; it packs A if it `packs`."""
     lanes, rows, width, panels_of_b = gemm.lanes, gemm.blocking.rows, gemm.width, gemm.panels_of_b
+    trans_a, narrower = gemm.trans_a, gemm.width - gemm.lanes
 
     def tile_function(symbol: str, vectors: int, edge: bool) -> Any:
         tile = Tile(
@@ -155,26 +164,35 @@ def _multiply(gemm: PackedGemm) -> Any:
         )  # fmt: skip
         return ir_function(symbol, gemm.dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
-    inner = tile_function("matmul_inner", gemm.blocking.vectors, edge=False)
-    edge = tile_function("matmul_edge", gemm.blocking.vectors, edge=True)
+    vectors = gemm.blocking.vectors
+    inner = tile_function("matmul_inner", vectors, edge=False)
+    edge = tile_function("matmul_edge", vectors, edge=True)
     narrow = tile_function("matmul_narrow", 1, edge=True)
+    between = tile_function("matmul_between", vectors - 1, edge=True) if vectors > 2 else edge
 
     @inlined()
-    def multiply(c: Any, n: int, block: PackedBlock, first: int, mirrors: bool, workspace: Any) -> None:
-        deep = block.deep
-        for j in range(0, block.wide, width):
-            from_b, column = panels_of_b + j * deep, block.column + j
-            remaining = block.wide - j
-            for i in range(0, block.high, rows):
-                at, live = (block.row + i) * n + column, block.high - i
+    def multiply(
+        operands: Operands, extents: GemmExtents, block: PackedBlock, first: int, packs: bool, mirrors: bool,
+        workspace: Any,
+    ) -> None:  # fmt: skip
+        n, deep, c = extents.n, block.deep, operands.c
+        for i in range(0, block.high, rows):
+            if packs:
+                pack_a(operands.a, extents.m if trans_a else extents.k, block, i, workspace)
+            from_a, live = (block.packed_row + i) * deep, block.high - i
+            for j in range(0, block.wide, width):
+                from_b, column, remaining = panels_of_b + j * deep, block.column + j, block.wide - j
+                at = (block.row + i) * n + column
                 if mirrors and column >= block.row + i + rows:
-                    continue
+                    break
                 if remaining >= width and live >= rows:
-                    inner(workspace, i * deep, 0, workspace, from_b, 0, c, at, n, deep, first, rows, width)
+                    inner(workspace, from_a, 0, workspace, from_b, 0, c, at, n, deep, first, rows, width)
                 elif remaining <= lanes:
-                    narrow(workspace, i * deep, 0, workspace, from_b, 0, c, at, n, deep, first, live, remaining)
+                    narrow(workspace, from_a, 0, workspace, from_b, 0, c, at, n, deep, first, live, remaining)
+                elif remaining <= narrower:
+                    between(workspace, from_a, 0, workspace, from_b, 0, c, at, n, deep, first, live, remaining)
                 else:
-                    edge(workspace, i * deep, 0, workspace, from_b, 0, c, at, n, deep, first, live, remaining)
+                    edge(workspace, from_a, 0, workspace, from_b, 0, c, at, n, deep, first, live, remaining)
 
     return multiply
 
@@ -193,49 +211,55 @@ def _mirror(gemm: PackedGemm) -> Any:
     return mirror
 
 
+@inlined()
+def _equal_steps(extent: int, most: int, unit: int) -> int:
+    """Return the step that splits an extent into equal blocks of at most `most`: a short last block costs as much."""
+    blocks = max((extent + most - 1) // most, 1)
+    return max((extent + blocks * unit - 1) // (blocks * unit) * unit, unit)
+
+
 def _body(gemm: PackedGemm) -> Callable[..., None]:
-    (pack_a, pack_b), multiply, mirror = _pack(gemm), _multiply(gemm), _mirror(gemm)
-    rows, depth, block_rows, block_columns = (
-        gemm.blocking.rows, gemm.blocking.depth, gemm.blocking.block_rows, gemm.blocking.block_columns
+    pack_a, pack_b = _pack(gemm)
+    multiply, mirror = _multiply(gemm, pack_a), _mirror(gemm)
+    width, rows, depth, block_rows, block_columns = (
+        gemm.width, gemm.blocking.rows, gemm.blocking.depth, gemm.blocking.block_rows, gemm.blocking.block_columns
     )  # fmt: skip
     trans_a, trans_b, by_columns = gemm.trans_a, gemm.trans_b, gemm.split == "columns"
-    may_mirror, band = trans_a != trans_b and gemm.beta == 0, PACKED_BAND_BYTES // element_size(gemm.dtype)
+    may_mirror, band_elements = trans_a != trans_b and gemm.beta == 0, PACKED_BAND_BYTES // element_size(gemm.dtype)
 
     def body(operands: Operands, extents: GemmExtents, consumer: Consumer, workspace: Any, part: Range) -> None:
-        m, n, k, c = extents.m, extents.n, extents.k, operands.c
+        m, n, k = extents.m, extents.n, extents.k
         after = 0 if consumer.after is None else consumer.after
         context = 0 if consumer.context is None else consumer.context
         first_row = 0 if by_columns else part.begin
         last_row = m if by_columns else part.end
         first_column = part.begin if by_columns else 0
         last_column = part.end if by_columns else n
-        a_stride = m if trans_a else k
-        b_stride = k if trans_b else n
-        # Equal blocks of k: a short last block would read and write all of C for a few steps.
-        k_blocks = max((k + depth - 1) // depth, 1)
-        step = max((k + k_blocks - 1) // k_blocks, 1)
+        deepest = _equal_steps(k, depth, 1)
+        highest = _equal_steps(last_row - first_row, block_rows, rows)
+        widest = _equal_steps(last_column - first_column, block_columns, width)
         mirrors = (
             may_mirror and m == n and after == 0 and k >= MIRROR_DEPTH and is_same_address(operands.a, operands.b) != 0
         )
         if n == 0 and after != 0:
             call_consumer(after, context, first_row, last_row)
-        block_high = block_rows
+        band = highest
         if after != 0:
-            block_high = min(block_rows, max(band // max(n, 1) // rows, 1) * rows)
-        for jc in range(first_column, last_column, block_columns):
-            columns = min(block_columns, last_column - jc)
-            for block in range(k_blocks):
-                p = block * step
-                deep = min(step, k - p)
-                first = 1 if block == 0 else 0
-                pack_b(operands.b, b_stride, PackedBlock(0, 0, jc, columns, p, deep), workspace)
-                for ic in range(first_row, last_row, block_high):
-                    tiles = PackedBlock(ic, min(block_high, last_row - ic), jc, columns, p, deep)
-                    pack_a(operands.a, a_stride, tiles, workspace)
-                    multiply(c, n, tiles, first, mirrors, workspace)
-                    if mirrors and block == k_blocks - 1:
-                        mirror(c, n, tiles)
-                    if after != 0 and block == k_blocks - 1 and jc + block_columns >= last_column:
-                        call_consumer(after, context, ic, ic + tiles.high)
+            band = min(highest, max(band_elements // max(n, 1) // rows, 1) * rows)
+        for ic in range(first_row, last_row, highest):
+            high = min(highest, last_row - ic)
+            for p in range(0, max(k, 1), deepest):
+                deep = min(deepest, k - p)
+                is_last = p + deepest >= k
+                for jc in range(first_column, last_column, widest):
+                    columns = min(widest, last_column - jc)
+                    pack_b(operands.b, k if trans_b else n, PackedBlock(0, 0, jc, columns, p, deep, 0), workspace)
+                    for i in range(0, high, band):
+                        tiles = PackedBlock(ic + i, min(band, high - i), jc, columns, p, deep, i)
+                        multiply(operands, extents, tiles, 1 if p == 0 else 0, jc == first_column, mirrors, workspace)
+                        if mirrors and is_last:
+                            mirror(operands.c, n, tiles)
+                        if after != 0 and is_last and jc + widest >= last_column:
+                            call_consumer(after, context, tiles.row, tiles.row + tiles.high)
 
     return body

@@ -37,6 +37,11 @@ def packing_slack(lanes: int, width: int) -> int:
     return lanes * (width + lanes)
 
 
+def transposed_lanes(lanes: int, width: int) -> int:
+    """Return the lanes of the vectors that a panel is transposed in: few rows fill half of the widest vectors."""
+    return min(lanes, 1 << (width - 1).bit_length())
+
+
 def _header(symbol: str, dtype: str, lanes: int) -> str:
     arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in PACK_ARGUMENTS)
     return f"{declarations(dtype, lanes)}define void @{symbol}({arguments}) noinline nounwind {{\n"

@@ -14,6 +14,13 @@ ROW_BLOCK_BYTES = L2_BYTES // 2
 """Rows of A and of C in one row block of a static shape."""
 TRANSPOSED_OPERAND_BYTES = L1_BYTES // 2
 """The short operand of a skinny product, once it is transposed to be contiguous along k."""
+A_PANEL_SHARE, B_BLOCK_SHARE = 1 / 4, 3 / 8
+"""The part of the L1 cache for a panel of A, and of the L2 cache for a block of B, in a packed product.
+
+On Emerald Rapids, 48 KB and 2 MB, blocks of B from 0.7 to 1 MB do as well, and 1.5 MB a twentieth less.
+"""
+A_BLOCK_ROWS = 4096
+"""The most rows of A that are packed at a time: packing B again takes a hundredth of their product."""
 PACKED_BAND_BYTES, SMALL_BAND_BYTES = L2_BYTES // 2, L1_BYTES // 2
 """C in a band that a packed, or a small, product hands to its consumer."""
 
@@ -25,7 +32,12 @@ RUNTIME_PARALLEL_WORK = 96**3
 
 # Static shapes.
 IN_PLACE_BYTES = 4 * L2_BYTES
-"""Operands of up to so many bytes are read in place: their panels live in the L2 cache anyway."""
+"""Operands of up to so many bytes are read in place where C is skinny: their panels live in the L2 cache anyway."""
+IN_PLACE_SHARE = 1 / 4
+"""The part of the L2 cache that the larger operand of any other product read in place may take.
+
+On Emerald Rapids, of 2 MB, packing pays from 0.5 MB of float64, and from 0.7 MB of float32.
+"""
 TRANSPOSED_BYTES = L2_BYTES // 4
 """The same limit for a transposed B, which has to be packed whole."""
 SKINNY = 32

@@ -13,7 +13,7 @@ from jitkernels.codegen.source_protocol import Range, inlined, offset, written_b
 from jitkernels.core.cpu_target import Target
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
-from jitkernels.microkernels.gemm.gemm_heuristics import blocking
+from jitkernels.microkernels.gemm.gemm_heuristics import weight_blocking
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
 from jitkernels.microkernels.gemm.packed_panels import Blocking
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
@@ -124,7 +124,7 @@ def multiplying_of(dtype: str, panels: DequantizedPanels) -> Any:
 def panels_kernel(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> RangeKernel:
     """Make the range kernel ``(a, q, scale, [zero,] c, m, n, groups, size)``, with `per_byte` weights in a byte."""
     dtype, lanes, bytes_ = attr.dtype, target.lanes(attr.dtype), element_size(attr.dtype)
-    plan = blocking(dtype, target)
+    plan = weight_blocking(dtype, target)
     panels, depth = DequantizedPanels(plan, lanes), plan.depth
     pack_block, multiply_block = packing_of(attr, panels, per_byte), multiplying_of(dtype, panels)
     narrow, few_columns = by_columns(attr, target, per_byte), panels.width // 2

@@ -106,6 +106,10 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("microkernels.gemm.dot_microkernel:_DotText._multiply", "the long operand of a product by dot products"),
         ("microkernels.weight_only_quant.dot_emitter:DotWriter._fetch", "the weights of a dot product"),
     ),
+    "aligned stores": (
+        ("compiler.codegen.nest.aligned_stores:AlignedStores.aligned_store", "which output, if any"),
+        ("compiler.codegen.nest.aligned_stores:AlignedStores.peeled_end", "whether peeling pays, at run time"),
+    ),
     "streaming stores": (
         ("compiler.lowering.heuristics:stream", "from how many bytes on, without measurements: `STREAM_BYTES`"),
         (
@@ -118,7 +122,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "which outputs qualify: full cache lines, of the lane loop",
         ),
         (
-            "compiler.codegen.nest.loop_emitter:LoopEmitter.are_many",
+            "compiler.codegen.nest.aligned_stores:AlignedStores.are_many",
             "the test at run time: of size, of alignment, and that no array that is read begins at the same address",
         ),
     ),

@@ -1,17 +1,12 @@
-"""Emission of loops: unrolled vectors, full vectors, and a masked remainder; streaming stores."""
+"""Emission of loops: peeled iterations, unrolled vectors, full vectors, and a masked remainder."""
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import product
 
-from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block
+from jitkernels.compiler.codegen.nest.aligned_stores import AlignedStores
 from jitkernels.compiler.codegen.nest.loop_order import least_steps
-from jitkernels.compiler.codegen.nest.serpentine_order import SerpentineOrder
 from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.strided_array import StridedArray
-from jitkernels.core.cached_property import unlocked_cached_property
-from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MAX_ACCUMULATOR_VECTORS = 8
@@ -37,10 +32,8 @@ class LoopSpec:
     is_range: bool = False
 
 
-class LoopEmitter(SerpentineOrder):
-    """Emits loops around any body. `accumulates`: whether the current loops reduce."""
-
-    accumulates = False
+class LoopEmitter(AlignedStores):
+    """Emits loops around any body."""
 
     def _limits(self, loop: int) -> tuple[str, str]:
         if loop == self.range_loop:
@@ -57,19 +50,44 @@ class LoopEmitter(SerpentineOrder):
 
     def in_lanes(self, block: Block, loop: int, limits: tuple[str, str], body: Callable[[Block], None]) -> None:
         """Emit the lane loop: by unrolled vectors, and the remainder by single ones, masked."""
+        store = self.aligned_store(loop)
+        if store is None:
+            self._unrolled(block, loop, limits, body)
+        else:
+            peeled = self.peeled_end(block, store, limits)
+            self._emit_parts(block, limits, peeled, lambda part, own: self._unrolled(part, loop, own, body))
+
+    def _emit_parts(
+        self, block: Block, limits: tuple[str, str], peeled: str, body: Callable[[Block, tuple[str, str]], None]
+    ) -> None:
+        """Emit the peeled iterations and the others in a loop of two iterations: all code exists once."""
+        function, (begin, end) = self.function, limits
+        part_begin, part_end = function.variable("i64"), function.variable("i64")
+        inside, after = function.label(), function.label()
+        part = Block(block, -1)
+        first, last = (function.new(part, f"load i64, ptr {slot}") for slot in (part_begin, part_end))
+        body(part, (first, last))
+        more = function.new(part, f"icmp slt i64 {last}, {end}")
+        block.lines += [
+            f"  store i64 {begin}, ptr {part_begin}",
+            f"  store i64 {peeled}, ptr {part_end}",
+            f"  br label %{inside}",
+            f"{inside}:",
+            *part.lines,
+            f"  store i64 {last}, ptr {part_begin}",
+            f"  store i64 {end}, ptr {part_end}",
+            f"  br i1 {more}, label %{inside}, label %{after}, !llvm.loop !0",
+            f"{after}:",
+        ]
+
+    def _unrolled(self, block: Block, loop: int, limits: tuple[str, str], body: Callable[[Block], None]) -> None:
+        """Emit unrolled vectors of a range, and its remainder."""
         begin, end = limits
         narrow, wide = self.lanes()
         reduces = bool(self.order) and any(target.reduction for target in self.targets)
-        is_large, streamed = "", None
         arrays = [] if self.accumulates else self.streamed
-        if arrays:
-            is_large = self.are_many
-            begin = (
-                self._line_of_row(block, limits, narrow, body)
-                if self.range_loop != loop
-                else self._from_line(block, limits)
-            )
-            streamed = frozenset(array.word for array in arrays), is_large
+        is_large = self.are_many if arrays else ""
+        streamed = (frozenset(array.word for array in arrays), is_large) if arrays else None
         new = self.function.new
         count = new(block, f"sub nsw i64 {end}, {begin}")
         main_count = new(block, f"and i64 {count}, {-wide}")
@@ -82,7 +100,7 @@ class LoopEmitter(SerpentineOrder):
             unrolled_end = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, {-2 * wide}')}")
             self.emit_loop(block, LoopSpec(loop, begin, unrolled_end, 2 * wide, 2 * wide), body)
             begin = unrolled_end
-        enters = self.is_filled(loop, wide) and not is_large
+        enters = self.is_filled(loop, wide) and not is_large and self.aligned_store(loop) is None
         self.emit_loop(block, LoopSpec(loop, begin, main_end, wide, wide, enters=enters, streamed=streamed), body)
         if self.variant.halves_remainder and not reduces and not is_large and loop != self.range_loop:
             self._in_halves(block, loop, (begin, main_end, end), body)
@@ -191,75 +209,10 @@ class LoopEmitter(SerpentineOrder):
             f"{after}:",
         ]
 
-    @unlocked_cached_property
-    def are_many(self) -> str:
-        """Whether the range is so large that full cache lines of `streamed` are stored by streaming stores.
-
-        All the arrays must reach a cache line boundary at once, and none may be one that is read.
-        """
-        array, *others = self.streamed
-        new, block = self.function.new, self.function.block
-        count, least = (
-            new(block, "sub nsw i64 %end, %begin"),
-            max(self.variant.stream // NUMBERS[array.dtype].size, 1),
-        )
-        if self.range_loop != self.lane_loop:
-            count = new(block, f"mul nsw i64 {count}, {self.function.extent(self.extents[self.vector_loop])}")
-        is_large = new(block, f"icmp sge i64 {count}, {max(least, CACHE_LINE_BYTES)}")
-        for other in others:
-            distance = new(block, f"sub i64 {self._first_of(block, other.word)}, {self._first_of(block, array.word)}")
-            misalignment = new(block, f"and i64 {distance}, {CACHE_LINE_BYTES - 1}")
-            is_large = new(block, f"and i1 {is_large}, {new(block, f'icmp eq i64 {misalignment}, 0')}")
-        for streamed_array, word in product(self.streamed, sorted(self.read_words)):
-            firsts = self._first_of(block, streamed_array.word), self._first_of(block, word)
-            is_large = new(block, f"and i1 {is_large}, {new(block, 'icmp ne i64 {}, {}'.format(*firsts))}")
-        return is_large
-
-    def _from_line(self, block: Block, limits: tuple[str, str]) -> str:
-        """Return where full vectors begin: streaming stores begin at a cache line boundary.
-
-        The function calls itself for the elements before, so that all code exists once: compile time is LLVM's.
-        """
-        array, begin = self.streamed[0], limits[0]
-        new, reached = self.function.new, self.function.variable("i64")
-        inside = Block(block, -1)
-        byte_offset = new(inside, f"mul i64 {begin}, {NUMBERS[array.dtype].size}")
-        address = new(inside, f"add i64 {self._first_of(inside, array.word)}, {byte_offset}")
-        line = self._line_from(inside, array, address, limits)
-        inside.lines.append(f"  call i64 @{self.name}(ptr %frame, i64 {begin}, i64 {line})")
-        inside.lines.append(f"  store i64 {line}, ptr {reached}")
-        block.lines.append(f"  store i64 {begin}, ptr {reached}")
-        self._emit_if(block, self.are_many, inside.lines, unlikely=True)
-        return new(block, f"load i64, ptr {reached}")
-
-    def _line_of_row(self, block: Block, limits: tuple[str, str], lanes: int, body: Callable[[Block], None]) -> str:
-        """Return the same for a row, whose elements before the boundary are computed here."""
-        (target,) = [target for target in self.targets if target.reduction is None]
-        array = self.streamed[0]
-        _, pointer, _ = self.values.address(block, array, target.index_map)
-        line = self._line_from(block, array, self.function.new(block, f"ptrtoint ptr {pointer} to i64"), limits)
-        line = self.function.new(block, f"select i1 {self.are_many}, i64 {line}, i64 {limits[0]}")
-        self.emit_loop(block, LoopSpec(self.lane_loop, limits[0], line, lanes, lanes, masked=lanes > 1), body)
-        return line
-
     def end_of_streams(self, block: Block) -> None:
         """Fence: make streaming stores visible to other threads."""
         if "are_many" in self.__dict__:
             self._emit_if(block, self.are_many, ["  fence seq_cst"], unlikely=True)
-
-    def _first_of(self, block: Block, word: int) -> str:
-        """The address of the array at a frame word."""
-        return self.function.load_slot(block, word)
-
-    def _line_from(self, block: Block, array: StridedArray, address: str, limits: tuple[str, str]) -> str:
-        """The first iteration that stores to the beginning of a cache line, given the address of the first store."""
-        new, (begin, end) = self.function.new, limits
-        negative = new(block, f"sub i64 0, {address}")
-        padding = new(block, f"and i64 {negative}, {CACHE_LINE_BYTES - 1}")
-        steps = new(block, f"udiv i64 {padding}, {NUMBERS[array.dtype].size}")
-        line = new(block, f"add nsw i64 {begin}, {steps}")
-        is_less = new(block, f"icmp slt i64 {line}, {end}")
-        return new(block, f"select i1 {is_less}, i64 {line}, i64 {end}")
 
     def prefetch(self, block: Block, at: str, how: str) -> None:
         """Prefetch a cache line: `how` is whether to read or write it (0, 1), and into which cache (1 to 3)."""

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block
+from jitkernels.compiler.codegen.nest.aligned_stores import COMPUTE_BOUND_COST
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter
 from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
-COMPUTE_BOUND_COST = 12
-"""The cost of an element, in additions, from which on the loop is bound by computation, not by stores."""
 STORE_PREFETCH_DISTANCE = 8 * CACHE_LINE_BYTES
 """The prefetch distance in bytes: 128 to 2,048 do as well, in L1 and in L2."""
 
