@@ -1,7 +1,7 @@
 """LSTM and GRU, and their forms with packed weights: whole sequences in batches."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class _RecurrenceAttr(KernelAttr):
     initial: bool = False
     dtype: str = "float32"
     gates = 0
+
     def tolerance(self) -> Tolerance:
         """The whole bound is in `absolute_terms`: errors of a step propagate through the following ones."""
         return Tolerance(ulp=2, terms=1)
@@ -232,13 +233,13 @@ class _Packed:
     name: str
 
     @classmethod
-    def of(cls, attr: KernelAttr, constants: Mapping[str, AnyArray]) -> Any:
+    def of(cls, attr: KernelAttr, constants: Mapping[str, AnyArray]) -> tuple[Self, PackedInputs] | None:
         """The attr of the same layer with packed weights, and how these are packed; None where one is no constant."""
         weights = "w_ih", "w_hh"
         if not constants.keys() >= set(weights):
             return None
         packed = cls(**attr.fields())
-        return packed, {name: ((packed.name, packed.dtype), packed.pack) for name in weights}
+        return packed, dict.fromkeys(weights, ((packed.name, packed.dtype), packed.pack))
 
     @classmethod
     def derive(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -259,7 +260,8 @@ class _Packed:
         """The inverse of `pack`."""
         count, depth, _ = panels.shape
         units = panels.reshape(count, depth, self.gates, PANEL_UNITS).transpose(2, 0, 3, 1)
-        return units.reshape(self.gates, -1, depth)[:, : self.hidden].reshape(self.gates * self.hidden, depth)
+        used = units.reshape(self.gates, count * PANEL_UNITS, depth)[:, : self.hidden]
+        return used.reshape(self.gates * self.hidden, depth)
 
     def prepacked(self, constants: Mapping[str, AnyArray], *, winograd: bool) -> None:
         """None: it is packed."""

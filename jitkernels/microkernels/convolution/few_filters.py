@@ -1,12 +1,14 @@
 """Convolution with few filters: the loops around tiles in which several pixels share a vector.
 
 A tile with the filters in its lanes would leave most of them unused. The rows of a band are written to scratch memory
-with each element repeated, a row for each channel, so that neighbouring pixels of the result read neighbouring segments.
+with each element repeated, a row for each channel, so that neighbouring pixels of the result read neighbours.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from jitkernels.attrs.filter_panels import PANEL
 from jitkernels.attrs.schema.fields import power_of_two
@@ -65,7 +67,7 @@ def segment_of(attr: Any, lanes: int) -> int:
 def few_filters(kind: Convolution, segment: int) -> FewFilters:
     """Make the code for convolutions of at most `segment` filters, with strides along the height alone."""
     lanes, relu = kind.lanes, kind.activation == "relu"
-    per, finish_pixels = lanes // segment, finisher_of(kind)
+    per, finish_pixels, zero = lanes // segment, finisher_of(kind), np.dtype(kind.dtype).type(0)
     tile = SharedVectorTile("convolution_shared", kind.dtype, lanes, segment, MOST_VECTORS, relu)
     multiply = ir_function(
         "convolution_shared", kind.dtype, SHARED_TILE_ARGUMENTS, written_by(SharedVectorTile.text, tile)
@@ -103,7 +105,7 @@ def few_filters(kind: Convolution, segment: int) -> FewFilters:
         """Repeat biases and weights, which are in the order of rows of repeated elements then."""
         for lane in range(lanes):
             f = lane % segment
-            scratch[lane] = scratch[lane] * 0
+            scratch[lane] = zero
             if arrays.bias is not None and f < e.filters:
                 scratch[lane] = arrays.bias[f]
         at = lanes
@@ -120,6 +122,8 @@ def few_filters(kind: Convolution, segment: int) -> FewFilters:
         for row in range(needed_height(e, band.rows)):
             for c in range(e.channels):
                 repeat_elements(band.image, band.at + row * band.pitch + c, e.channels, scratch, at, wide)
+                for lane in range(lanes):
+                    scratch[at + wide * segment + lane] = zero
                 at += pitch_of(e)
 
     @inlined()

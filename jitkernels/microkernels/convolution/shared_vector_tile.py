@@ -1,9 +1,9 @@
 """The register tile of convolutions with few filters, as LLVM IR text: several pixels share a vector.
 
-Each has a segment of the vector, with a lane for each filter. The elements of the image are repeated, once for each lane
-of a segment, so that one load takes those of all pixels of a vector, which are neighbours: per tap the tile loads one
-vector of weights, the same in each segment, and issues a fused multiply-add with a vector of the image for each of its
-sums. Lanes that belong to no filter are computed and not stored.
+Each has a segment of the vector, with a lane for each filter. The elements of the image are repeated, once for each
+lane of a segment, so that one load takes those of all pixels of a vector, which are neighbours: per tap the tile loads
+one vector of weights, the same in each segment, and issues a fused multiply-add with a vector of the image for each of
+its sums. Lanes that belong to no filter are computed and not stored.
 
 Every process builds the text again at its start to compute the cache key of the object, so this module must not import
 a compiler.
@@ -83,8 +83,12 @@ class SharedVectorTile:
         cases = range(1, self.vectors + 1)
         lines += [_TileText(self, count).build() for count in cases]
         per = self.lanes // self.segment
-        lines += [f"define void @{self.symbol}({typed}) alwaysinline nounwind {{", f"  %more = add i64 %pixels, {per - 1}"]
-        lines += [f"  %count = udiv i64 %more, {per}", "  switch i64 %count, label %done ["]
+        lines += [f"define void @{self.symbol}({typed}) alwaysinline nounwind {{"]
+        lines += [
+            f"  %more = add i64 %pixels, {per - 1}",
+            f"  %count = udiv i64 %more, {per}",
+            "  switch i64 %count, label %done [",
+        ]
         lines += [f"    i64 {count}, label %of{count}" for count in cases]
         lines.append("  ]")
         for count in cases:

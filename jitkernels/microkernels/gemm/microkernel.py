@@ -93,8 +93,8 @@ class Tile:
     the rows of B, as many elements as the tile has columns; ``prefetch_ahead`` what lies so many elements behind them,
     the next rows of a packed B. ``squares`` sums squared differences instead of products,
     which lose no digits where the operands are close. Tiles of few cells sum each of them in several chains, as one
-    chain would wait for each of its fused multiply-adds. ``descending``: ``k`` runs from its end to 0, where b_stride is
-    an integer and A is not by column.
+    chain would wait for each of its fused multiply-adds. ``descending``: ``k`` runs from its end to 0, where b_stride
+    is an integer and A is not by column.
     """
 
     symbol: str
