@@ -81,7 +81,7 @@ class SharedVectorTile:
             vector = f"<{lanes} x {kind}>"
             lines.append(f"declare void @llvm.masked.store.v{lanes}f{size}.p0({vector}, ptr, i32, <{lanes} x i1>)")
         cases = range(1, self.vectors + 1)
-        lines += [_TileText(self, count).build() for count in cases]
+        lines += [_SharedTileText(self, count).build() for count in cases]
         per = self.lanes // self.segment
         lines += [f"define void @{self.symbol}({typed}) alwaysinline nounwind {{"]
         lines += [
@@ -96,7 +96,7 @@ class SharedVectorTile:
         return "\n".join([*lines, "done:", "  ret void", "}\n"])
 
 
-class _TileText:
+class _SharedTileText:
     """Writer of the tile of one number of vectors."""
 
     def __init__(self, tile: SharedVectorTile, count: int) -> None:
