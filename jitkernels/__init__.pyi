@@ -51,7 +51,9 @@ from jitkernels.attrs.quantize import QuantizeAttr as QuantizeAttr
 from jitkernels.attrs.random_numbers import NormalAttr as NormalAttr
 from jitkernels.attrs.random_numbers import UniformAttr as UniformAttr
 from jitkernels.attrs.recurrence import GRUAttr as GRUAttr
+from jitkernels.attrs.recurrence import GRUPackedAttr as GRUPackedAttr
 from jitkernels.attrs.recurrence import LSTMAttr as LSTMAttr
+from jitkernels.attrs.recurrence import LSTMPackedAttr as LSTMPackedAttr
 from jitkernels.attrs.reduction import HArgMaxAttr as HArgMaxAttr
 from jitkernels.attrs.reduction import HLogSumExpAttr as HLogSumExpAttr
 from jitkernels.attrs.reduction import HMaxAttr as HMaxAttr
@@ -211,6 +213,7 @@ __all__ = [
     "GRUH1Attr",
     "GRUHtPart1Attr",
     "GRUHtPart2Attr",
+    "GRUPackedAttr",
     "GatherAttr",
     "GroupNormAttr",
     "HArgMaxAttr",
@@ -224,6 +227,7 @@ __all__ = [
     "LSTMAttr",
     "LSTMC1H1Attr",
     "LSTMCtHtAttr",
+    "LSTMPackedAttr",
     "LayerNormAttr",
     "LocalResponseNormAttr",
     "LogSoftmaxAttr",
@@ -304,6 +308,7 @@ __all__ = [
     "gru_h1",
     "gru_ht_part1",
     "gru_ht_part2",
+    "gru_packed",
     "hargmax",
     "histogram",
     "hlogsumexp",
@@ -318,6 +323,7 @@ __all__ = [
     "lstm",
     "lstm_c1h1",
     "lstm_ctht",
+    "lstm_packed",
     "matmul",
     "matmul_batched",
     "matmul_epilogue",
@@ -765,6 +771,27 @@ def gru(
     b_ih: ArrayLike | None = None,
     b_hh: ArrayLike | None = None,
     h0: ArrayLike | None = None,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
+def lstm_packed(
+    x: ArrayLike,
+    w_ih: ArrayLike,
+    w_hh: ArrayLike,
+    b_ih: ArrayLike | None = None,
+    b_hh: ArrayLike | None = None,
+    h0: ArrayLike | None = None,
+    c0: ArrayLike | None = None,
+    hidden: int = 16,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
+def gru_packed(
+    x: ArrayLike,
+    w_ih: ArrayLike,
+    w_hh: ArrayLike,
+    b_ih: ArrayLike | None = None,
+    b_hh: ArrayLike | None = None,
+    h0: ArrayLike | None = None,
+    hidden: int = 16,
     out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def hmax(

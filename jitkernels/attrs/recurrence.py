@@ -1,15 +1,19 @@
-"""LSTM and GRU: whole sequences in batches."""
+"""LSTM and GRU, and their forms with packed weights: whole sequences in batches."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, PackedInputs, Tolerance, cases, grid, whole
 from jitkernels.attrs.schema.signature import AnyArray, Argument
+from jitkernels.core.aligned_memory import aligned_empty
 from jitkernels.core.bfloat16 import limits
 
 WEIGHTS = (-0.125, 0.125)
 STATES = (-1.0, 1.0)
+PANEL_UNITS = 16
+"""Hidden units of a panel: whole vectors of any processor."""
 CHECKED = ((1, 1, 1, 1), (2, 1, 3, 5), (2, 3, 5, 8), (2, 5, 7, 17), (4, 1, 30, 33))
 """Steps, batch, inputs and hidden units."""
 ACTIVATION_ULP = 4
@@ -128,6 +132,15 @@ class LSTMAttr(_RecurrenceAttr, kernel_type="LSTM"):
         Argument("c_n", "out", "batch hidden"),
     )
 
+    def prepacked(
+        self,
+        constants: Mapping[str, AnyArray],
+        *,
+        winograd: bool,  # noqa: ARG002  # of convolutions
+    ) -> tuple[KernelAttr, PackedInputs] | None:
+        """LSTM_PACKED, where both weights are constants."""
+        return LSTMPackedAttr.of(self, constants)
+
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """The error bounds, in units of the precision: each step's own errors, and those propagated to it."""
         x, w_ih, w_hh, *rest = arrays[:-3]
@@ -178,6 +191,15 @@ class GRUAttr(_RecurrenceAttr, kernel_type="GRU"):
         Argument("h_n", "out", "batch hidden"),
     )
 
+    def prepacked(
+        self,
+        constants: Mapping[str, AnyArray],
+        *,
+        winograd: bool,  # noqa: ARG002  # of convolutions
+    ) -> tuple[KernelAttr, PackedInputs] | None:
+        """GRU_PACKED, where both weights are constants."""
+        return GRUPackedAttr.of(self, constants)
+
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """The error bounds, in units of the precision: each step's own errors, and those propagated to it."""
         x, w_ih, w_hh, *rest = arrays[:-2]
@@ -200,3 +222,102 @@ class GRUAttr(_RecurrenceAttr, kernel_type="GRU"):
             h, off_h = n + z * (h - n), off_h + self._own(n, np.abs(z) * both)
             off_y[t] = off_h
         return self._terms(off_y, off_h)
+
+
+class _Packed:
+    """Weights in panels of 16 units, the first of which begins with the first unit."""
+
+    gates: int
+    hidden: int
+    dtype: str
+    name: str
+
+    @classmethod
+    def of(cls, attr: KernelAttr, constants: Mapping[str, AnyArray]) -> tuple[Self, PackedInputs] | None:
+        """The attr of the same layer with packed weights, and how these are packed; None where one is no constant."""
+        weights = "w_ih", "w_hh"
+        if not constants.keys() >= set(weights):
+            return None
+        packed = cls(**attr.fields())
+        return packed, dict.fromkeys(weights, ((packed.name, packed.dtype), packed.pack))
+
+    @classmethod
+    def derive(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"panels": (fields["hidden"] + PANEL_UNITS - 1) // PANEL_UNITS}
+
+    def pack(self, w: AnyArray) -> AnyArray:
+        """Weights [gates*hidden, depth] in panels."""
+        depth, panels = w.shape[1], -(-self.hidden // PANEL_UNITS)
+        packed: AnyArray = aligned_empty((panels, depth, self.gates, PANEL_UNITS), self.dtype)
+        packed[...] = 0
+        units = np.reshape(w, (self.gates, self.hidden, depth))
+        for panel in range(panels):
+            own = units[:, panel * PANEL_UNITS : (panel + 1) * PANEL_UNITS]
+            packed[panel, ..., : own.shape[1]] = own.transpose(2, 0, 1)
+        return packed.reshape(panels, depth, self.gates * PANEL_UNITS)
+
+    def unpack(self, panels: AnyArray) -> AnyArray:
+        """The inverse of `pack`."""
+        count, depth, _ = panels.shape
+        units = panels.reshape(count, depth, self.gates, PANEL_UNITS).transpose(2, 0, 3, 1)
+        used = units.reshape(self.gates, count * PANEL_UNITS, depth)[:, : self.hidden]
+        return used.reshape(self.gates * self.hidden, depth)
+
+    def prepacked(self, constants: Mapping[str, AnyArray], *, winograd: bool) -> None:
+        """None: it is packed."""
+
+
+class LSTMPackedAttr(_Packed, LSTMAttr, kernel_type="LSTM_PACKED"):
+    """LSTM with packed weights: w_ih[p, k, 16 * g + u] = v[hidden * g + 16 * p + u, k] of its weights v, and so w_hh.
+
+    p counts panels of 16 hidden units, and g the 4 gates; what is behind the last unit is not used. Compiled functions
+    call it where the weights of LSTM are constants, which are packed once. The number of hidden units is an option, as
+    weights do not show it.
+    """
+
+    hidden: int = whole(default=PANEL_UNITS, samples=(0, 1, 17))
+    arrays = (
+        Argument("x", "in", "steps batch input"),
+        Argument("w_ih", "in", "panels input 64", domain=WEIGHTS),
+        Argument("w_hh", "in", "panels hidden 64", domain=WEIGHTS),
+        Argument("b_ih", "in", "4*hidden", domain=WEIGHTS, when="bias"),
+        Argument("b_hh", "in", "4*hidden", domain=WEIGHTS, when="bias"),
+        Argument("h0", "in", "batch hidden", domain=STATES, when="initial"),
+        Argument("c0", "in", "batch hidden", domain=STATES, when="initial"),
+        Argument("y", "out", "steps batch hidden"),
+        Argument("h_n", "out", "batch hidden"),
+        Argument("c_n", "out", "batch hidden"),
+    )
+    options = ("hidden",)
+    derived = ("panels",)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        x, w_ih, w_hh, *rest = arrays
+        return super().absolute_terms([x, self.unpack(w_ih), self.unpack(w_hh), *rest])
+
+
+class GRUPackedAttr(_Packed, GRUAttr, kernel_type="GRU_PACKED"):
+    """GRU with packed weights: w_ih[p, k, 16 * g + u] = v[hidden * g + 16 * p + u, k] of its weights v, and so w_hh.
+
+    p counts panels of 16 hidden units, and g the 3 gates; what is behind the last unit is not used. Compiled functions
+    call it where the weights of GRU are constants, which are packed once. The number of hidden units is an option, as
+    weights do not show it.
+    """
+
+    hidden: int = whole(default=PANEL_UNITS, samples=(0, 1, 17))
+    arrays = (
+        Argument("x", "in", "steps batch input"),
+        Argument("w_ih", "in", "panels input 48", domain=WEIGHTS),
+        Argument("w_hh", "in", "panels hidden 48", domain=WEIGHTS),
+        Argument("b_ih", "in", "3*hidden", domain=WEIGHTS, when="bias"),
+        Argument("b_hh", "in", "3*hidden", domain=WEIGHTS, when="bias"),
+        Argument("h0", "in", "batch hidden", domain=STATES, when="initial"),
+        Argument("y", "out", "steps batch hidden"),
+        Argument("h_n", "out", "batch hidden"),
+    )
+    options = ("hidden",)
+    derived = ("panels",)
+
+    def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
+        x, w_ih, w_hh, *rest = arrays
+        return super().absolute_terms([x, self.unpack(w_ih), self.unpack(w_hh), *rest])

@@ -1,8 +1,8 @@
-"""Generated LSTM and GRU."""
+"""Generated LSTM and GRU, and their forms with packed weights."""
 
 from typing import Any
 
-from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
+from jitkernels.attrs.recurrence import PANEL_UNITS, GRUAttr, GRUPackedAttr, LSTMAttr, LSTMPackedAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range
@@ -45,9 +45,35 @@ def variants(attr: LSTMAttr | GRUAttr) -> list[Variant]:
     ]
 
 
+def packed_variants(attr: LSTMPackedAttr | GRUPackedAttr) -> list[Variant]:
+    """List the variants: vector width, threads by hidden units."""
+    found = [{name: value for name, value in one.items() if name != "packs"} for one in variants(attr)]
+    return [one for i, one in enumerate(found) if one not in found[:i]]
+
+
 @implements(LSTMAttr, variants=variants)
 def lstm(attr: LSTMAttr, vector_bytes: int = 64, packs: bool = True, parallel: bool = False) -> RangeKernel:
-    shape = rnn.shape_of(attr.dtype, 4, cpu_target.target(), vector_bytes)
+    return _lstm(attr, rnn.shape_of(attr.dtype, 4, cpu_target.target(), vector_bytes), packs, parallel)
+
+
+@implements(LSTMPackedAttr, variants=packed_variants)
+def lstm_packed(attr: LSTMPackedAttr, vector_bytes: int = 64, parallel: bool = False) -> RangeKernel:
+    shape = rnn.shape_of(attr.dtype, 4, cpu_target.target(), vector_bytes, PANEL_UNITS)
+    return _lstm(attr, shape, True, parallel)
+
+
+@implements(GRUAttr, variants=variants)
+def gru(attr: GRUAttr, vector_bytes: int = 64, packs: bool = True, parallel: bool = False) -> RangeKernel:
+    return _gru(attr, rnn.shape_of(attr.dtype, 3, cpu_target.target(), vector_bytes), packs, parallel)
+
+
+@implements(GRUPackedAttr, variants=packed_variants)
+def gru_packed(attr: GRUPackedAttr, vector_bytes: int = 64, parallel: bool = False) -> RangeKernel:
+    shape = rnn.shape_of(attr.dtype, 3, cpu_target.target(), vector_bytes, PANEL_UNITS)
+    return _gru(attr, shape, True, parallel)
+
+
+def _lstm(attr: LSTMAttr, shape: rnn.Shape, packs: bool, parallel: bool) -> RangeKernel:
     step = rnn.lstm_step(shape)
     layout = layout_of(shape, packs=packs)
     layer = layer_of(layout, step, packs=packs)
@@ -60,9 +86,7 @@ def lstm(attr: LSTMAttr, vector_bytes: int = 64, packs: bool = True, parallel: b
     return _nest(attr, body, layout, parallel)
 
 
-@implements(GRUAttr, variants=variants)
-def gru(attr: GRUAttr, vector_bytes: int = 64, packs: bool = True, parallel: bool = False) -> RangeKernel:
-    shape = rnn.shape_of(attr.dtype, 3, cpu_target.target(), vector_bytes)
+def _gru(attr: GRUAttr, shape: rnn.Shape, packs: bool, parallel: bool) -> RangeKernel:
     step = rnn.gru_step(shape)
     layout = layout_of(shape, packs=packs)
     layer = layer_of(layout, step, packs=packs)

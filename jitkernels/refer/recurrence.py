@@ -1,8 +1,8 @@
-"""NumPy references of LSTM and GRU."""
+"""NumPy references of LSTM and GRU, and of their forms with packed weights."""
 
 import numpy as np
 
-from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
+from jitkernels.attrs.recurrence import GRUAttr, GRUPackedAttr, LSTMAttr, LSTMPackedAttr
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.compiler.ir import special_functions
@@ -40,3 +40,13 @@ def gru(attr: GRUAttr, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyAr
             z = special_functions.activate("sigmoid", a_z + b_z)
             n = np.tanh(a_n + special_functions.activate("sigmoid", a_r + b_r) * b_n)
             h_n[...] = y[t] = n + z * (h_n - n)
+
+
+@implements(LSTMPackedAttr)
+def lstm_packed(attr: LSTMPackedAttr, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray) -> None:
+    lstm(attr, x, attr.unpack(w_ih), attr.unpack(w_hh), *rest)
+
+
+@implements(GRUPackedAttr)
+def gru_packed(attr: GRUPackedAttr, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray) -> None:
+    gru(attr, x, attr.unpack(w_ih), attr.unpack(w_hh), *rest)

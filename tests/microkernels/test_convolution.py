@@ -60,6 +60,26 @@ def test_layers(layer: str, row: type[Conv2DAttr]) -> None:
             testing.check_values(attr, kernel.callable, oracles.expected, label=f"{layer}: {kernel!r}")
 
 
+FEW_FILTERS: dict[str, dict[str, Any]] = {
+    "one": {"height": 6, "width": 41, "kernel": 2, "channels": 3, "filters": 1},
+    "a whole segment": {"height": 5, "width": 29, "kernel": (2, 3), "channels": 2, "filters": 4, "padding": (0, 2)},
+    "three": {"height": 9, "width": 38, "kernel": 3, "channels": 5, "filters": 3, "stride": (2, 1), "padding": 1},
+    "six, an odd width, bands of rows": {"height": 120, "width": 101, "kernel": 2, "channels": 23, "filters": 6},
+}
+
+
+@pytest.mark.parametrize("row", [Conv2DAttr, Conv2DPackedAttr], ids=["plain", "packed"])
+@pytest.mark.parametrize("layer", FEW_FILTERS)
+def test_few_filters(layer: str, row: type[Conv2DAttr]) -> None:
+    """Values of convolutions whose pixels share vectors, each activation in turn; nothing else is written."""
+    found = implementation(row, "gen")
+    for turn, activation in enumerate(("relu", "identity", "tanh"), [*FEW_FILTERS].index(layer)):
+        attr = attr_of(row, activation=activation, biased=turn % 2 == 0, **FEW_FILTERS[layer])
+        kernel = Kernel(attr, found, found.variants(attr)[-1])
+        assert "convolution_shared" in kernel.source, "the code for few filters"
+        testing.check_values(attr, kernel.callable, oracles.expected, label=f"{layer}: {kernel!r}")
+
+
 TRANSPOSED: dict[str, dict[str, Any]] = {
     "rows of filters in chunks": {"height": 3, "width": 9, "kernel": 4, "channels": 900, "stride": 2, "padding": 1},
     "bands of rows": {"height": 60, "width": 64, "kernel": 3, "channels": 130, "filters": 9, "stride": 2, "padding": 1},

@@ -1,4 +1,4 @@
-"""Peers of LSTM and GRU in NumPy and other packages."""
+"""Peers of LSTM and GRU, and of their forms with packed weights, in NumPy and other packages."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.recurrence import GRUAttr, LSTMAttr
+from jitkernels.attrs.recurrence import PANEL_UNITS, GRUAttr, GRUPackedAttr, LSTMAttr, LSTMPackedAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer, threads
 from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, outs, values
@@ -186,3 +186,62 @@ def _calls(gates: int, states: int) -> Callable[[int], Iterator[OrdinaryCall]]:
 
 ordinary_calls(LSTMAttr)(_calls(4, 2))
 ordinary_calls(GRUAttr)(_calls(3, 1))
+
+
+def _unpacked(panels: Any, gates: int, hidden: int) -> AnyArray:
+    """Return the weights of so many hidden units in their usual order."""
+    count, depth, _ = np.shape(panels)
+    units = np.reshape(panels, (count, depth, gates, PANEL_UNITS)).transpose(2, 0, 3, 1)
+    return units.reshape(gates, count * PANEL_UNITS, depth)[:, :hidden].reshape(gates * hidden, depth)
+
+
+@equivalent(LSTMPackedAttr)
+def lstm_packed(
+    x: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None, h0: Any = None, c0: Any = None,
+    hidden: int = PANEL_UNITS, out: Any = None,
+) -> Any:  # fmt: skip
+    """Compute LSTM with weights that are no longer packed."""
+    return lstm(x, _unpacked(w_ih, 4, hidden), _unpacked(w_hh, 4, hidden), b_ih, b_hh, h0, c0, out)
+
+
+@equivalent(GRUPackedAttr)
+def gru_packed(
+    x: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None, h0: Any = None, hidden: int = PANEL_UNITS,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """Compute GRU with weights that are no longer packed."""
+    return gru(x, _unpacked(w_ih, 3, hidden), _unpacked(w_hh, 3, hidden), b_ih, b_hh, h0, out)
+
+
+@peer(LSTMPackedAttr)
+def numpy_packed_lstm(attr: LSTMPackedAttr, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray) -> Bound:
+    return numpy_lstm(attr, x, attr.unpack(w_ih), attr.unpack(w_hh), *rest)
+
+
+@peer(GRUPackedAttr)
+def numpy_packed_gru(attr: GRUPackedAttr, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray) -> Bound:
+    return numpy_gru(attr, x, attr.unpack(w_ih), attr.unpack(w_hh), *rest)
+
+
+def _packed_calls(gates: int, states: int) -> Callable[[int], Iterator[OrdinaryCall]]:
+    """Return the calls of a row with packed weights: of one panel, and of two."""
+
+    def calls(elements: int) -> Iterator[OrdinaryCall]:
+        inputs, batch = 4, 2
+        steps = max(elements // inputs // batch, 1)
+        x = values((steps, batch, inputs))
+        for hidden in (PANEL_UNITS, PANEL_UNITS + 5):
+            panels = -(-hidden // PANEL_UNITS)
+            weights = tuple(values((panels, n, gates * PANEL_UNITS)) / 8 for n in (inputs, hidden))
+            biases = (values(gates * hidden), values(gates * hidden))
+            before = (values((batch, hidden)),) * states
+            yield OrdinaryCall(f"{hidden} units", (x, *weights), {"hidden": hidden})
+            yield OrdinaryCall(f"{hidden} units with states", (x, *weights, *biases, *before), {"hidden": hidden})
+        yield from in_dtypes(x, *weights, bools=False, hidden=hidden)
+        yield from in_layouts(x, *weights, hidden=hidden)
+
+    return calls
+
+
+ordinary_calls(LSTMPackedAttr)(_packed_calls(4, 2))
+ordinary_calls(GRUPackedAttr)(_packed_calls(3, 1))

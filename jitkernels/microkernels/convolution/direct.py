@@ -2,7 +2,8 @@
 
 For each band of rows of the result, the rows of the image that it needs are copied between zeros, unless they need no
 padding; then each panel of filters passes over the band while that lies in the cache.  Filters are packed once per
-call, unless they come packed.  A filter of one pixel without strides and padding sees one long row of pixels.
+call, unless they come packed.  A filter of one pixel without strides and padding sees one long row of pixels.  Where
+the filters would leave half of a vector unused, pixels share it (`jitkernels.microkernels.convolution.few_filters`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from jitkernels.microkernels.convolution.extents import (
     needed_width,
     tile_of,
 )
+from jitkernels.microkernels.convolution.few_filters import NO_FEW_FILTERS, FewFilters, few_filters, segment_of
 from jitkernels.microkernels.convolution.padding import padding_of, padding_slack
 from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, LAST_CHUNK, ROW_PIXELS
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
@@ -42,16 +44,18 @@ from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, pac
 def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool) -> RangeKernel:
     """Make the loop nest of CONV2D or CONV2D_PACKED for any sizes; threads split the rows of the result."""
     kind = convolution_of(attr, cpu_target.target(), is_packed=is_packed, has_residual=attr.has_residual)
+    segment = segment_of(attr, kind.lanes)
+    few = few_filters(kind, segment) if segment else NO_FEW_FILTERS
     size, signature = element_size(kind.dtype), attr.signature()
     rows = attr.batch * attr.out_height
     return RangeKernel(
         f"{attr.name}_{attr.activation}_{attr.dtype}",
         signature.c_arguments,
-        _body(kind),
+        _body(kind, few),
         extent=(signature.index("batch"), signature.index("out_height")),
         block=max(-(-rows // 64), 1) if parallel else 1,
         parallel=parallel,
-        workspace=_workspace(kind),
+        workspace=_workspace(kind, few),
         workspace_dtype=kind.dtype,
         flags=("contract",),
         vector_bytes=kind.lanes * size,
@@ -84,13 +88,28 @@ def _layout(kind: Convolution) -> tuple[Any, Any, Any]:
     return band_rows, panel_elements, packed_elements
 
 
-def _workspace(kind: Convolution) -> Callable[..., Any]:
+def _is_few(few: FewFilters) -> Any:
+    """Make the test whether pixels share vectors: another attr of the size class may have more filters."""
+    segment = few.segment
+
+    @inlined()
+    def is_few(e: ConvolutionExtents) -> bool:
+        return 0 < e.filters <= segment and not is_depthwise(e)
+
+    return is_few
+
+
+def _workspace(kind: Convolution, few: FewFilters) -> Callable[..., Any]:
+    is_few, has_few, elements = _is_few(few), few.segment > 0, few.elements
     band_rows, _, packed_elements = _layout(kind)
     size, slack = element_size(kind.dtype), padding_slack(kind)
 
     def needed(e: ConvolutionExtents) -> Any:
         scratch = needed_height(e, band_rows(e)) * needed_width(e) * e.channels + slack if is_padded(e) else 0
-        return (packed_elements(e) + scratch) * size
+        shared = 0
+        if has_few and is_few(e):
+            shared = elements(e)
+        return (packed_elements(e) + scratch + shared) * size
 
     return needed
 
@@ -184,14 +203,18 @@ def _dense(kind: Convolution) -> Any:
     return dense
 
 
-def _body(kind: Convolution) -> Callable[..., None]:
+def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
     band_rows, _, packed_elements = _layout(kind)
+    is_few, has_few = _is_few(few), few.segment > 0
+    few_rows, prepare, few_compute = few.band_rows, few.prepare, few.compute
     pack, dense, depthwise, is_packed = _pack(kind), _dense(kind), depthwise_of(kind), kind.is_packed
-    pad_rows = padding_of(kind)
+    pad_rows, slack = padding_of(kind), padding_slack(kind)
 
     @inlined()
-    def compute(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any) -> None:
-        if is_packed:
+    def compute(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, shared: Any) -> None:
+        if has_few and is_few(e):
+            few_compute(arrays, e, band, shared)
+        elif is_packed:
             dense(arrays, e, band, arrays.w)
         elif is_depthwise(e):
             depthwise(arrays, e, band)
@@ -203,6 +226,11 @@ def _body(kind: Convolution) -> Callable[..., None]:
             pack(arrays.w, e, workspace)
         most, padded, pointwise = band_rows(e), is_padded(e), is_pointwise(e)
         scratch, x = offset(workspace, packed_elements(e)), arrays.x
+        shared = scratch
+        if has_few and is_few(e):
+            shared = offset(scratch, needed_height(e, most) * needed_width(e) * e.channels + slack if padded else 0)
+            most = min(most, few_rows(e))
+            prepare(arrays, e, arrays.w if is_packed else workspace, shared)
         row, size, pitch = part.begin, e.height * e.width * e.channels, e.width * e.channels
         while row < part.end:
             image, rows = row // e.out_height, min(most, part.end - row)
@@ -211,14 +239,15 @@ def _body(kind: Convolution) -> Callable[..., None]:
             if not pointwise:
                 rows = min(rows, e.out_height - first)
             if pointwise:
-                compute(arrays, e, Band(x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width), workspace)
+                compute(arrays, e, Band(x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width), workspace,
+                        shared)  # fmt: skip
             elif padded:
                 pad_rows(offset(x, image * size), e, top, needed_height(e, rows), scratch)
                 band = Band(scratch, 0, needed_width(e) * e.channels, rows, e.out_width, to, 1, e.out_width)
-                compute(arrays, e, band, workspace)
+                compute(arrays, e, band, workspace, shared)
             else:
                 band = Band(x, image * size + top * pitch, pitch, rows, e.out_width, to, 1, e.out_width)
-                compute(arrays, e, band, workspace)
+                compute(arrays, e, band, workspace, shared)
             row += rows
 
     return body

@@ -1,4 +1,7 @@
-"""Pooling: the loops around the windows, cut to what lies inside of the image."""
+"""Pooling: the loops around the windows, cut to what lies inside of the image.
+
+Those of a row that lie inside as a whole have the same taps, and are pooled together.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +59,8 @@ class Taps(NamedTuple):
 @inlined()
 def taps_from(begin: int, axis: Axis) -> Any:
     """Return the taps of the window that begins at an index of the image, which is negative in the padding."""
+    if begin >= 0 and begin + (axis.window - 1) * axis.dilation < axis.size:
+        return Taps(0, axis.window, axis.window)
     first = max((axis.dilation - 1 - begin) // axis.dilation, 0)
     last = min((axis.size - begin + axis.dilation - 1) // axis.dilation, axis.window)
     least = max((axis.dilation - 1 - begin - axis.before) // axis.dilation, 0)
@@ -79,13 +84,18 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
         c = e.channels
         down = Axis(e.height, e.window_height, e.dilation_height, counted * e.pad_top, counted * e.pad_bottom)
         right = Axis(e.width, e.window_width, e.dilation_width, counted * e.pad_left, counted * e.pad_right)
+        # The first window behind those that lie inside as a whole.
+        most = e.width - 1 - (e.window_width - 1) * e.dilation_width + e.pad_left
+        inside = min(most // e.stride_width + 1, e.out_width)
         for row in range(part.begin, part.end):
             image = row // e.out_height
             top = (row - image * e.out_height) * e.stride_height - e.pad_top
             rows = taps_from(top, down)
-            for j in range(e.out_width):
+            j = 0
+            while j < e.out_width:
                 left = j * e.stride_width - e.pad_left
                 columns = taps_from(left, right)
+                windows = inside - j if left >= 0 and inside > j else 1
                 above = image * e.height + top + rows.first * e.dilation_height
                 at = (above * e.width + left + columns.first * e.dilation_width) * c
                 to, done = (row * e.out_width + j) * c, 0
@@ -93,13 +103,15 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
                     if c - done >= width:
                         whole(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
                               columns.last - columns.first, e.dilation_width * c, y, to + done, width,
-                              rows.counted * columns.counted)  # fmt: skip
+                              rows.counted * columns.counted, windows, e.stride_width * c, c)  # fmt: skip
                         done += width
                     else:
                         part_of(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
                                 columns.last - columns.first, e.dilation_width * c, y, to + done,
-                                min(c - done, lanes), rows.counted * columns.counted)  # fmt: skip
+                                min(c - done, lanes), rows.counted * columns.counted, windows, e.stride_width * c,
+                                c)  # fmt: skip
                         done += lanes
+                j += windows
 
     return RangeKernel(
         f"{attr.name}_{attr.dtype}",

@@ -1,4 +1,4 @@
-"""Pooling of one window in registers, as LLVM IR text: the maximum or the sum of its elements, channels in lanes.
+"""Pooling of windows in registers, as LLVM IR text: the maximum or the sum of their elements, channels in lanes.
 
 Every process builds the text again at its start to compute the cache key of the object, so this module must not import
 a compiler.
@@ -13,6 +13,7 @@ from jitkernels.microkernels.gemm.microkernel import Text, declarations, element
 POOL_ARGUMENTS = (
     ("ptr", "x"), ("i64", "x_offset"), ("i64", "rows"), ("i64", "row_stride"), ("i64", "taps"), ("i64", "tap_stride"),
     ("ptr", "y"), ("i64", "y_offset"), ("i64", "live"), ("i64", "count"),
+    ("i64", "windows"), ("i64", "x_window"), ("i64", "y_window"),
 )  # fmt: skip
 
 
@@ -20,6 +21,7 @@ POOL_ARGUMENTS = (
 class PoolTile:
     """Compile-time parameters of a function for `vectors` vectors of channels; `masked`: only `live` of them exist.
 
+    It pools `windows` windows of the same taps, at least one, that lie `x_window` elements apart.
     Rows of a mean are added up one by one, and then their sums: in long windows that loses fewer digits.
     """
 
@@ -52,17 +54,30 @@ class _PoolText:
         arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in POOL_ARGUMENTS)
         out.label("entry")
         for name in ("x", "y"):
-            out.lines.append(f"  %{name}_start = getelementptr {self.kind}, ptr %{name}, i64 %{name}_offset")
+            out.lines.append(f"  %{name}_first = getelementptr {self.kind}, ptr %{name}, i64 %{name}_offset")
         self.masks = [self._live(j) for j in self.cells] if tile.masked else []
         out.lines.append("  %has_rows = icmp sgt i64 %rows, 0")
         out.lines.append("  %has_taps = icmp sgt i64 %taps, 0")
         out.lines.append("  %has_any = and i1 %has_rows, %has_taps")
+        if tile.mean:
+            self.divisor = self._splat(self.kind, out.value(f"sitofp i64 %count to {self.kind}"))
+        out.line("br label %window")
+        out.label("window")
+        out.lines.append("  %windows_left = phi i64 [ %windows, %entry ], [ %windows_next, %done ]")
+        for name in ("x", "y"):
+            out.lines.append(f"  %{name}_start = phi ptr [ %{name}_first, %entry ], [ %{name}_next, %done ]")
         out.line("br i1 %has_any, label %row, label %done")
         self._rows()
         out.label("done")
         for j in self.cells:
-            out.lines.append(f"  %all{j} = phi {self.vector} [ {self.identity}, %entry ], [ %total{j}, %row_end ]")
+            out.lines.append(f"  %all{j} = phi {self.vector} [ {self.identity}, %window ], [ %total{j}, %row_end ]")
         self._store()
+        for name in ("x", "y"):
+            out.lines.append(f"  %{name}_next = getelementptr {self.kind}, ptr %{name}_start, i64 %{name}_window")
+        out.lines.append("  %windows_next = add nsw i64 %windows_left, -1")
+        out.lines.append("  %windows_more = icmp ne i64 %windows_next, 0")
+        out.line("br i1 %windows_more, label %window, label %return")
+        out.label("return")
         out.line("ret void")
         head = f"define void @{tile.symbol}({arguments}) noinline nounwind {{"
         return "\n".join([head, *out.lines, "}\n"])
@@ -71,10 +86,10 @@ class _PoolText:
         """Append the loops over the rows of the window, and over the taps of a row."""
         out, tile = self.out, self.tile
         out.label("row")
-        out.lines.append("  %row_left = phi i64 [ %rows, %entry ], [ %row_next, %row_end ]")
-        out.lines.append("  %x_row = phi ptr [ %x_start, %entry ], [ %x_row_next, %row_end ]")
+        out.lines.append("  %row_left = phi i64 [ %rows, %window ], [ %row_next, %row_end ]")
+        out.lines.append("  %x_row = phi ptr [ %x_start, %window ], [ %x_row_next, %row_end ]")
         for j in self.cells:
-            out.lines.append(f"  %best{j} = phi {self.vector} [ {self.identity}, %entry ], [ %total{j}, %row_end ]")
+            out.lines.append(f"  %best{j} = phi {self.vector} [ {self.identity}, %window ], [ %total{j}, %row_end ]")
         out.line("br label %tap")
         out.label("tap")
         out.lines.append("  %tap_left = phi i64 [ %taps, %row ], [ %tap_next, %tap ]")
@@ -139,10 +154,8 @@ class _PoolText:
 
     def _store(self) -> None:
         out, tile = self.out, self.tile
-        if tile.mean:
-            divisor = self._splat(self.kind, out.value(f"sitofp i64 %count to {self.kind}"))
         for j in self.cells:
-            value = out.value(f"fdiv {self.vector} %all{j}, {divisor}") if tile.mean else f"%all{j}"
+            value = out.value(f"fdiv {self.vector} %all{j}, {self.divisor}") if tile.mean else f"%all{j}"
             address = out.element(self.kind, "%y_start", j * tile.lanes)
             if tile.masked:
                 out.line(

@@ -17,6 +17,9 @@ import struct
 from jitkernels.core import dtypes
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
+FMAS_IN_FLIGHT = 8
+"""Fused multiply-adds that a core computes at once: two of them in each cycle, with a latency of four."""
+
 #: IR arguments of every tile, in order.  Strides and offsets are in elements.
 TILE_ARGUMENTS = (
     ("ptr", "a"), ("i64", "a_offset"), ("i64", "a_stride"),
@@ -82,12 +85,16 @@ class Tile:
     """Compile-time parameters of one tile function; every other quantity is an argument of the function.
 
     ``a_by_column``: A's element (r, p) lies at ``p * a_stride + r`` (a packed panel, or a transposed A) and not at ``r
-    * a_stride + p``.  Integer strides here replace the arguments.  ``mask_b`` and ``mask_c`` limit loads and stores to
+    * a_stride + p``.  Integer strides here replace the arguments.  ``panel_vectors``: so many vectors
+    of a row of B are neighbours, and further ones lie ``panel_stride`` elements behind these, or the argument b_stride
+    where that is None.  ``mask_b`` and ``mask_c`` limit loads and stores to
     ``live_columns``; ``guard_rows`` stores only ``live_rows`` rows. ``clamp_rows`` reads the last live row in place of
     rows beyond it.  ``prefetch`` prefetches C before the loop. ``prefetch_beside`` prefetches what lies to the right of
     the rows of B, as many elements as the tile has columns; ``prefetch_ahead`` what lies so many elements behind them,
     the next rows of a packed B. ``squares`` sums squared differences instead of products,
-    which lose no digits where the operands are close.
+    which lose no digits where the operands are close. Tiles of few cells sum each of them in several chains, as one
+    chain would wait for each of its fused multiply-adds. ``descending``: ``k`` runs from its end to 0, where b_stride
+    is an integer and A is not by column.
     """
 
     symbol: str
@@ -99,6 +106,8 @@ class Tile:
     a_by_column: bool
     a_stride: int | None = None
     b_stride: int | None = None
+    panel_vectors: int = 0
+    panel_stride: int | None = None
     mask_b: bool = False
     mask_c: bool = False
     guard_rows: bool = False
@@ -109,6 +118,7 @@ class Tile:
     prefetch_beside: bool = False
     prefetch_ahead: int = 0
     squares: bool = False
+    descending: bool = False
 
     def text(self, *, declared: bool = False) -> str:
         """Write the IR of ``symbol``, and the declarations that it needs unless the module has them."""
@@ -126,7 +136,11 @@ class _TileText:
         self.suffix = f"v{tile.lanes}f{8 * element_size(tile.dtype)}"
         self.a_stride = "%a_stride" if tile.a_stride is None else str(tile.a_stride)
         self.b_stride = "%b_stride" if tile.b_stride is None else str(tile.b_stride)
+        self.panel_stride = "%b_stride" if tile.panel_stride is None else str(tile.panel_stride)
         self.cells = [(r, j) for r in range(tile.rows) for j in range(tile.vectors)]
+        self.chains = 1
+        while self.chains < tile.unroll and 2 * len(self.cells) * self.chains <= FMAS_IN_FLIGHT:
+            self.chains *= 2
         self.align = element_size(tile.dtype)
         self.masks: list[str] = []
 
@@ -145,6 +159,7 @@ class _TileText:
         self._loop("rest", 1, "middle", "done", start=(a, b))
         out.label("done")
         self._phis("total", [("%{}_half", "middle"), ("%{}_rest", "rest")])
+        self._join_chains()
         self._finish()
         body = "\n".join(out.lines)
         return f"define void @{tile.symbol}({arguments}) {attribute} nounwind {{\n{body}\n}}\n"
@@ -152,8 +167,13 @@ class _TileText:
     def _entry(self) -> None:
         tile, out = self.tile, self.out
         out.label("entry")
-        out.lines.append(f"  %a_start = getelementptr {self.kind}, ptr %a, i64 %a_offset")
-        out.lines.append(f"  %b_start = getelementptr {self.kind}, ptr %b, i64 %b_offset")
+        a_offset, b_offset = "%a_offset", "%b_offset"
+        if tile.descending:
+            last = out.value("add nsw i64 %k, -1")
+            a_offset = out.value(f"add nsw i64 {a_offset}, {last}")
+            b_offset = out.value(f"add nsw i64 {b_offset}, {out.value(f'mul nsw i64 {last}, {self.b_stride}')}")
+        out.lines.append(f"  %a_start = getelementptr {self.kind}, ptr %a, i64 {a_offset}")
+        out.lines.append(f"  %b_start = getelementptr {self.kind}, ptr %b, i64 {b_offset}")
         out.lines.append(f"  %c_start = getelementptr {self.kind}, ptr %c, i64 %c_offset")
         self.c_rows = [out.element(self.kind, "%c_start", out.times(r, "%c_stride")) for r in range(tile.rows)]
         if tile.mask_b or tile.mask_c:
@@ -173,8 +193,11 @@ class _TileText:
                 self.a_rows = [0, *(out.value(f"mul nsw i64 {row}, {self.a_stride}") for row in live)]
         elif not tile.a_by_column:
             self.a_rows = [out.times(r, self.a_stride) for r in range(tile.rows)]
-        self.a_steps = [out.times(u, self.a_stride) if tile.a_by_column else u for u in range(tile.unroll + 1)]
-        self.b_steps = [out.times(u, self.b_stride) for u in range(tile.unroll + 1)]
+        steps = range(0, -tile.unroll - 1, -1) if tile.descending else range(tile.unroll + 1)
+        self.a_steps = [out.times(u, self.a_stride) if tile.a_by_column else u for u in steps]
+        self.b_steps = [out.times(u, self.b_stride) for u in steps]
+        panels = range(tile.vectors // tile.panel_vectors) if tile.panel_vectors else range(1)
+        self.b_panels = [out.times(panel, self.panel_stride) for panel in panels]
         shift = tile.unroll.bit_length() - 1
         out.lines.append(f"  %rounds = lshr i64 %k, {shift}")
         out.lines.append("  %has_rounds = icmp ne i64 %rounds, 0")
@@ -193,10 +216,22 @@ class _TileText:
 
     def _phis(self, suffix: str, incoming: list[tuple[str, str]]) -> None:
         """One phi per accumulator; ``{}`` in an incoming value stands for the accumulator's name."""
-        for r, j in self.cells:
-            name = f"acc{r}_{j}"
+        for name in self._accumulators():
             pairs = ", ".join(f"[ {value.format(name)}, %{block} ]" for value, block in incoming)
             self.out.lines.append(f"  %{name}_{suffix} = phi {self.vector} {pairs}")
+
+    def _accumulators(self) -> list[str]:
+        return [_accumulator(r, j, chain) for chain in range(self.chains) for r, j in self.cells]
+
+    def _join_chains(self) -> None:
+        """Add the chains of each cell, in pairs."""
+        self.totals = {}
+        for r, j in self.cells:
+            sums = [f"%{_accumulator(r, j, chain)}_total" for chain in range(self.chains)]
+            while len(sums) > 1:
+                pairs = zip(sums[::2], sums[1::2], strict=True)
+                sums = [self.out.value(f"fadd {self.vector} {left}, {right}") for left, right in pairs]
+            self.totals[r, j] = sums[0]
 
     def _pointer_phis(self, incoming: list[tuple[str, str, str]]) -> tuple[str, str]:
         a = ", ".join(f"[ {a}, %{block} ]" for a, _, block in incoming)
@@ -214,21 +249,24 @@ class _TileText:
         out.lines.append(f"  %a_in_{name} = phi ptr [ {a_start}, %{before} ], [ %a_{name}, %{name} ]")
         out.lines.append(f"  %b_in_{name} = phi ptr [ {b_start}, %{before} ], [ %b_{name}, %{name} ]")
         self._phis("in_" + name, [(initial, before), ("%{}_" + name, name)])
-        current = {(r, j): f"%acc{r}_{j}_in_{name}" for r, j in self.cells}
+        current = {one: f"%{one}_in_{name}" for one in self._accumulators()}
         for step in range(steps):
-            self._step(name, step, current, last=step == steps - 1)
+            self._step(name, step, current)
+        for one, value in current.items():
+            out.lines.append(f"  %{one}_{name} = bitcast {self.vector} {value} to {self.vector}")
         for side, ahead in (("a", self.a_steps[steps]), ("b", self.b_steps[steps])):
             out.lines.append(f"  %{side}_{name} = getelementptr {self.kind}, ptr %{side}_in_{name}, i64 {ahead}")
         out.lines.append(f"  %next_{name} = add nsw i64 %i_{name}, -1")
         out.lines.append(f"  %more_{name} = icmp ne i64 %next_{name}, 0")
         out.line(f"br i1 %more_{name}, label %{name}, label %{after}")
 
-    def _step(self, name: str, step: int, current: dict[tuple[int, int], str], *, last: bool) -> None:
+    def _step(self, name: str, step: int, current: dict[str, str]) -> None:
         tile, out = self.tile, self.out
         b_row = out.element(self.kind, f"%b_in_{name}", self.b_steps[step])
         b_values = []
         for j in range(tile.vectors):
-            address = out.element(self.kind, b_row, j * tile.lanes)
+            panel, vector = divmod(j, tile.panel_vectors or tile.vectors)
+            address = out.element(self.kind, out.element(self.kind, b_row, self.b_panels[panel]), vector * tile.lanes)
             if tile.mask_b:
                 b_values.append(out.value(self._masked_load(address, self.masks[j])))
             else:
@@ -249,15 +287,11 @@ class _TileText:
                 left, right = every, b_values[j]
                 if tile.squares:
                     left = right = out.value(f"fsub {self.vector} {every}, {right}")
-                expression = (
+                sum_so_far = _accumulator(r, j, step % self.chains)
+                current[sum_so_far] = out.value(
                     f"call {self.vector} @llvm.fmuladd.{self.suffix}({self.vector} {left}, "
-                    f"{self.vector} {right}, {self.vector} {current[r, j]})"
+                    f"{self.vector} {right}, {self.vector} {current[sum_so_far]})"
                 )
-                if last:
-                    current[r, j] = f"%acc{r}_{j}_{name}"
-                    out.lines.append(f"  {current[r, j]} = {expression}")
-                else:
-                    current[r, j] = out.value(expression)
 
     def _finish(self) -> None:
         """Write C: the first block of k applies beta, later blocks accumulate."""
@@ -281,7 +315,7 @@ class _TileText:
                 out.label(f"{block}{r}")
             for j in range(tile.vectors):
                 address = out.element(self.kind, self.c_rows[r], j * tile.lanes)
-                self._store(address, f"%acc{r}_{j}_total", scale, j)
+                self._store(address, self.totals[r, j], scale, j)
         if tile.guard_rows:
             out.line(f"br label %{block}_end")
             out.label(f"{block}_end")
@@ -316,6 +350,10 @@ class _TileText:
             f"call {self.vector} @llvm.masked.load.{self.suffix}.p0(ptr {address}, i32 {self.align}, "
             f"<{self.tile.lanes} x i1> {mask}, {self.vector} zeroinitializer)"
         )
+
+
+def _accumulator(row: int, vector: int, chain: int) -> str:
+    return f"acc{row}_{vector}_{chain}"
 
 
 def declarations(dtype: str, lanes: int) -> str:

@@ -115,6 +115,43 @@ def _tile_function(dtype: str, lanes: int, count: int, a_stride: int, *, edge: b
     return multiply
 
 
+def _row_function(dtype: str, lanes: int) -> Any:
+    """Make the function that multiplies a single row by all panels, two of them at a time.
+
+    The row is read in place. Panels in the second-level cache are not prefetched: that takes of its bandwidth.
+    """
+    width, large, size = VECTORS * lanes, L2_BYTES // element_size(dtype), element_size(dtype)
+
+    def function(name: str, panels: int, ahead: int) -> Any:
+        symbol = f"matmul_row_{name}"
+        tile = Tile(
+            symbol, dtype, lanes, 1, panels * VECTORS, 0.0, a_by_column=False, b_stride=width, panel_vectors=VECTORS,
+            mask_c=True, prefetch_ahead=ahead,
+        )  # fmt: skip
+        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
+
+    pair, last = function("pair", 2, 0), function("last", 1, 0)
+    streamed = function("streamed", 1, PANEL_PREFETCH_BYTES // size)
+
+    @inlined()
+    def multiply(packed: MatrixPart, operands: Operands, extents: GemmExtents, band: _Band) -> None:
+        n, k, a, b, c = extents.n, extents.k, packed.data, operands.b, operands.c
+        panel, j, is_large = k * width, 0, n * k >= large
+        while j < n:
+            at, to = j * k + band.p * width, band.row * n + j
+            if is_large:
+                streamed(a, packed.at, 0, b, at, panel, c, to, 0, band.deep, band.first, 1, n - j)
+                j += width
+            elif n - j > width:
+                pair(a, packed.at, 0, b, at, panel, c, to, 0, band.deep, band.first, 1, n - j)
+                j += 2 * width
+            else:
+                last(a, packed.at, 0, b, at, panel, c, to, 0, band.deep, band.first, 1, n - j)
+                j += width
+
+    return multiply
+
+
 def _edge_tile(dtype: str, lanes: int, rows: int, counts: Sequence[int]) -> Any:
     """Make the function for the last rows of A, or the last panel of B: it takes the smallest tile that holds them."""
     count, *larger = counts
@@ -138,12 +175,14 @@ def _multiply(dtype: str, lanes: int, rows: int) -> Any:
     width = VECTORS * lanes
     whole = _tile_function(dtype, lanes, rows, rows, edge=False)
     edge = _edge_tile(dtype, lanes, rows, range(2, rows + 1, 2))
-    single = _tile_function(dtype, lanes, 1, 1, edge=True)
+    row = _row_function(dtype, lanes)
 
     @inlined()
     def multiply(packed: MatrixPart, operands: Operands, extents: GemmExtents, band: _Band) -> None:
         n, k, deep, first = extents.n, extents.k, band.deep, band.first
-        for j in range(0, n, width):
+        if extents.m == 1:
+            row(packed, operands, extents, band)
+        for j in range(0, n if extents.m > 1 else 0, width):
             b = MatrixPart(operands.b, j * k + band.p * width, 0)
             at = packed.at
             for i in range(0, band.high, band.tile):
@@ -151,8 +190,6 @@ def _multiply(dtype: str, lanes: int, rows: int) -> Any:
                 live = min(band.high - i, band.tile)
                 if live == rows and n - j >= width:
                     whole(a, b, c, deep, first, rows, width)
-                elif extents.m == 1:
-                    single(a, b, c, deep, first, 1, n - j)
                 else:
                     edge(a, b, c, deep, first, live, n - j)
                 at += rows * deep

@@ -5,12 +5,12 @@ of `jitkernels.microkernels.gemm.microkernel` computes all gates of the block, a
 once. The products of the inputs of many steps are computed together, before the first of these steps.
 
 With a batch of one row, each step reads the weights of the state once. They may stay unpacked then: packing takes as
-long as some steps, and speeds up each step only a little.
+long as some steps, and speeds up each step only a little. Constant weights are packed beforehand.
 """
 
 from typing import Any
 
-from jitkernels.codegen.source_protocol import inlined, vectors, written_by
+from jitkernels.codegen.source_protocol import inlined, offset, vectors, written_by
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import Target
 from jitkernels.core.frozen_dataclass import frozen_dataclass
@@ -33,18 +33,33 @@ TANHS: dict[str, Any] = {"float32": tanh_float32, "float64": tanh_float64}
 
 @frozen_dataclass
 class Shape:
-    """Parameters of the code: lanes of a vector, gates, and rows of the tall and of the middle tile."""
+    """Parameters of the code: lanes of a vector, gates, and rows of the tall and of the middle tile.
+
+    panel_units: the units of a panel of weights that were packed beforehand, a multiple of the lanes; 0 where the layer
+    packs them, a panel for each block.
+    """
 
     dtype: str
     lanes: int
     gates: int
     tall: int
     middle: int
+    panel_units: int = 0
 
     @property
     def width(self) -> int:
-        """Elements of one step along k of a panel."""
+        """The sums of a block."""
         return self.gates * self.lanes
+
+    @property
+    def panel_row(self) -> int:
+        """Elements of one step along k of a panel."""
+        return self.gates * (self.panel_units or self.lanes)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether two neighbouring blocks have neighbouring panels."""
+        return self.panel_units in (0, self.lanes)
 
     @property
     def bias_elements(self) -> int:
@@ -56,19 +71,21 @@ class Shape:
         return self.lanes * self.width
 
 
-def shape_of(dtype: str, gates: int, target: Target, vector_bytes: int) -> Shape:
+def shape_of(dtype: str, gates: int, target: Target, vector_bytes: int, panel_units: int = 0) -> Shape:
     """Return tiles whose sums, a step of the panel and an element of the other operand fill the registers."""
     lanes = min(vector_bytes, target.vector_bytes) // dtypes.named(dtype).size
     tall, middle = ({4: 6, 3: 8}[gates], 4) if target.registers == 32 else ({4: 2, 3: 4}[gates], 2)
-    return Shape(dtype, lanes, gates, tall, middle)
+    return Shape(dtype, lanes, gates, tall, middle, panel_units)
 
 
 @frozen_dataclass
 class Products:
-    """Functions for range kernels: packing of weights, and products of one block of units."""
+    """Functions for range kernels: packing of weights, the panel of a block, and products of one or two blocks."""
 
     packed: Any
+    panel_of: Any
     tiles: Any
+    pair: Any
     dots: Any
 
 
@@ -80,11 +97,22 @@ def products_of(shape: Shape) -> Products:
     def tile_function(rows: int) -> Any:
         symbol = f"recurrence_tile{rows}"
         tile = Tile(
-            symbol, dtype, lanes, rows, gates, 0.0, a_by_column=False, b_stride=width, clamp_rows=rows > 1
+            symbol, dtype, lanes, rows, gates, 0.0, a_by_column=False, b_stride=shape.panel_row,
+            panel_vectors=1 if shape.panel_units else 0, panel_stride=shape.panel_units, clamp_rows=rows > 1,
         )  # fmt: skip
         return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
     tall_tile, middle_tile, low_tile = tile_function(tall), tile_function(middle), tile_function(1)
+
+    def pair_function(name: str, *, descending: bool) -> Any:
+        symbol = f"recurrence_pair_{name}"
+        tile = Tile(
+            symbol, dtype, lanes, 1, 2 * gates, 0.0, a_by_column=False, b_stride=width, panel_vectors=gates,
+            descending=descending,
+        )  # fmt: skip
+        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
+
+    upwards, downwards = pair_function("upwards", descending=False), pair_function("downwards", descending=True)
     some_dots = dot_rows("recurrence_dots", dtype, lanes, at_once)
     pack = ir_function(
         "recurrence_pack",
@@ -101,6 +129,14 @@ def products_of(shape: Shape) -> Products:
             pack(w, (gate * hidden + block * lanes) * deep, deep, panel, gate * lanes, live, deep)
 
     @inlined()
+    def panel_of(weights: Any, deep: int, block: int) -> Any:
+        """Return the panel of a block, or the block's part of it."""
+        if shape.panel_units == 0:
+            return offset(weights, block * deep * width)
+        unit = block * lanes
+        return offset(weights, unit // shape.panel_units * (deep * shape.panel_row) + unit % shape.panel_units)
+
+    @inlined()
     def tiles(a: Any, a_stride: int, left: int, panel: Any, sums: Any, sums_stride: int, deep: int) -> int:
         """Compute the sums of the gates of a block for the next rows; return how many rows those are."""
         if left > middle and left != twice:
@@ -113,6 +149,14 @@ def products_of(shape: Shape) -> Products:
         return 1
 
     @inlined()
+    def pair(a: Any, panel: Any, sums: Any, deep: int, descending: bool) -> None:
+        """Compute the sums of the gates of two blocks for one row: it is read once for both."""
+        if descending:
+            downwards(a, 0, 0, panel, 0, deep * width, sums, 0, 0, deep, 1, 1, 2 * width)
+        else:
+            upwards(a, 0, 0, panel, 0, deep * width, sums, 0, 0, deep, 1, 1, 2 * width)
+
+    @inlined()
     def dots(state: Any, w: Any, hidden: int, block: int, tile: Any) -> None:
         """Compute the sums of the gates of a block for one row, from unpacked weights."""
         live = min(lanes, hidden - block * lanes)
@@ -121,7 +165,7 @@ def products_of(shape: Shape) -> Products:
             for r in range(0, live, at_once):
                 some_dots(state, w, (row + r) * hidden, hidden, tile, gate * lanes + r, hidden, live - r)
 
-    return Products(packed, tiles, dots)
+    return Products(packed, panel_of, tiles, pair, dots)
 
 
 def lstm_step(shape: Shape) -> Any:

@@ -103,12 +103,16 @@ def layout_of(shape: Shape, *, packs: bool) -> WorkspaceLayout:
     @inlined()
     def panels_offset(sizes: LayerSizes, plan: LayerPlan, team_size: int) -> int:
         """Return the offset of the packed input weights, behind those of the state, which are packed first."""
+        if shape.panel_units:
+            return 0
         weights = plan.blocks * sizes.hidden * shape.width + team_size * shape.slack
         return weights if packs or plan.rows > 1 else 0
 
     @inlined()
     def bias_offset(sizes: LayerSizes, plan: LayerPlan, team_size: int) -> Any:
         """Return the offset of the biases. Each panel is used once if all steps are computed together."""
+        if shape.panel_units:
+            return 0
         panels = team_size if plan.chunk >= sizes.steps else plan.blocks
         elements = panels * sizes.input * shape.width + team_size * shape.slack
         return panels_offset(sizes, plan, team_size) + elements
@@ -141,12 +145,10 @@ def start_of(shape: Shape, products: Products, *, packs: bool) -> Any:
         for k in range(shape.tall * shape.width):
             share.tile[k] = zero
         for block in range(share.low, share.high):
-            if packs or call.plan.rows > 1:
-                weights = offset(share.weights, block * hidden * shape.width)
-                products.packed(arrays.w_hh, hidden, hidden, block, weights)
-            if call.plan.chunk < sizes.steps:
-                panel = offset(share.panels, block * (inputs * shape.width))
-                products.packed(arrays.w_ih, inputs, hidden, block, panel)
+            if shape.panel_units == 0 and (packs or call.plan.rows > 1):
+                products.packed(arrays.w_hh, hidden, hidden, block, products.panel_of(share.weights, hidden, block))
+            if shape.panel_units == 0 and call.plan.chunk < sizes.steps:
+                products.packed(arrays.w_ih, inputs, hidden, block, products.panel_of(share.panels, inputs, block))
             for k in range(block * shape.bias_elements, (block + 1) * shape.bias_elements):
                 biases[k] = zero
             if arrays.b_ih is not None:
@@ -178,8 +180,9 @@ def inputs_of(shape: Shape, products: Products) -> Any:
         rows, blocks, chunk = call.plan.rows, call.plan.blocks, call.plan.chunk
         last = min(first + chunk, call.sizes.steps)
         for block in range(share.low, share.high):
-            panel = offset(share.panels, (block if chunk < call.sizes.steps else share.number) * (inputs * width))
-            if chunk >= call.sizes.steps:
+            is_packed = shape.panel_units > 0 or chunk < call.sizes.steps
+            panel = products.panel_of(share.panels, inputs, block if is_packed else share.number)
+            if not is_packed:
                 products.packed(w_ih, inputs, call.sizes.hidden, block, panel)
             if rows == batch:
                 from_x = offset(x, first * batch * inputs)
@@ -198,32 +201,46 @@ def recurrent_of(shape: Shape, products: Products, step: Any, *, packs: bool) ->
     lanes, width, tall, bias_elements = shape.lanes, shape.width, shape.tall, shape.bias_elements
 
     @inlined()
+    def finish_row(call: LayerCall, block: int, t: int, r: int, tile: Any) -> None:
+        """Compute the epilogue of a block in a row."""
+        hidden, plan = call.sizes.hidden, call.plan
+        at, first = call.part.begin + r, t // plan.chunk * plan.chunk
+        step(
+            offset(call.buffers.sums, (((t - first) * plan.rows + r) * plan.blocks + block) * width),
+            tile,
+            offset(call.buffers.biases, block * bias_elements),
+            offset(call.state.last, at * hidden + block * lanes),
+            offset(call.arrays.y, (t * call.sizes.batch + at) * hidden + block * lanes),
+            min(lanes, hidden - block * lanes),
+        )
+
+    @inlined()
+    def compute_pair(call: LayerCall, share: UnitsShare, block: int, t: int, before: Any) -> None:
+        """Compute a step of two blocks of units for a single row."""
+        hidden = call.sizes.hidden
+        if call.arrays.h0 is not None or t > 0:
+            weights = products.panel_of(share.weights, hidden, block)
+            products.pair(before, weights, share.tile, hidden, t % 2 == 0)
+        for k in range(2):
+            finish_row(call, block + k, t, 0, offset(share.tile, k * width))
+
+    @inlined()
     def compute_block(call: LayerCall, share: UnitsShare, block: int, t: int, before: Any) -> None:
         """Compute a step of a block of units; before: the state of the step before."""
         hidden, rows = call.sizes.hidden, call.plan.rows
         is_first = call.arrays.h0 is None and t == 0
-        first = t // call.plan.chunk * call.plan.chunk
-        live = min(lanes, hidden - block * lanes)
         row = 0
         while row < rows:
             count = min(tall, rows - row)
             if not is_first and not packs and rows == 1:
                 products.dots(before, call.arrays.w_hh, hidden, block, share.tile)
             elif not is_first:
-                weights = offset(share.weights, block * hidden * width)
+                weights = products.panel_of(share.weights, hidden, block)
                 count = products.tiles(
                     offset(before, row * hidden), hidden, rows - row, weights, share.tile, width, hidden
                 )
             for r in range(row, row + count):
-                at = call.part.begin + r
-                step(
-                    offset(call.buffers.sums, (((t - first) * rows + r) * call.plan.blocks + block) * width),
-                    offset(share.tile, (r - row) * width),
-                    offset(call.buffers.biases, block * bias_elements),
-                    offset(call.state.last, at * hidden + block * lanes),
-                    offset(call.arrays.y, (t * call.sizes.batch + at) * hidden + block * lanes),
-                    live,
-                )
+                finish_row(call, block, t, r, offset(share.tile, (r - row) * width))
             row += count
 
     @inlined()
@@ -231,10 +248,18 @@ def recurrent_of(shape: Shape, products: Products, step: Any, *, packs: bool) ->
         before = offset(call.arrays.y, ((t - 1) * call.sizes.batch + call.part.begin) * call.sizes.hidden)
         if call.arrays.h0 is not None and t == 0:
             before = offset(call.arrays.h0, call.part.begin * call.sizes.hidden)
-        for done in range(share.high - share.low if call.sizes.steps > 0 else 0):
-            # Serpentine order: the panels read last are still in the cache, where not all fit.
-            block = share.low + done if t % 2 == 0 else share.high - 1 - done
-            compute_block(call, share, block, t, before)
+        blocks = share.high - share.low if call.sizes.steps > 0 else 0
+        done = 0
+        while done < blocks:
+            count = 2 if packs and shape.has_pairs and call.plan.rows == 1 and blocks - done > 1 else 1
+            # Serpentine order: what was read last is still in the cache, where not all fits. Products of pairs end with
+            # the units that were computed last.
+            block = share.low + done if t % 2 == 0 else share.high - count - done
+            if count == 2:
+                compute_pair(call, share, block, t, before)
+            else:
+                compute_block(call, share, block, t, before)
+            done += count
 
     return compute_step
 
@@ -279,12 +304,13 @@ def layer_of(layout: WorkspaceLayout, step: Any, *, packs: bool) -> Any:
     def share_of(call: LayerCall, number: int, team_size: int) -> Any:
         blocks = call.plan.blocks
         buffers = call.buffers
+        low, high = number * blocks // team_size, (number + 1) * blocks // team_size
+        tile = offset(buffers.tiles, number * shape.tall * width)
+        if shape.panel_units:
+            return UnitsShare(number, low, high, call.arrays.w_hh, call.arrays.w_ih, tile)
         # Packing writes past the end of its panel, where the next panel of the same thread begins.
-        return UnitsShare(
-            number, number * blocks // team_size, (number + 1) * blocks // team_size,
-            offset(buffers.weights, number * slack), offset(buffers.panels, number * slack),
-            offset(buffers.tiles, number * shape.tall * width),
-        )  # fmt: skip
+        weights, panels = offset(buffers.weights, number * slack), offset(buffers.panels, number * slack)
+        return UnitsShare(number, low, high, weights, panels, tile)
 
     @inlined()
     def layer(

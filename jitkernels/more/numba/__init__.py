@@ -18,5 +18,7 @@ WITHOUT = {
     "NORMAL": "counters of Philox, multiplied in halves of vectors",
     "LSTM": "a program of matrix products and cells, which are rows of their own",
     "GRU": "a program of matrix products and cells, which are rows of their own",
+    "LSTM_PACKED": "a layout for register tiles: LSTM is a program of others",
+    "GRU_PACKED": "a layout for register tiles: GRU is a program of others",
 }
 """By the names of kernels whose generated implementation is no plain loop: why there is none by numba."""

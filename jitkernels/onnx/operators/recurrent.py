@@ -9,7 +9,7 @@ import jitkernels as jk
 from jitkernels.compiler.ir import special_functions
 from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.operators import activation
-from jitkernels.onnx.values import created, is_traced, like
+from jitkernels.onnx.values import created, is_traced, like, settled
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
@@ -204,7 +204,7 @@ def _by_kernel(cell: Cell, backwards: bool, x: Any, parts: Sequence[Any]) -> Any
         return None
 
     def sorted_gates(rows: Any) -> Any:
-        return np.concatenate([rows[k * n : (k + 1) * n] for k in order])
+        return settled(np.concatenate([rows[k * n : (k + 1) * n] for k in order]))
 
     gates = len(order) * n
     b_ih, b_hh = (None, None) if bias is None else (sorted_gates(bias[:gates]), sorted_gates(bias[gates:]))

@@ -12,7 +12,7 @@ import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
 
 STEP = 1e-5
-MADE_BY_THE_COMPILER = {"CONV2D_PACKED", "CONV2D_TRANSPOSE_PACKED", "CONV2D_WINOGRAD"}
+MADE_BY_THE_COMPILER = {"CONV2D_PACKED", "CONV2D_TRANSPOSE_PACKED", "CONV2D_WINOGRAD", "LSTM_PACKED", "GRU_PACKED"}
 """Compiled functions call these in place of others, once derivatives are there."""
 ROWS = [
     param

@@ -1,4 +1,4 @@
-"""LSTM and GRU, and mutants of them."""
+"""LSTM and GRU, their forms with packed weights, and mutants of them."""
 
 from typing import Any
 
@@ -34,6 +34,18 @@ MISTAKES = {
         "sigmoid clamped": ("sigmoid(a_z + b_z)", "sigmoid(np.clip(a_z + b_z, -40, 13))"),
         "last state is the one before": ("h_n[...] = y[t] = n", "y[t] = n"),
     },
+    "lstm_packed": {
+        "gates in another order": ("gate * 16", "(0, 2, 1, 3)[gate] * 16"),
+        "the second panel is the first": ("unit // 16", "unit // 32"),
+        "lanes are reversed": ("unit % 16", "15 - unit % 16"),
+        "weights are reversed": (":, gate", "::-1, gate"),
+        "weights of inputs for the state": ("rows(attr, w_hh, 4)", "rows(attr, w_ih, 4)[:, :1].repeat(attr.hidden, 1)"),
+    },
+    "gru_packed": {
+        "gates in another order": ("gate * 16", "(1, 0, 2)[gate] * 16"),
+        "the second panel is the first": ("unit // 16", "unit // 32"),
+        "lanes are reversed": ("unit % 16", "15 - unit % 16"),
+    },
 }  # fmt: skip
 
 
@@ -68,3 +80,19 @@ def gru(attr: Any, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray)
         z = sigmoid(a_z + b_z)
         n = np.tanh(a_n + sigmoid(a_r + b_r) * b_n)
         h_n[...] = y[t] = n + z * (h_n - n)
+
+
+def lstm_packed(attr: Any, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray) -> None:
+    def rows(attr: Any, panels: AnyArray, count: int) -> AnyArray:
+        found = [panels[unit // 16, :, gate * 16 + unit % 16] for gate in range(count) for unit in range(attr.hidden)]
+        return np.array(found, panels.dtype).reshape(count * attr.hidden, panels.shape[1])
+
+    lstm(attr, x, rows(attr, w_ih, 4), rows(attr, w_hh, 4), *rest)
+
+
+def gru_packed(attr: Any, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: AnyArray) -> None:
+    def rows(attr: Any, panels: AnyArray, count: int) -> AnyArray:
+        found = [panels[unit // 16, :, gate * 16 + unit % 16] for gate in range(count) for unit in range(attr.hidden)]
+        return np.array(found, panels.dtype).reshape(count * attr.hidden, panels.shape[1])
+
+    gru(attr, x, rows(attr, w_ih, 3), rows(attr, w_hh, 3), *rest)

@@ -1,4 +1,4 @@
-"""The oracle of LSTM and GRU: gate by gate."""
+"""The oracle of LSTM and GRU, gate by gate, and of their forms with packed weights."""
 
 from typing import Any
 
@@ -48,3 +48,19 @@ def gru(
         h = (1 - z) * n + z * h
         shown.append(h)
     return [np.reshape(np.array(shown, WIDE), (attr.steps, attr.batch, d)), h]
+
+
+def unpacked(attr: Any, panels: AnyArray, gates: int) -> AnyArray:
+    """Take the rows of weights out of their panels of 16 units, one by one."""
+    rows = [panels[unit // 16, :, gate * 16 + unit % 16] for gate in range(gates) for unit in range(attr.hidden)]
+    return np.array(rows, panels.dtype).reshape(gates * attr.hidden, panels.shape[1])
+
+
+@oracle
+def lstm_packed(attr: Any, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: Any, **named: Any) -> list[AnyArray]:
+    return lstm(attr, x, unpacked(attr, w_ih, 4), unpacked(attr, w_hh, 4), *rest, **named)
+
+
+@oracle
+def gru_packed(attr: Any, x: AnyArray, w_ih: AnyArray, w_hh: AnyArray, *rest: Any, **named: Any) -> list[AnyArray]:
+    return gru(attr, x, unpacked(attr, w_ih, 3), unpacked(attr, w_hh, 3), *rest, **named)
