@@ -16,7 +16,8 @@ import struct
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import IO
 
 from jitkernels.codegen.compile_job import CompileJob, from_json, to_json
@@ -65,20 +66,37 @@ class Helper:
 
     def ask(self, job: CompileJob) -> bytes:
         """Send a job and return the answer. Raises HelperLostError."""
-        process = self._process
-        assert process.stdin is not None, "a pipe"
-        assert process.stdout is not None, "a pipe"
+        self.send(job)
+        return self.receive()
+
+    def send(self, job: CompileJob) -> None:
+        """Send a job. Raises HelperLostError."""
+        assert self._process.stdin is not None, "a pipe"
+        with self._lost():
+            _write(self._process.stdin, json.dumps([_folder(), settings.present(), to_json(job)]).encode())
+
+    def receive(self) -> bytes:
+        """Wait for the answer to a job, and return it. Raises HelperLostError."""
+        assert self._process.stdout is not None, "a pipe"
+        with self._lost():
+            return _read(self._process.stdout)
+
+    @contextmanager
+    def _lost(self) -> Iterator[None]:
+        """Raise HelperLostError where the helper has exited."""
         try:
-            _write(process.stdin, json.dumps([_folder(), settings.present(), to_json(job)]).encode())
-            answer = _read(process.stdout)
+            yield
         except (OSError, EOFError):
             self.end()
-            raise HelperLostError(process.returncode) from None
+            raise HelperLostError(self._process.returncode) from None
         except BaseException:  # such as KeyboardInterrupt: a pending answer must not be read as the next one
-            process.kill()
-            self.end()
+            self.kill()
             raise
-        return answer
+
+    def kill(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self.end()
 
     def end(self) -> None:
         """Close the pipes, which ends the process, and wait for it."""
@@ -200,6 +218,8 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # prints must not reach the answer pipe
     jobs = os.fdopen(0, "rb", buffering=0, closefd=False)
+    with suppress(ImportError):  # which a job reports
+        from jitkernels.codegen import llvm_backend  # noqa: F401  # before there is a job
     while select.select([jobs], [], [], IDLE_SECONDS)[0]:
         try:
             folder, chosen, job = json.loads(_read(jobs))

@@ -29,14 +29,18 @@ def key_of(text: str) -> str:
 
 def objects_directory() -> Path | None:
     """The directory of objects for this environment, created if missing; None if nothing can be cached."""
+    return directory_of("objects")
+
+
+def directory_of(kind: str) -> Path | None:
+    """The directory of one kind of entries for this environment, created if missing; None if nothing can be cached."""
     root = cache_dirs.cache_root()
     if root is None:
         chosen = settings.read("JITKERNELS_CACHE_DIR")
         why = f" (JITKERNELS_CACHE_DIR={chosen} is not a private directory)" if chosen else ""
         warn_once("cache", f"no private cache folder is available{why}: kernels are rebuilt in each process")
         return None
-    facts = environment.environment_of_code()
-    directory = root / hashing.digest(facts)[:16] / "objects"
+    directory = path_of_directory(root, kind)
     new = not os.path.isdir(directory)  # unlike that of a Path, False where we may not look
     if cache_dirs.private(directory.parent) is None or cache_dirs.private(directory) is None:
         warn_once(
@@ -45,8 +49,14 @@ def objects_directory() -> Path | None:
         )
         return None
     if new:
+        facts = environment.environment_of_code()
         publish(directory.parent / "environment.json", json.dumps(facts, indent=1, sort_keys=True).encode())
     return directory
+
+
+def path_of_directory(root: Path, kind: str) -> Path:
+    """The path of `directory_of` in a cache, whether it exists or not."""
+    return root / hashing.digest(environment.environment_of_code())[:16] / kind
 
 
 def read(path: Path) -> bytes | None:

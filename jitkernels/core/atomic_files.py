@@ -28,15 +28,15 @@ def content_of(path: str | os.PathLike[str]) -> bytes:
         return file.read()
 
 
-def publish(path: str | os.PathLike[str], content: bytes) -> bool:
-    """Write `content` to `path` atomically (temporary file, then rename). False, with one log line, on failure."""
+def publish(path: str | os.PathLike[str], *parts: bytes | memoryview) -> bool:
+    """Write `parts` to `path` atomically (temporary file, then rename). False, with one log line, on failure."""
     name = None
     try:
         draft = os.path.join(os.path.dirname(path), f".unfinished-{os.urandom(8).hex()}")
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         name = draft
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            file.writelines(parts)
         os.replace(name, path)
         return True
     except OSError as error:

@@ -1,97 +1,132 @@
-"""`Model`: an ONNX model as a compiled function, with the methods of onnxruntime's ``InferenceSession``."""
+"""`Model`: an ONNX model as a compiled function, with the methods of onnxruntime's ``InferenceSession``.
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+What runs a model that the cache has, and what reads and compiles any other, are imported when they are needed: a
+process that only runs a known model has no use for the compiler.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
-from jitkernels.onnx.executor import Executor, Plan
-from jitkernels.onnx.model_graph import OnnxNode, ValueType
-from jitkernels.onnx.model_source import reduced
-from jitkernels.onnx.read_model import ReadModel, read_model
-from jitkernels.onnx.stages import COMPILED_LEVEL, CompiledStage, plain
+from jitkernels.onnx import model_cache
+from jitkernels.onnx.detach_tensors import MIN_DETACHED_BYTES
+from jitkernels.onnx.model_cache import CachedModel
+from jitkernels.onnx.model_interface import ModelInterface, ValueType, checked_input, plain
+from jitkernels.onnx.model_source import ModelBytes, ModelSource, reduced, source_of
+from jitkernels.runtime.stored_source import NotStorableError
 
 if TYPE_CHECKING:
-    from jitkernels.onnx.model_drawing import ModelDrawing
-    from jitkernels.onnx.model_stats import ModelStats
+    from jitkernels.onnx.diagnostics.model_drawing import ModelDrawing
+    from jitkernels.onnx.diagnostics.model_explanation import ModelExplanation
+    from jitkernels.onnx.diagnostics.model_stats import ModelStats
+    from jitkernels.onnx.executor import Executor, Plan
+    from jitkernels.onnx.model_graph import OnnxGraph
+    from jitkernels.onnx.read_model import ReadModel
 
 
-@dataclass(frozen=True)
-class NodeReport:
-    """How one node runs: its level, and the reason where it is not compiled."""
-
-    node: str
-    level: str
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class ModelExplanation:
-    """How the nodes of a model run, and what its compiled functions are made of."""
-
-    name: str
-    nodes: tuple[NodeReport, ...]
-    functions: tuple[Any, ...]
-
-    @property
-    def levels(self) -> dict[str, int]:
-        """The number of nodes of each level."""
-        return dict(Counter(one.level for one in self.nodes))
-
-    def levels_text(self) -> str:
-        """The number of nodes of each level, and why nodes are not compiled."""
-        counts = ", ".join(f"{count} {level}" for level, count in self.levels.items())
-        lines = [f"{self.name}: {len(self.nodes)} nodes ({counts})"]
-        return "\n".join([*lines, *(f"  {one.node}: {one.level}, {one.reason}" for one in self.nodes if one.reason)])
-
-    def __str__(self) -> str:
-        return "\n".join([self.levels_text(), *map(str, self.functions)])
+class NotCachedError(Exception):
+    """A call that the code in the cache does not accept."""
 
 
 def loaded(source: Any, *, profile: bool = False, winograd: bool = False) -> "Model":
     """The model of a path, bytes, or a ``ModelProto``. Raises ModelError, and ArgumentTypeError for another option."""
     if type(winograd) is not bool:
         raise ArgumentTypeError(f"winograd: expected a bool, got {shown(winograd)}")
-    return Model(read_model(source), profile=profile, winograd=winograd)
+    opened = source_of(source)
+    cached = None if opened is None or profile else model_cache.find(opened, winograd=winograd)
+    if opened is not None and cached is not None:
+        if opened.size < MIN_DETACHED_BYTES:  # its file need not stay open
+            opened = ModelBytes(opened.content(), str(opened), opened.folder)
+        return Model(cached.interface, partial(_read_later, opened, cached), cached, winograd=winograd)
+    from jitkernels.runtime.loading import build_ahead
+
+    build_ahead.prepare()
+    from jitkernels.onnx.read_model import read_model, read_proto
+
+    read = read_proto(source) if opened is None else read_model(opened)
+    return Model(read.graph.interface, lambda: read, profile=profile, winograd=winograd)
+
+
+def _read_later(source: ModelSource, cached: CachedModel) -> "ReadModel":
+    """The model of which the cache has code, which does not serve all calls."""
+    from jitkernels.onnx.read_model import read_model
+
+    with build_lock:
+        cached.check_external_data()
+        return read_model(source)
+
+
+def _refuse(*_: Any) -> None:
+    raise NotCachedError
 
 
 class Model:
     """A model as a function of its inputs, which returns its output, or a tuple of its outputs."""
 
-    def __init__(self, read: ReadModel, *, profile: bool = False, winograd: bool = False) -> None:
-        self.graph = read.graph
+    def __init__(
+        self,
+        interface: ModelInterface,
+        read: "Callable[[], ReadModel]",
+        cached: CachedModel | None = None,
+        *,
+        profile: bool = False,
+        winograd: bool = False,
+    ) -> None:
+        """`read` gives the model with its nodes; `cached`: code for calls that need none of these."""
+        self._interface, self._make_read, self._cached = interface, read, cached
         self._options = {"profile": profile, "winograd": winograd}
-        self._executor = Executor(read.graph, is_profiled=profile, winograd=winograd)
         self._executors: dict[frozenset[str], Executor] = {}
         self._direct: Any = None
-        self._read = read
-        self._input_names, self._output_names = read.graph.input_names, list(read.graph.output_names)
+        self._served: tuple[Any, ...] | None = None
+        self._input_names, self._output_names = interface.input_names, list(interface.output_names)
+
+    @unlocked_cached_property
+    def _read(self) -> "ReadModel":
+        return self._make_read()
+
+    @property
+    def graph(self) -> "OnnxGraph":
+        """The nodes of the model, its constants, and what it declares."""
+        return self._read.graph
+
+    @unlocked_cached_property
+    def _executor(self) -> "Executor":
+        return self._executor_of(self.graph)
+
+    def _executor_of(self, graph: "OnnxGraph") -> "Executor":
+        """What compiles the nodes of a graph, and runs them."""
+        from jitkernels.onnx.executor import Executor
+
+        return Executor(graph, is_profiled=self._options["profile"], winograd=self._options["winograd"])
 
     def __repr__(self) -> str:
-        return f"<onnx model {self.graph.name!r}: {', '.join(map(str, self.get_inputs()))}>"
+        return f"<onnx model {self._interface.name!r}: {', '.join(map(str, self.get_inputs()))}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as the model that it was loaded from, which is compiled again."""
         load = partial(loaded, **self._options) if any(self._options.values()) else loaded
-        return reduced(load, self._read.source, has_external_data=self._read.has_external_data)
+        return reduced(load, self._read.source, has_external_data=bool(self._read.external_files))
 
     @property
-    def plans(self) -> list[Plan]:
+    def plans(self) -> "list[Plan]":
         """How calls of each kind of arguments so far run their nodes."""
+        self._compile_served()
         return self._executor.plans
 
     def get_inputs(self) -> tuple[ValueType, ...]:
         """The names, types and shapes of the inputs that a call passes."""
-        return tuple(one for one in self.graph.inputs if one.name not in self.graph.constants)
+        return tuple(one for one in self._interface.inputs if one.name not in self._interface.defaults)
 
     def get_outputs(self) -> tuple[ValueType, ...]:
         """The names, types and shapes of the outputs."""
-        return self.graph.outputs
+        return self._interface.outputs
 
     def __call__(self, *inputs: Any) -> Any:
         """The outputs for these inputs, in the order of `get_inputs`."""
@@ -106,7 +141,7 @@ class Model:
 
     def _checked_call(self, inputs: tuple[Any, ...]) -> Any:
         """The same, arguments converted and checked."""
-        names = self.graph.input_names
+        names = self._input_names
         if len(inputs) != len(names):
             raise ArgumentError(f"expected {len(names)} inputs ({', '.join(names)}), got {len(inputs)}")
         results = self._run(dict(zip(names, inputs, strict=True)))
@@ -114,7 +149,7 @@ class Model:
 
     def run(self, output_names: Sequence[str] | None, feeds: Mapping[str, Any]) -> list[Any]:
         """The outputs of these names, of all for None; `feeds`: the inputs by name."""
-        direct, names = self._direct, self.graph.output_names
+        direct, names = self._direct, self._output_names
         is_whole = output_names is None or output_names == self._output_names
         if direct is not None and is_whole and len(feeds) == len(self._input_names):
             with suppress(Exception):  # the checks below say what is wrong
@@ -127,67 +162,93 @@ class Model:
 
     def _run(self, feeds: Mapping[str, Any]) -> list[Any]:
         values = self._checked(feeds)
-        given = frozenset(values).intersection(self.graph.constants)
+        given = self._interface.defaults.intersection(values)
         if given:
             return self._overridden(given).run(values)
+        inputs = tuple([values[name] for name in self._input_names])
+        if self._cached is not None and self._direct is None:
+            cached = self._run_cached(self._cached, inputs)
+            if cached is not None:
+                return cached
         results = self._executor.run(values)
-        self._direct = self._executor.direct_function(self.graph.input_names)
+        self._direct = self._executor.direct_function(self._input_names)
+        if self._direct is not None and self._served is None and not self._options["profile"]:
+            self._store(inputs)
         return results
 
-    def _overridden(self, names: frozenset[str]) -> Executor:
+    def _run_cached(self, cached: CachedModel, inputs: tuple[Any, ...]) -> list[Any] | None:
+        """The outputs by code from the cache; None where that does not serve such inputs."""
+        if model_cache.are_pinned():
+            return None
+        with build_lock:
+            function = cached.function(_refuse)
+        try:
+            results = None if function is None else function(inputs)
+        except NotCachedError:
+            results = None
+        if results is None:
+            self._cached = None
+            return None
+        self._direct, self._served = function, tuple((array.shape, array.dtype) for array in inputs)
+        return list(results)
+
+    def _store(self, inputs: tuple[Any, ...]) -> None:
+        """Keep the code of such calls for other processes, where they can run it."""
+        from jitkernels.compiler.export.store_entry import described_call
+
+        source = self._read.source
+        if source is None or source.folder is None or model_cache.are_pinned():
+            return
+        with suppress(NotStorableError):
+            code = described_call(self._direct, inputs)
+            external, winograd = self._read.external_files, self._options["winograd"]
+            model_cache.store(source, self._interface, code, external=external, winograd=winograd)
+
+    def _compile_served(self) -> None:
+        """Compile what code from the cache has computed so far, for those who ask how."""
+        served, self._served = self._served, None
+        if served is not None:
+            self._executor.run(dict(zip(self._input_names, map(np.zeros, *zip(*served, strict=True)), strict=True)))
+
+    def _overridden(self, names: frozenset[str]) -> "Executor":
         """The executor for calls that pass inputs which have initializers."""
         if names not in self._executors:
             constants = self.graph.constants.copy()
             for name in names:
                 del constants[name]
-            executor = self._executor
-            self._executors[names] = Executor(
-                replace(self.graph, constants=constants), is_profiled=executor.is_profiled, winograd=executor.winograd
-            )
+            self._executors[names] = self._executor_of(replace(self.graph, constants=constants))
         return self._executors[names]
 
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The inputs as arrays. Raises ArgumentError for missing and unknown ones, and for other shapes or types."""
-        defaults = {one.name for one in self.graph.inputs if one.name in self.graph.constants}
-        unknown = [name for name in feeds if name not in self.graph.input_names and name not in defaults]
-        missing = [name for name in self.graph.input_names if name not in feeds]
+        names, inputs = self._input_names, self._interface.inputs
+        unknown = [name for name in feeds if name not in names and name not in self._interface.defaults]
+        missing = [name for name in names if name not in feeds]
         if unknown or missing:
             text = f"missing: {', '.join(missing)}" if missing else f"unknown: {', '.join(unknown)}"
-            raise ArgumentError(f"expected the inputs {', '.join(self.graph.input_names)}; {text}")
-        return {one.name: checked_input(one, feeds[one.name]) for one in self.graph.inputs if one.name in feeds}
+            raise ArgumentError(f"expected the inputs {', '.join(names)}; {text}")
+        return {one.name: checked_input(one, feeds[one.name]) for one in inputs if one.name in feeds}
 
-    def explain(self, *inputs: Any) -> ModelExplanation:
+    def explain(self, *inputs: Any) -> "ModelExplanation":
         """How each node runs for such inputs: runs the model once. Without inputs: as it is planned."""
+        from jitkernels.onnx.diagnostics.model_explanation import explanation
+
         if inputs:
             self(*inputs)
-        values = dict(zip(self.graph.input_names, map(plain, inputs), strict=False))
-        plan = self._executor.plan_for(values)
-        reports = tuple(self._report(plan, node) for node in self.graph.nodes)
-        functions = tuple(
-            function.explain(tuple(values[name] for name in stage.inputs))
-            for stage in plan.stages
-            if isinstance(stage, CompiledStage) and len(plan.stages) == 1 and inputs
-            for function in [stage.function(values)]
-        )
-        return ModelExplanation(self.name, reports, functions)
-
-    def _report(self, plan: Plan, node: OnnxNode) -> NodeReport:
-        if node in self._executor.fused:
-            return NodeReport(str(node), COMPILED_LEVEL)
-        level, reason = plan.level(node), plan.reason(node)
-        if level not in (COMPILED_LEVEL, "constant") and not reason:
-            reason = "its operator runs there"
-        return NodeReport(str(node), level, reason)
+            self._compile_served()
+        values = dict(zip(self._input_names, map(plain, inputs), strict=False))
+        return explanation(self.name, self._executor, values if inputs else None)
 
     def drawing(self, *inputs: Any) -> "ModelDrawing":
         """Draw the kernels of a call with these inputs, with nodes and, after ``load(model, profile=True)``, times.
 
         Runs the model once. Nodes that run by themselves are boxes between the drawings of compiled code.
         """
-        from jitkernels.onnx.model_drawing import ModelDrawing
+        from jitkernels.onnx.diagnostics.model_drawing import ModelDrawing
 
         self(*inputs)
-        values = dict(zip(self.graph.input_names, map(plain, inputs), strict=True))
+        self._compile_served()
+        values = dict(zip(self._input_names, map(plain, inputs), strict=True))
         return ModelDrawing(self.name, self._executor.plan_for(values).stages, is_timed=self._executor.is_profiled)
 
     def stats(self) -> "ModelStats":
@@ -196,15 +257,16 @@ class Model:
         Times need ``load(model, profile=True)``; shares of the peak measure the rate of multiply-adds, a tenth of a
         second for each dtype.
         """
-        from jitkernels.onnx.model_stats import stats_of
+        from jitkernels.onnx.diagnostics.model_stats import stats_of
 
+        self._compile_served()
         plans = [plan for executor in (self._executor, *self._executors.values()) for plan in executor.plans]
         return stats_of(self.name, plans[-1].stages if plans else (), is_timed=self._executor.is_profiled)
 
     @property
     def name(self) -> str:
         """The name of the model's graph."""
-        return self.graph.name or "model"
+        return self._interface.name or "model"
 
     def source(self) -> str:
         """The nodes as statements, in the order in which they run."""
@@ -214,20 +276,3 @@ class Model:
             arguments = ", ".join([*(name or "None" for name in node.inputs), *attributes])
             lines.append(f"{', '.join(name or '_' for name in node.outputs)} = {node.op}({arguments})")
         return "\n".join(lines)
-
-
-def checked_input(declared: ValueType, value: Any) -> Any:
-    """An input as an array of the declared type, rank and fixed sizes."""
-    if not declared.type.startswith("tensor("):
-        return plain(value) if value is not None else None
-    array = np.asarray(value)
-    is_string = declared.dtype == "object" and array.dtype.kind in "OUST"
-    if array.dtype.name != declared.dtype and declared.dtype and not is_string:
-        raise ArgumentTypeError(f"{declared.name}: expected an array of {declared.dtype}, got one of {array.dtype}")
-    shape = declared.shape
-    if shape is not None and (
-        len(shape) != array.ndim
-        or any(type(one) is int and one != size for one, size in zip(shape, array.shape, strict=True))
-    ):
-        raise ArgumentError(f"{declared.name}: expected the shape {list(shape)}, got {list(array.shape)}")
-    return array.astype(object) if is_string and array.dtype != object else array

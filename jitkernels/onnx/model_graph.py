@@ -6,6 +6,7 @@ from typing import Any
 
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.errors import ModelError
+from jitkernels.onnx.model_interface import ModelInterface, ValueType
 from jitkernels.onnx.operator_registry import Operator, find_operator
 from jitkernels.onnx.weights import Weights
 
@@ -83,29 +84,6 @@ class OnnxNode:
         return f"{domain}{self.op}" + (f" '{self.name}'" if self.name else "")
 
 
-@dataclass(frozen=True, eq=False)
-class ValueType:
-    """What a model declares about an input or output, in the terms of onnxruntime.
-
-    `type`: such as ``tensor(float)``; `shape`: ints, names of symbolic dimensions, or None for unknown ones; `dtype`:
-    NumPy's or ml_dtypes' name of the elements, of tensors whose type is known.
-    """
-
-    name: str
-    type: str = ""
-    shape: tuple[int | str | None, ...] | None = None
-    dtype: str = ""
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether all sizes are known."""
-        return self.shape is not None and all(type(one) is int for one in self.shape)
-
-    def __str__(self) -> str:
-        shape = "" if self.shape is None else f" [{', '.join('?' if one is None else str(one) for one in self.shape)}]"
-        return f"{self.name}: {self.type or 'any'}{shape}"
-
-
 @dataclass(eq=False)
 class OnnxGraph:
     """A graph of a model: nodes in an order in which each follows what it reads."""
@@ -126,6 +104,12 @@ class OnnxGraph:
     @property
     def output_names(self) -> tuple[str, ...]:
         return tuple(one.name for one in self.outputs)
+
+    @property
+    def interface(self) -> ModelInterface:
+        """What a caller sees of the graph."""
+        defaults = frozenset(one.name for one in self.inputs if one.name in self.constants)
+        return ModelInterface(self.name, self.inputs, self.outputs, defaults)
 
     def all_nodes(self) -> "Iterable[OnnxNode]":
         """All nodes, those of subgraphs included."""

@@ -1,5 +1,6 @@
 """Where a model comes from, a file or bytes: large tensors are read from there when they are needed."""
 
+import hashlib
 import mmap
 import os
 import weakref
@@ -10,14 +11,24 @@ from typing import Any, Protocol
 import numpy as np
 
 from jitkernels.core.aligned_memory import aligned_empty
-from jitkernels.errors import ModelError
+from jitkernels.errors import ModelError, shown
 from jitkernels.onnx.detach_tensors import MIN_DETACHED_BYTES, Span, detach_tensors
+
+PIECE_BYTES = 1 << 20
+"""Bytes that are read and hashed at once: they stay in the cache between the two."""
 
 
 class ModelSource(Protocol):
     """A serialized model. `folder`: where its external data lie, if it may have any."""
 
     folder: Path | None
+
+    @property
+    def size(self) -> int:
+        """The bytes of the model."""
+
+    def digest(self) -> str:
+        """The SHA-256 of the model."""
 
     def detached(self) -> tuple[bytes, dict[int, Span]]:
         """The model without the data of large tensors, and where that lies, by the indices of initializers."""
@@ -37,6 +48,13 @@ class ModelBytes:
 
     def __str__(self) -> str:
         return self._name
+
+    @property
+    def size(self) -> int:
+        return len(self._content)
+
+    def digest(self) -> str:
+        return hashlib.sha256(self._content).hexdigest()
 
     def detached(self) -> tuple[bytes, dict[int, Span]]:
         return detach_tensors(memoryview(self._content))
@@ -61,11 +79,33 @@ class ModelFile:
     def __str__(self) -> str:
         return str(self._path)
 
+    def relative_to(self, folder: Path) -> str:
+        """The path from a folder in which the file lies."""
+        return str(self._path.relative_to(folder))
+
     def _now(self) -> tuple[int, int]:
         status = os.fstat(self._file)
         return status.st_size, status.st_mtime_ns
 
+    @property
+    def size(self) -> int:
+        return self._state[0]
+
+    def digest(self) -> str:
+        """The SHA-256 of the file. Raises ModelError where it was written to since it was opened."""
+        digest, piece, done = hashlib.sha256(), memoryview(bytearray(min(self.size, PIECE_BYTES))), 0
+        while count := os.preadv(self._file, [piece], done):
+            digest.update(piece[:count])
+            done += count
+        self._check_unchanged(is_whole=done == self.size)
+        return digest.hexdigest()
+
+    def _check_unchanged(self, *, is_whole: bool = True) -> None:
+        if not is_whole or self._now() != self._state:
+            raise ModelError(f"{self}: the file was written to since the model was loaded: load it again")
+
     def detached(self) -> tuple[bytes, dict[int, Span]]:
+        self._check_unchanged()
         if self._state[0] < MIN_DETACHED_BYTES:
             return self.content(), {}
         with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as content:
@@ -78,12 +118,25 @@ class ModelFile:
             begin = 0
             while begin < len(view) and (count := os.preadv(self._file, [view[begin:]], span.begin + begin)):
                 begin += count
-        if begin != data.size or self._now() != self._state:
-            raise ModelError(f"{self}: the file was written to since the model was loaded: load it again")
+        self._check_unchanged(is_whole=begin == data.size)
         return data
 
     def content(self) -> bytes:
         return bytes(self.read(Span(0, self._state[0])))
+
+
+def source_of(model: Any) -> ModelSource | None:
+    """The source of a model by its path or its bytes; None for anything else. Raises ModelError for a wrong path."""
+    if isinstance(model, bytes | bytearray | memoryview):
+        return ModelBytes(bytes(model))
+    if not isinstance(model, str | os.PathLike):
+        return None
+    path = Path(model)
+    if "\0" in str(path):
+        raise ModelError(f"{shown(model)}: expected a path without null bytes")
+    if path.is_dir():
+        raise ModelError(f"{path}: expected a file, got a folder")
+    return ModelFile(path) if path.is_file() else ModelBytes(path.read_bytes(), str(path), path.parent)
 
 
 def reduced(load: Callable[[Any], Any], source: ModelSource | None, *, has_external_data: bool) -> tuple[Any, ...]:

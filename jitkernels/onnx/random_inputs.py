@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.errors import ArgumentError
-from jitkernels.onnx.model_graph import ValueType
+from jitkernels.onnx.model_interface import ValueType
 from jitkernels.onnx.values import MAX_MODEL_ELEMENTS
 
 

@@ -5,7 +5,6 @@ defined or are defined twice, tensors whose data do not fit their shapes, and fi
 """
 
 import itertools
-import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from jitkernels.errors import JitKernelsError, ModelError, NotUsableError, shown
 from jitkernels.onnx.detach_tensors import Span
 from jitkernels.onnx.element_types import dtype_of
 from jitkernels.onnx.inline_functions import MAX_NESTED_GRAPHS, Inliner
-from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode, ValueType
+from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode
+from jitkernels.onnx.model_interface import ValueType
 from jitkernels.onnx.model_source import ModelBytes, ModelFile, ModelSource
 from jitkernels.onnx.read_tensors import EXTERNAL, external_tensor, lazy_tensor, read_sparse, read_tensor
 from jitkernels.onnx.values import constant
@@ -44,31 +44,23 @@ class ReadModel:
         self.opsets = _opsets(proto.opset_import)
         reader = GraphReader(source, Inliner(proto), spans)
         self.graph = reader.graph(proto.graph, self.opsets, frozenset(), 0)
-        self.has_external_data = reader.has_external_data
+        self.external_files = reader.external_files
 
 
-def read_model(source: Any) -> ReadModel:
-    """A model from a path, from bytes, or from a ``ModelProto``."""
+def read_proto(proto: Any) -> ReadModel:
+    """A model from a ``ModelProto``."""
     onnx = package()
-    if isinstance(source, onnx.ModelProto):
-        try:
-            content = source.SerializeToString()
-        except Exception:  # noqa: BLE001  # protobuf's own exceptions: it has more than 2 GB
-            return _read(source, None, {})
-        return _read_source(ModelBytes(content))
-    if isinstance(source, bytes | bytearray | memoryview):
-        return _read_source(ModelBytes(bytes(source)))
-    if not isinstance(source, str | os.PathLike):
-        raise ModelError(f"expected a path, bytes or a ModelProto, got {shown(source)}")
-    path = Path(source)
-    if "\0" in str(path):
-        raise ModelError(f"{shown(source)}: expected a path without null bytes")
-    if path.is_dir():
-        raise ModelError(f"{path}: expected a file, got a folder")
-    return _read_source(ModelFile(path) if path.is_file() else ModelBytes(path.read_bytes(), str(path), path.parent))
+    if not isinstance(proto, onnx.ModelProto):
+        raise ModelError(f"expected a path, bytes or a ModelProto, got {shown(proto)}")
+    try:
+        content = proto.SerializeToString()
+    except Exception:  # noqa: BLE001  # protobuf's own exceptions: it has more than 2 GB
+        return _read(proto, None, {})
+    return read_model(ModelBytes(content))
 
 
-def _read_source(source: ModelSource) -> ReadModel:
+def read_model(source: ModelSource) -> ReadModel:
+    """A model from a source."""
     content, spans = source.detached()
     if not spans:  # its file need not stay open
         source = ModelBytes(content, str(source), source.folder)
@@ -127,9 +119,9 @@ class GraphReader:
         self._files: dict[Path, ModelFile] = {}
 
     @property
-    def has_external_data(self) -> bool:
-        """Whether tensors lie in other files."""
-        return bool(self._files)
+    def external_files(self) -> tuple[ModelFile, ...]:
+        """The other files in which tensors lie."""
+        return tuple(self._files.values())
 
     def _initializer(self, proto: Any, span: Span | None) -> Any:
         if span is None and proto.data_location == EXTERNAL:

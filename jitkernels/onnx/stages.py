@@ -17,7 +17,8 @@ from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node, serial
 from jitkernels.errors import ArgumentError, ArgumentTypeError, ModelError, TracingError, WorkspaceError, shown
-from jitkernels.onnx.model_graph import OnnxNode, ValueType
+from jitkernels.onnx.model_graph import OnnxNode
+from jitkernels.onnx.model_interface import ValueType, plain
 from jitkernels.onnx.narrow_types import NarrowArray, bits_type, has_narrow
 from jitkernels.onnx.reference_node import ReferenceNode
 from jitkernels.onnx.run_node import run_node
@@ -276,10 +277,3 @@ class SingleStage:
             raise ReplanError({node: (REFERENCE_LEVEL, f"{type(error).__name__}: {error}")}) from error
         for name in self.outputs:
             values[name] = plain(inputs[name])
-
-
-def plain(value: Any) -> Any:
-    """A value as callers get it: an array of NumPy's own type."""
-    if isinstance(value, list):
-        return [plain(one) for one in value]
-    return value if value is None else np.asarray(value)

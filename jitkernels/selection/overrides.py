@@ -104,6 +104,11 @@ def _validate(where: str, chosen: Mapping[str, str]) -> None:
                 raise UnknownNameError(f"{where}: {error}") from None
 
 
+def are_pinned_here() -> bool:
+    """Whether this code runs inside of a ``with jk.use(...)`` block."""
+    return bool(_pins.get())
+
+
 _parsed: dict[str, Mapping[str, str]] = {"": {}}
 
 

@@ -10,7 +10,7 @@ from onnx_cases import needs_onnx
 
 import jitkernels.onnx
 from jitkernels.errors import ArgumentError
-from jitkernels.onnx.model_graph import ValueType
+from jitkernels.onnx.model_interface import ValueType
 from jitkernels.onnx.random_inputs import random_inputs
 
 pytestmark = needs_onnx

@@ -202,6 +202,7 @@ def test_filters_are_not_kept_beside_packed_ones(tmp_path: Path, monkeypatch: py
         return data
 
     monkeypatch.setattr(ModelFile, "read", noted)
+    monkeypatch.setattr("jitkernels.onnx.model_cache.find", lambda *_, **__: None)
     model = jitkernels.onnx.load(sources(tmp_path)[0])
     assert not found
     model(image())

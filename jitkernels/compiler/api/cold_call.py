@@ -26,6 +26,7 @@ from jitkernels.core import settings, signal_exceptions
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import DifferenceError, JitKernelsError, WorkspaceError
 from jitkernels.runtime import errstate, workspace_allocator
+from jitkernels.runtime.loading.build_ahead import building_ahead
 
 MAX_FORMS = 16
 """Most call forms (numbers of positional arguments, keyword names) of one specialization that are linked."""
@@ -118,7 +119,8 @@ class ColdCalls:
             if not candidates and self._recompile_limit.is_reached(call.key):
                 self._count_fallback(recompile_limit.REASON)
                 return None, call, None
-            specialization = specialize(call.structure, call.leaves, self.config)
+            with building_ahead(cached=self.config.cache and self.config.backend == "native"):
+                specialization = specialize(call.structure, call.leaves, self.config)
             reporter = warning_reporter(self._signature, specialization)
             specialization.reporter = reporter if self._is_plain else None  # which runs the plain function
             symbols = specialization.symbols_of(call.leaves)

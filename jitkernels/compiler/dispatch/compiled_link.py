@@ -6,7 +6,7 @@ from jitkernels.compiler.dispatch.argument_access import ArgumentAccess
 from jitkernels.compiler.dispatch.fp_warnings import LinkedWarningReporter, WarningReporter
 from jitkernels.compiler.dispatch.program_entry import EntrySource
 from jitkernels.runtime import inline_cache
-from jitkernels.runtime.loading import loader
+from jitkernels.runtime.loading import build_ahead, loader
 
 
 class CompiledLink:
@@ -16,6 +16,8 @@ class CompiledLink:
         self, entry: EntrySource, access: ArgumentAccess, reporter: WarningReporter | None, *, cached: bool
     ) -> None:
         self.access, self.reporter = access, None if reporter is None else LinkedWarningReporter(reporter)
+        if cached:
+            build_ahead.build(entry.source, entry.segment)
         self.code = loader.load(entry.source, cached=cached)
         self.segment = loader.load(entry.segment, cached=cached)
         objects = [held.ctypes.data if i in access.own else id(held) for i, held in enumerate(access.objects)]

@@ -72,6 +72,11 @@ class Specialization:
         self._may_raise: bool | None = None
 
     @property
+    def has_tapes(self) -> bool:
+        """Whether the code keeps values in arrays that calls lengthen."""
+        return self._tape is not None
+
+    @property
     def max_plain_elements(self) -> int:
         """The largest arrays, in elements, for which the plain function beats compiled code entered through Python.
 

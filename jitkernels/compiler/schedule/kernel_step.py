@@ -80,6 +80,14 @@ class NamedKernel:
         result: External = loader.entry_of(source, self.attr.signature().c_arguments)
         return result
 
+    def begin_build(self) -> None:
+        """Let another process build the kernel meanwhile, if that takes long."""
+        from jitkernels.runtime.loading import build_ahead
+
+        if build_ahead.is_on():
+            external = self.external
+            build_ahead.begin(None if external is None or external.source is None else external.source())
+
 
 def _most(value: Number) -> Number:
     """A size, or its upper bound if it is loop-variant. Raises UnsupportedError if there is none."""

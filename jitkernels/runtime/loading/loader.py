@@ -75,6 +75,13 @@ def is_kept(source: Source) -> bool:
     return directory is not None and os.path.exists(directory / f"{object_cache.key_of(_key(source))}{source.suffix}")
 
 
+def keep(source: Source, content: bytes) -> None:
+    """Write an object that another process has built to the cache."""
+    directory = object_cache.objects_directory()
+    if directory is not None:
+        object_cache.keep(directory / f"{object_cache.key_of(_key(source))}{source.suffix}", content)
+
+
 def is_loadable(source: Source) -> bool:
     """Return whether the object exists or can be built: without LLVM only existing objects can be loaded."""
     return cpu_target.has_compiler() or is_built(source)

@@ -14,7 +14,9 @@ from jitkernels.attrs.program import ProgramAttr
 from jitkernels.attrs.schema.registry import all_schemas, op_schema
 from jitkernels.codegen import object_cache
 from jitkernels.core import cache_dirs, environment, hashing, source_hash
+from jitkernels.core.array_archive import ArrayArchive, DamagedError
 from jitkernels.errors import JitKernelsError
+from jitkernels.onnx import model_cache
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import records
 from jitkernels.tools.archive_builder import Packing
@@ -32,11 +34,13 @@ def show() -> int:
         out.print("no private cache folder is available: nothing is cached between processes")
         return 0
     out.print(escape(f"{result['place']}: {output.size(result['bytes'])}"))
-    table = output.table("environment", "built", "measured", "size", "", right=("built", "measured", "size"))
+    heads = ("built", "measured", "models", "size")
+    table = output.table("environment", *heads, "", right=heads)
     for folder in _environments():
         built, measured = len(list(_built(folder))), len(list((folder / "tuning").glob("*.json")))
+        models = len(list(_models(folder)))
         used = "in use" if folder in _in_use() else ""
-        table.add_row(folder.name, str(built), str(measured), output.size(_bytes(folder)), used)
+        table.add_row(folder.name, str(built), str(measured), str(models), output.size(_bytes(folder)), used)
     if table.row_count:
         output.show(table)
     return 0
@@ -50,6 +54,7 @@ def summary() -> dict[str, Any]:
         "place": None if root is None else str(root),
         "built": sum(1 for folder in folders for _ in _built(folder)),
         "measured": sum(1 for folder in folders for _ in (folder / "tuning").glob("*.json")),
+        "models": sum(1 for folder in folders for _ in _models(folder)),
         "bytes": sum(map(_bytes, folders)),
     }
 
@@ -62,6 +67,12 @@ def verify() -> int:
             checked += 1
             if object_cache.read(path) is None:
                 damaged.append((path, "its checksum does not match"))
+        for path in _models(folder):
+            checked += 1
+            try:
+                ArrayArchive(path).arrays()
+            except (OSError, DamagedError) as error:
+                damaged.append((path, str(error)))
         for path in (folder / "tuning").glob("*.json"):
             checked += 1
             reason = _record_error(path)
@@ -136,6 +147,10 @@ def _in_use() -> set[Path]:
 
 def _built(folder: Path) -> Iterator[Path]:
     return (path for path in (folder / "objects").glob("*") if path.suffix in BUILT)
+
+
+def _models(folder: Path) -> Iterator[Path]:
+    return (folder / model_cache.MODELS).glob(f"*{model_cache.MODEL_SUFFIX}")
 
 
 def _bytes(folder: Path) -> int:

@@ -3,7 +3,7 @@
 from rich.markup import escape
 from rich.table import Table
 
-from jitkernels.onnx.model_stats import LayerStats, ModelStats
+from jitkernels.onnx.diagnostics.model_stats import LayerStats, ModelStats
 from jitkernels.tools.cli import output
 
 HEADS = ("nodes", "kernel", "time", "share", "GFLOP/s", "of peak", "arena", "constants")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.errors import ArgumentError
-from jitkernels.onnx.model_graph import ValueType
+from jitkernels.onnx.model_interface import ValueType
 from jitkernels.onnx.random_inputs import random_inputs
 
 

@@ -73,11 +73,10 @@ def build_kernel_node(
         sizes |= attr.derive(attr.fields() | {name: sizes[name] for name in attr.fields() if name in sizes})
     integers = {name for name, _ in attr.signature().integers}
     sizes = {name: value for name, value in sizes.items() if name in integers}
-    node_options = {
-        "function": NamedKernel(attr, sizes, [*numbers]),
-        "results": tuple(results),
-        "instead": decomposition and tuple(decomposition),
-    }
+    kernel = NamedKernel(attr, sizes, [*numbers])
+    if decomposition is None:
+        kernel.begin_build()
+    node_options = {"function": kernel, "results": tuple(results), "instead": decomposition and tuple(decomposition)}
     if vjp is not None:
         node_options["vjp"] = vjp
     return result_items(tracer.placed(Node("kernel", inputs, *results[0], node_options)), results)

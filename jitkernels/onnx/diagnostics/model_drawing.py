@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jitkernels.compiler.diagnostics.graph_viz import CHARACTER, HEIGHT, MARGIN_PIXELS, WIDTH, drawn
-from jitkernels.onnx.model_stats import LayerStats, layers_of
+from jitkernels.onnx.diagnostics.model_stats import LayerStats, layers_of
 from jitkernels.onnx.stages import CompiledStage
 
 

@@ -1,0 +1,148 @@
+"""Large kernels are built by helper processes; whatever goes wrong with these, this process builds them."""
+
+import os
+import sys
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+from jitkernels.codegen import compile_ahead, compiler_process
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.core import cpu_target
+from jitkernels.core.fork_locks import build_lock
+from jitkernels.runtime.loading import build_ahead, loader
+
+pytestmark = pytest.mark.skipif(not cpu_target.has_compiler(), reason="llvmlite is not installed")
+numbers = count(int.from_bytes(os.urandom(6), "little"))
+
+
+def new_kernel() -> RangeKernel:
+    """A kernel that nobody has built."""
+    number = next(numbers)
+
+    def body(x: Any, n: int, begin: int, end: int) -> None:
+        for i in range(begin, end):
+            x[i] = number
+
+    return RangeKernel("ahead", ("int64*", "int64"), body, extent=1)
+
+
+def caller_of(*kernels: RangeKernel) -> RangeKernel:
+    """A kernel that links to kernels."""
+    functions = [loader.entry_of(kernel, kernel.arguments) for kernel in kernels]
+    first, second = functions
+
+    def body(x: Any, n: int, begin: int, end: int) -> None:
+        first(x, n)
+        second(x, n)
+
+    return RangeKernel("calls_ahead", ("int64*", "int64"), body, extent=1)
+
+
+@pytest.fixture(autouse=True)
+def helpers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[compile_ahead.AheadJob]]:
+    """The jobs that are begun: all kernels are large here, and there are two cores."""
+    jobs: list[compile_ahead.AheadJob] = []
+    begun = compile_ahead.begun
+
+    def noted(make: Any) -> Any:
+        job = begun(make)
+        jobs.extend([job] if job is not None else [])
+        return job
+
+    monkeypatch.setattr(build_ahead, "LARGE_KEY", 0)
+    monkeypatch.setattr(build_ahead, "begun", noted)
+    monkeypatch.setattr(cpu_target, "cpu_count", lambda: 2)
+    monkeypatch.setattr(sys, "executable", os.path.realpath(sys.executable))
+    yield jobs
+    assert not build_ahead._jobs
+    compile_ahead.end_helpers()
+
+
+def test_helpers_build_what_a_source_links_to(helpers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = new_kernel(), new_kernel()
+    source = caller_of(*kernels)
+    with build_lock:
+        build_ahead.build(source)
+        assert len(helpers) == 1  # and this process the other one
+        assert all(map(loader.is_kept, (*kernels, source)))
+        monkeypatch.setattr("jitkernels.codegen.compiling.compiled", None)
+        assert loader.load(source).address
+        build_ahead.build(source)
+        assert len(helpers) == 1
+
+
+def test_jobs_begin_before_their_code_is_loaded(helpers: list[Any]) -> None:
+    kernels, unused = (new_kernel(), new_kernel()), new_kernel()
+    with build_lock:
+        build_ahead.begin(kernels[0])
+        assert not helpers  # nobody said that what is built is kept
+        with build_ahead.building_ahead(cached=True):
+            for kernel in (unused, kernels[0], kernels[0], kernels[1]):
+                build_ahead.begin(kernel)
+        assert len(helpers) == 3
+        build_ahead.build(caller_of(*kernels))
+        assert all(map(loader.is_kept, kernels))
+        assert not loader.is_kept(unused)
+
+
+@pytest.mark.parametrize("method", ["__init__", "send", "receive"])
+def test_helpers_that_are_lost(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(self: Any, *_: Any) -> None:
+        if method != "__init__":
+            self.kill()
+        raise OSError("no process") if method == "__init__" else compiler_process.HelperLostError(-9)
+
+    monkeypatch.setattr(compiler_process.Helper, method, lost)
+    source = caller_of(new_kernel(), new_kernel())
+    with build_lock:
+        build_ahead.build(source)
+        assert loader.load(source).address
+
+
+def test_code_that_llvm_rejects_is_an_error_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler_process.Helper, "receive", lambda _: compiler_process.ERROR + b"rejected")
+    source = caller_of(new_kernel(), new_kernel())
+    with build_lock:
+        build_ahead.build(source)
+        assert loader.load(source).address
+
+
+def test_interruptions_end_the_helpers(helpers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loader, "built", interrupted)
+    with build_lock, pytest.raises(KeyboardInterrupt):
+        build_ahead.build(caller_of(new_kernel(), new_kernel()))
+    assert [job._helper._process.poll() is not None for job in helpers] == [True]
+
+
+def test_a_forked_child_waits_for_no_helper_of_its_parent(helpers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = new_kernel(), new_kernel()
+    with build_lock, build_ahead.building_ahead(cached=True):
+        build_ahead.begin(kernels[0])
+        jobs = dict(build_ahead._jobs)
+        monkeypatch.setattr(build_ahead, "_process", 0)
+        monkeypatch.setattr(compile_ahead, "_process", 0)
+        build_ahead.build(caller_of(*kernels))
+        assert all(map(loader.is_kept, kernels))
+    for job, _ in jobs.values():
+        job.cancel()
+
+
+def test_where_this_process_compiles_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compile_ahead.job_count() == 3
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", "/usr/bin/editor")  # which embeds Python
+        assert compile_ahead.job_count() == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "frozen", True, raising=False)
+        assert compile_ahead.job_count() == 0
+    with monkeypatch.context() as patched:
+        patched.setenv("JITKERNELS_COMPILER", "process")
+        assert compile_ahead.job_count() == 0
+    monkeypatch.setattr(cpu_target, "cpu_count", lambda: 1)
+    assert compile_ahead.job_count() == 0
