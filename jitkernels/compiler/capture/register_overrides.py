@@ -1,19 +1,21 @@
 """Fill the override registry: import the modules that implement operations of traced arrays."""
 
 from jitkernels.compiler.capture.callee_monitor import internal_unless_user_code
-from jitkernels.compiler.capture.control_flow import list_as_array as _listed_arrays  # noqa: F401  # lists for arrays
+from jitkernels.compiler.capture.control_flow import builtin_folds, list_as_array  # noqa: F401  # register functions
 from jitkernels.compiler.capture.control_flow.tagged_union import unwrapping
 from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers its operations
     array_function,
     concatenate,
     creation,
     indexing,
+    math_functions,
     matmul_einsum,
     mean_var,
     missing_ufuncs,
     python_float_ops,
     rearrange,
     reductions,
+    round_numbers,
     scalar_functions,
     select_clip_predicates,
     shape_ops,

@@ -206,6 +206,9 @@ SCALARS: dict[str, Scalar] = {
         _of_maths("logaddexp2", np.logaddexp2, 30),
         _of_maths("erf", _special("erf"), 25),
         _of_maths("erfc", _special("erfc"), 30),
+        _of_maths("gamma", _special("gamma"), 60),
+        _of_maths("lgamma", _special("lgamma"), 60),
+        _of_maths("digamma", _special("digamma"), 60),
         _of_maths("sigmoid", _special("sigmoid")),
         _of_maths("softplus", _special("softplus"), 30),
     )

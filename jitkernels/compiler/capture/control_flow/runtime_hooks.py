@@ -6,8 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.callee_monitor import without_monitor
 from jitkernels.compiler.capture.control_flow import loop_state, unroll_at_trace
@@ -366,17 +364,3 @@ def return_value(value: Any) -> Any:
         return leaf.dynamic.snapshot() if type(leaf) is GrowableList and leaf.dynamic is not None else leaf
 
     return pytree.tree_map(snapshot, value, keeps_identity=True)
-
-
-def _sum(values: Any, start: Any = 0) -> Any:
-    """``sum`` of a list that has grown in a loop, by another loop."""
-    if not is_array_backed(values):
-        return builtins.sum(values, start)
-    if values.rows is None or values.rows.kind is not None:
-        total = loop_state.Variable("_jk_total", start)
-        for_(values, None, lambda element: total.set(total.value + element), total)
-        return total.value
-    return np.sum(values.whole(), axis=0) + start
-
-
-CALLED[builtins.sum] = _sum
