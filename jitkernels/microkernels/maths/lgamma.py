@@ -18,6 +18,8 @@ from jitkernels.microkernels.maths.table_interval import interval
 
 ZERO, ONE, TWO, ONE_HALF, EIGHT = map(np.float64, (0, 1, 2, 0.5, 8))
 PI, LOG_PI, INFINITY = np.float64(math.pi), np.float64(math.log(math.pi)), np.float64(math.inf)
+TINY = np.float64(1e-30)
+"""Below, the signs of arguments make no difference."""
 HALF_LOG_2PI_LESS_HALF = np.float64(0.5 * math.log(2 * math.pi) - 0.5)
 ROWS = Table(
     tuple(tuple(np.float64(number) for number in row) for row in (
@@ -105,8 +107,10 @@ def lgamma_float64(x: np.float64) -> np.float64:
     if x < ZERO:
         size = abs(sin_pi(x))
         # Of small numbers the logarithm of y cancels.
-        result = (LOG_PI - log_float64(size)) - inside if is_small else log_float64(PI / (y * size)) - result
-    return INFINITY if y == INFINITY else result
+        reflected = (LOG_PI - log_float64(size)) - inside if is_small else log_float64(PI / (y * size)) - result
+        result = INFINITY if size == ZERO else (result if y < TINY else reflected)
+    value: np.float64 = INFINITY if y == INFINITY else result
+    return value
 
 
 @inlined("contract")
