@@ -15,7 +15,6 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     python_float_ops,
     rearrange,
     reductions,
-    round_numbers,
     scalar_functions,
     select_clip_predicates,
     shape_ops,

@@ -168,7 +168,7 @@ def test_factorials_beyond_64_bits(n: int, error: Any) -> None:
         assert jk.jit(last)(numbers) == math.factorial(n)
 
 
-def test_arguments_are_told_apart_by_guards() -> None:
+def test_guards_decide_predicates_of_arguments() -> None:
     def kind(x: Any, k: float) -> Any:
         return x + (1 if math.isfinite(k) else 2 if math.isinf(k) else 3)
 
