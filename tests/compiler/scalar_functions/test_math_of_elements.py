@@ -152,6 +152,32 @@ def test_programs(name: str, values: str) -> None:
     assert not compiled.explain(ARRAYS["normal"]).reason
 
 
+@pytest.mark.parametrize("values", [[1.0, 2.0], [1e-300, -0.0, np.inf, np.nan], [0.5, 1e308], [-1e300, 5e-324]])
+def test_overflow_of_ldexp(values: list[float]) -> None:
+    def scaled(x: Any, n: int) -> Any:
+        out = np.zeros(len(x))
+        for i in range(len(x)):
+            out[i] = math.ldexp(x[i], n + i)
+        return out
+
+    x, compiled = np.array(values * 5), jk.jit(scaled)
+    for n in (3, -1100, 1000, 2000, 2**40, -(2**40)):
+        found, expected = outcome(compiled, x, n), outcome(scaled, x, n)
+        assert found == expected if isinstance(expected, tuple) else np.array_equal(found, expected, equal_nan=True)
+
+
+def test_tolerances_that_overflow() -> None:
+    def near(x: Any) -> int:
+        count = 0
+        for i in range(1, len(x)):
+            if math.isclose(x[i], x[i - 1], rel_tol=3.0):
+                count += 1
+        return count
+
+    x = np.array([1e308, -1e308, 1.7e308, -1.7e308, np.inf, 1e308, -np.inf, np.inf, np.inf, np.nan, 1.0, 2.0])
+    assert jk.jit(near, strict=True)(x) == near(x) > 4
+
+
 @pytest.mark.parametrize(("n", "error"), [(-1, ValueError), (20, None), (21, None)])
 def test_factorials_beyond_64_bits(n: int, error: Any) -> None:
     def last(numbers: Any) -> int:
