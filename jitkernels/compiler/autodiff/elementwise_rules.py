@@ -39,6 +39,28 @@ def _safe_quotient(x: Term, z: Term) -> Term:
     return x / apply("where", apply("equal", z, 0.0), 1.0, z)
 
 
+TRIGAMMA_TERMS = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730)
+"""Of the asymptotic series of the trigamma function in 1 / x**2 (DLMF 5.15.8)."""
+
+
+def _trigamma(x: Term) -> Term:
+    """The derivative of digamma: by recurrence from x + 10 on, negative numbers by reflection (DLMF 5.15.6)."""
+    is_negative = apply("less", x, 0.0)
+    y = apply("where", is_negative, 1.0 - x, x)
+    inverse = 1.0 / (y + 10.0)
+    square = inverse * inverse
+    tail: Term | float = TRIGAMMA_TERMS[-1]
+    for term in TRIGAMMA_TERMS[-2::-1]:
+        tail = tail * square + term
+    total = inverse + square * (0.5 + inverse * tail)
+    for k in range(10):
+        each = 1.0 / (y + float(k))
+        total = total + each * each
+    distance = x - apply("rint", x)
+    sine = apply("sin", math.pi * apply("where", is_negative, distance, 0.5))
+    return apply("where", is_negative, (math.pi / sine) * (math.pi / sine) - total, total)
+
+
 def _same_sign(x: Term, y: Term) -> Term:
     return apply("copysign", number(1.0, x), x) * apply("copysign", number(1.0, y), y)
 
@@ -107,6 +129,9 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     ),
     "erf": (lambda x, y: 2.0 / math.sqrt(math.pi) * apply("exp", -(x * x)),),
     "erfc": (lambda x, y: -2.0 / math.sqrt(math.pi) * apply("exp", -(x * x)),),
+    "gamma": (lambda x, y: y * apply("digamma", x),),
+    "lgamma": (lambda x, y: apply("digamma", x),),
+    "digamma": (lambda x, y: _trigamma(x),),
     "sigmoid": (lambda x, y: y * (1.0 - y),),
     "softplus": (lambda x, y: apply("sigmoid", x),),
 }

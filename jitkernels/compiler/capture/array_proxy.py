@@ -248,7 +248,7 @@ class Traced:
         return hash(self._value())
 
     def __round__(self, digits: Any = None) -> Any:
-        return round(float(self) if self.is_weak else self._value(), digits)
+        return SERVICES["round"](self, digits)
 
     def __format__(self, spec: str) -> str:
         return format(self._value(), spec)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from jitkernels.compiler.capture.bytecode_calls import only_called
 from jitkernels.compiler.capture.impure import IMPURE_BUILTINS, why_impure
 from jitkernels.compiler.capture.source_locations import line_of_def
 from jitkernels.compiler.capture.trace_context import NUMPY, is_package_file
@@ -38,7 +39,8 @@ class CodeNames:
     `chains`: globals followed by the attributes read of them; `attributes`: all attribute names; `strings`: string
     constants, possibly names of attributes. `refused`, `line`: the reason, and its source line. `assigns`: an attribute
     that the code assigns; tracing supports that in constructors only, and for `ASSIGNABLE` attributes of variables that
-    are no parameters.
+    are no parameters. `prints`: the line of a call of ``print``, which may be in a branch that is not taken; 0 without
+    one.
     """
 
     names: tuple[str, ...]
@@ -48,6 +50,7 @@ class CodeNames:
     refused: str = ""
     line: int = 0
     assigns: str = ""
+    prints: int = 0
 
 
 class Same:
@@ -96,7 +99,7 @@ def names_of(code: types.CodeType) -> CodeNames:
     """The names that the code of a function, and of nested ones, refers to."""
     names: dict[str, None] = {}
     chains: dict[tuple[str, ...], None] = {}
-    assigns = ""
+    assigns, prints = "", 0
     for part in codes(code):
         chain: tuple[str, ...] = ()
         if part is code and part.co_flags & GENERATES:
@@ -123,10 +126,14 @@ def names_of(code: types.CodeType) -> CodeNames:
             if step.opname == "STORE_DEREF" and part is code and step.argval in code.co_freevars:
                 return _refused(f"the function assigns to the nonlocal {step.argval!r}", step, part)
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                if step.argval in IMPURE_BUILTINS:
+                if step.argval == "print" and "print" in only_called(code):
+                    prints = (step.positions and step.positions.lineno) or line_of_def(code)
+                elif step.argval in IMPURE_BUILTINS:
                     return _refused(f"the function calls {step.argval}", step, part)
                 names.setdefault(step.argval)
-    return CodeNames(tuple(names), tuple(chains), attributes_in(code), _strings_in(code), assigns=assigns)
+    return CodeNames(
+        tuple(names), tuple(chains), attributes_in(code), _strings_in(code), assigns=assigns, prints=prints
+    )
 
 
 def _strings_in(code: types.CodeType) -> frozenset[str]:
@@ -280,6 +287,8 @@ def is_tracked(frame: types.FrameType) -> str:
     names = names_of(frame.f_code)
     if names.refused:
         return f"{names.refused} ({frame.f_code.co_filename}:{names.line})"
+    if names.prints:
+        return f"the function calls print ({frame.f_code.co_filename}:{names.prints})"
     if names.assigns and frame.f_code.co_name not in ("__init__", "__post_init__", "__new__"):
         location = place_of(frame.f_code, names.assigns)
         return f"{frame.f_code.co_name} assigns to an attribute, {names.assigns!r}{location}"

@@ -200,5 +200,12 @@ class TypeProxy:
 
 BUILTINS = {"type": TypeProxy()}
 """Replacements of builtins in traced functions."""
-CALLED: dict[Any, Callable[..., Any]] = {}
+
+
+def _print(*values: Any, **options: Any) -> None:
+    """``print`` in a trace, which has reached it: the flag around it, if any, is true."""
+    raise UnsupportedError("the function calls print")
+
+
+CALLED: dict[Any, Callable[..., Any]] = {print: _print}
 """Replacements at call sites only, see `jitkernels.compiler.capture.numpy.scalar_functions`."""

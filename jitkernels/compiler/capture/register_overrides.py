@@ -1,7 +1,7 @@
 """Fill the override registry: import the modules that implement operations of traced arrays."""
 
 from jitkernels.compiler.capture.callee_monitor import internal_unless_user_code
-from jitkernels.compiler.capture.control_flow import list_as_array as _listed_arrays  # noqa: F401  # lists for arrays
+from jitkernels.compiler.capture.control_flow import builtin_folds, list_as_array  # noqa: F401  # register functions
 from jitkernels.compiler.capture.control_flow.tagged_union import unwrapping
 from jitkernels.compiler.capture.dynamic import compress, dynamic_functions, dynamic_reductions  # noqa: F401  # likewise
 from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers its operations
@@ -9,6 +9,7 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     concatenate,
     creation,
     indexing,
+    math_functions,
     matmul_einsum,
     mean_var,
     missing_ufuncs,

@@ -80,11 +80,16 @@ def named(name: str) -> Callable[..., Any]:
     return _functions_by_name[name]
 
 
+UFUNC_MODULES = ("numpy", "scipy.special")
+"""Where universal functions are found, which have no module of their own."""
+
+
 def _path(function: Any) -> str:
     """The import path of a function. Raises UnsupportedError for one that has none."""
     module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if isinstance(function, np.ufunc):
-        module, path = "numpy", function.__name__
+        path = function.__name__
+        module = next((name for name in UFUNC_MODULES if getattr(sys.modules.get(name), path, None) is function), "")
     resolved: Any = sys.modules.get(module or "")
     for attribute in (path or "?").split("."):
         resolved = getattr(resolved, attribute, None)

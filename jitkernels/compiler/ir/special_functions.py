@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 _erf, _erfc = np.frompyfunc(math.erf, 1, 1), np.frompyfunc(math.erfc, 1, 1)
+DIGAMMA_TERMS = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+"""Of the asymptotic series of digamma in 1 / x**2 (DLMF 5.11.2)."""
 FUNCTIONS: dict[Any, str] = {}
 """The functions with the names of their operations."""
 
@@ -40,6 +42,50 @@ def erf(x: Any) -> Any:
 def erfc(x: Any) -> Any:
     """``1 - erf(x)``."""
     return np.asarray(_erfc(x)).astype(np.asarray(x).dtype)
+
+
+def _at_pole(function: Callable[[float], float], pole: float) -> Any:
+    """A function of `math` without exceptions: infinite where it overflows, `pole` at negative integers."""
+
+    def of_number(x: float) -> float:
+        try:
+            return function(x)
+        except OverflowError:
+            return math.copysign(math.inf, x)
+        except ValueError:
+            return pole if x or pole == math.inf else math.copysign(math.inf, x)
+
+    return np.frompyfunc(of_number, 1, 1)
+
+
+_gamma, _lgamma = _at_pole(math.gamma, math.nan), _at_pole(math.lgamma, math.inf)
+
+
+@_operation
+def gamma(x: Any) -> Any:
+    """The gamma function: NaN at negative integers, infinite at zeros."""
+    return np.asarray(_gamma(np.asarray(x, float))).astype(np.asarray(x).dtype)
+
+
+@_operation
+def lgamma(x: Any) -> Any:
+    """``log(abs(gamma(x)))``."""
+    return np.asarray(_lgamma(np.asarray(x, float))).astype(np.asarray(x).dtype)
+
+
+@_operation
+def digamma(x: Any) -> Any:
+    """The derivative of ``log(gamma(x))``: NaN at negative integers, infinite at zeros."""
+    wide = np.asarray(x, np.longdouble)
+    with np.errstate(all="ignore"):
+        f = wide - np.rint(wide)
+        reflected = np.where((wide < 0) & (f == 0), np.nan, np.longdouble(np.pi) / np.tan(np.longdouble(np.pi) * f))
+        y = np.where(wide < 0, 1 - wide, wide)
+        sums = sum(1 / (y + k) for k in range(16))
+        z = y + 16
+        tail = sum(term / z ** (2 * k + 2) for k, term in enumerate(DIGAMMA_TERMS))
+        result = np.where(np.isinf(y), y, np.log(z) - 1 / (2 * z) - tail - sums)
+        return np.where(wide < 0, result - reflected, result).astype(np.asarray(x).dtype)
 
 
 @_operation

@@ -7,7 +7,7 @@ from typing import Any
 MODULES: dict[str, tuple[str, str]] = {
     **{name: (name, name) for name in (
         "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt", "hypot", "sin", "cos", "tan", "tanh",
-        "erf", "erfc",
+        "erf", "erfc", "gamma", "lgamma", "digamma",
         "sigmoid", "softplus", "log_hypot", "logaddexp", "logaddexp2", "fmod", "ldexp",
     )},
     "floor_divide": ("floor_division", "floor_divide"),

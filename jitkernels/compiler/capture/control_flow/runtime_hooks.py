@@ -6,8 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.callee_monitor import without_monitor
 from jitkernels.compiler.capture.control_flow import loop_state, unroll_at_trace
@@ -20,7 +18,7 @@ from jitkernels.compiler.capture.control_flow.growing_list import (
     ListGrowsError,
     is_array_backed,
 )
-from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, RunTimeIterable, loop_iterable
+from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, loop_iterable
 from jitkernels.compiler.capture.control_flow.loop_state import UNSET, State, as_number
 from jitkernels.compiler.capture.control_flow.region_transaction import ContainerChangedError
 from jitkernels.compiler.capture.control_flow.tagged_union import TaggedUnion
@@ -368,17 +366,3 @@ def return_value(value: Any) -> Any:
         return leaf.dynamic.snapshot() if type(leaf) is GrowableList and leaf.dynamic is not None else leaf
 
     return pytree.tree_map(snapshot, value, keeps_identity=True)
-
-
-def _sum(values: Any, start: Any = 0) -> Any:
-    """``sum`` of a list that has grown in a loop, or of an array of computed length, by another loop."""
-    if not is_array_backed(values) and not isinstance(values, RunTimeIterable):
-        return builtins.sum(values, start)
-    if isinstance(values, RunTimeIterable) or values.rows is None or values.rows.kind is not None:
-        total = loop_state.Variable("_jk_total", start)
-        for_(values, None, lambda element: total.set(total.value + element), total)
-        return total.value
-    return np.sum(values.whole(), axis=0) + start
-
-
-CALLED[builtins.sum] = _sum

@@ -1,4 +1,4 @@
-"""Conversions and `math` functions of traced scalars: ``float``, ``int``, ``len``, ``np.float32``, ``math.exp``.
+"""Conversions of traced scalars, ``float``, ``int``, ``len``, ``np.float32``, and functions of floats, which raise.
 
 The originals need concrete numbers, which would specialize the code to each value. So traced functions see replacements
 at call sites; references to the types stay unchanged.
@@ -7,7 +7,6 @@ Python floats raise where NumPy's do not: division by zero, roots of negative nu
 a result that is not finite, and the call bails out before anything is written.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +34,7 @@ def _is_number(value: Any) -> bool:
     return type(value) is SymInt or (type(value) is Traced and (value.is_scalar or value.is_weak))
 
 
-def _tracer_of(array: tuple[Any, ...]) -> Tracer | None:
+def tracer_of_numbers(array: tuple[Any, ...]) -> Tracer | None:
     """The trace of the numbers, if at least one is traced and the others are concrete."""
     tracers = [argument.tracer for argument in array if _is_number(argument)]
     plain = all(_is_number(argument) or type(argument) in CLASSES for argument in array)
@@ -74,9 +73,9 @@ def _is_positive(array: list[Traced], ufunc: Any) -> bool:
 def truth(value: Traced) -> bool | None:
     """Whether a float argument is nonzero, or NaN, as a guard; None for other values."""
     node, tracer = value.node, value.tracer
-    if node.operation == "isnan" and _is_argument(tracer, node.inputs[0]):
-        return _is_nan(tracer, node.inputs[0])
-    if value.is_weak and _is_argument(tracer, node):
+    if node.operation == "isnan" and is_argument(tracer, node.inputs[0]):
+        return is_nan(tracer, node.inputs[0])
+    if value.is_weak and is_argument(tracer, node):
         return bool(value != 0.0)
     return None if tracer.depth else _compared(tracer, node)
 
@@ -89,7 +88,7 @@ COMPARED = {
 
 def _compared(tracer: Tracer, node: Node) -> bool | None:
     """The truth of a NumPy scalar or of a comparison, guarded only on which side the argument lies."""
-    if _is_argument(tracer, node):
+    if is_argument(tracer, node):
         return python_float_ops.guarded(tracer, node.options["index"], np.not_equal, 0.0)
     if node.operation not in COMPARED:
         result = known_extent(tracer, node)
@@ -97,7 +96,7 @@ def _compared(tracer: Tracer, node: Node) -> bool | None:
     ufunc, nodes = COMPARED[node.operation], node.inputs
     if nodes[0].operation == "constant":
         ufunc, nodes = python_float_ops.SWAPPED[ufunc], nodes[::-1]
-    if _is_argument(tracer, nodes[0]) and nodes[1].operation == "constant":
+    if is_argument(tracer, nodes[0]) and nodes[1].operation == "constant":
         bound = np.dtype(nodes[1].dtype).type(nodes[1].options["value"])
         return python_float_ops.guarded(tracer, nodes[0].options["index"], ufunc, float(bound))
     if not all(tracer.is_known(node) for node in nodes):
@@ -106,12 +105,12 @@ def _compared(tracer: Tracer, node: Node) -> bool | None:
     return None if None in operands else bool(python_float_ops.PLAIN[ufunc](*operands))
 
 
-def _is_argument(tracer: Tracer, node: Node) -> bool:
+def is_argument(tracer: Tracer, node: Node) -> bool:
     """Whether the node is a float argument, Python's or NumPy's."""
     return node.operation == "input" and isinstance(tracer.leaves[node.options["index"]], float | np.floating)
 
 
-def _is_nan(tracer: Tracer, node: Node) -> bool:
+def is_nan(tracer: Tracer, node: Node) -> bool:
     leaf = node.options["index"]
     result = bool(np.isnan(tracer.leaves[leaf]))
     tracer.guard(leaf, "<=", np.inf, not result)
@@ -125,40 +124,7 @@ def power(tracer: Tracer, base: Any, exponent: Any) -> Any:
     return careful(tracer, np.power, base, exponent) if quick is None else careful(tracer, quick, base)
 
 
-FUNCTIONS = {
-    math.sqrt: np.sqrt, math.cbrt: np.cbrt, math.exp: np.exp, math.exp2: np.exp2, math.expm1: np.expm1,
-    math.log2: np.log2, math.log10: np.log10, math.log1p: np.log1p, math.sin: np.sin, math.cos: np.cos,
-    math.tan: np.tan, math.asin: np.arcsin, math.acos: np.arccos, math.atan: np.arctan, math.sinh: np.sinh,
-    math.cosh: np.cosh, math.tanh: np.tanh, math.asinh: np.arcsinh, math.acosh: np.arccosh, math.atanh: np.arctanh,
-    math.fabs: np.fabs, math.radians: np.radians, math.degrees: np.degrees, math.log: np.log, math.pow: np.power,
-    math.atan2: np.arctan2, math.hypot: np.hypot, math.copysign: np.copysign, math.fmod: np.fmod,
-}  # fmt: skip
-"""Functions of `math`, and the universal functions that compute them for finite numbers."""
-
-
-@serves("math")
-def of_math(function: Any) -> Any:
-    """The replacement of a `math` function in traced functions."""
-    ufunc, rounding = FUNCTIONS.get(function), ROUNDING.get(function)
-
-    def call(*arguments: Any) -> Any:
-        tracer = _tracer_of(arguments)
-        if tracer is not None and ufunc is not None and len(arguments) == ufunc.nin:
-            return power(tracer, *arguments) if ufunc is np.power else careful(tracer, ufunc, *arguments)
-        if function is math.isnan and tracer is not None and _is_argument(tracer, arguments[0].node):
-            return _is_nan(tracer, arguments[0].node)
-        if tracer is not None and rounding is not None:
-            result = _rounded(tracer, arguments[0], rounding)
-            return function(*arguments) if result is None else result
-        return function(*arguments)
-
-    return call if ufunc is not None or rounding is not None or function is math.isnan else function
-
-
-ROUNDING = {math.floor: "floor", math.ceil: "ceil", math.trunc: "trunc"}
-
-
-def _rounded(tracer: Tracer, value: Any, way: str) -> Any:
+def rounded(tracer: Tracer, value: Any, way: str) -> Any:
     """A rounded quotient or product of extents as an extent; None where the operand is none.
 
     A quotient of ints below 2**53 rounds to an integer only where it is one.
@@ -221,23 +187,34 @@ def _is_array(tracer: Tracer, node: Node) -> bool:
 
 def _int(*arguments: Any, **base: Any) -> Any:
     if len(arguments) == 1 and _is_number(arguments[0]):
-        result = _rounded(arguments[0].tracer, arguments[0], "trunc")
-        return _of_code(arguments[0]) if result is None else result
+        result = rounded(arguments[0].tracer, arguments[0], "trunc")
+        if result is None:
+            result = rounded_to_int(arguments[0], "trunc")
+        return int(arguments[0]) if result is None else result
     return int(*arguments, **base)
 
 
-def _of_code(value: Any) -> Any:
-    """The int value of a number that only the compiled code knows."""
+def rounded_to_int(value: Any, way: str) -> Any:
+    """The int that a number which only the compiled code knows is rounded to; None for others, but for ints.
+
+    `way`: trunc, floor, ceil or rint. Numbers of more than 62 bits, infinities and NaN bail out.
+    """
     if type(value) is not Traced or value.tracer.is_known(value.node):
         result = known_extent(value.tracer, value.node) if type(value) is Traced else None
-        return int(value) if result is None else as_symint(value.tracer, result)
+        return None if result is None else as_symint(value.tracer, result)
     if value.dtype == np.uint64:
         raise UnsupportedError("the int of a uint64, which may need more than 64 bits")
     return (
-        round_to_int(value.tracer, value)
+        round_to_int(value.tracer, value, way)
         if value.dtype.kind == "f"
         else as_number(value.tracer, as_int(value.tracer, value), int)
     )
+
+
+def _bool(value: Any = False) -> Any:
+    if type(value) is not Traced or value.ndim or value.tracer.is_known(value.node):
+        return bool(value)
+    return as_number(value.tracer, builder.cast(value.node, "bool"), bool)
 
 
 def _len(value: Any) -> Any:
@@ -265,6 +242,5 @@ def _of_type(kind: Any) -> Callable[..., Any]:
     return make
 
 
-CALLED.update({float: _float, int: _int, len: _len})
+CALLED.update({float: _float, int: _int, bool: _bool, len: _len})
 CALLED.update({kind: _of_type(kind) for kind in (np.dtype(name).type for name in DTYPES if name != "bool")})
-CALLED.update({function: of_math(function) for function in (*FUNCTIONS, *ROUNDING)})

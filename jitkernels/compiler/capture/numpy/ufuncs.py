@@ -7,6 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, known_array, result, scalar_node, traced
 from jitkernels.compiler.capture.ints import int_cast_checks
+from jitkernels.compiler.capture.numpy import scipy_special
 from jitkernels.compiler.capture.override_registry import SERVICES, TABLE, serves
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, unsupported_operand
@@ -105,6 +106,11 @@ def elementwise(
     name = BY_UFUNC.get(ufunc)
     if name is not None and _is_compiled(name, nodes, loop[: ufunc.nin]):
         return [Node(name, nodes, loop[-1], shape)]
+    composed = None if name is not None else scipy_special.composition(ufunc, loop)
+    if composed is not None:
+        node = composed(nodes)
+        tracer.note_masked_operations([node], nodes)  # SciPy warns of nothing
+        return [node]
     tracer.note(f"numpy.{ufunc.__name__} of {', '.join(loop[: ufunc.nin])} is computed by NumPy")
     if ufunc.nout == 1:
         return [Node("call", nodes, loop[-1], shape, {"function": ufunc})]

@@ -1,0 +1,68 @@
+"""``sum``, ``min``, ``max``, ``any`` and ``all`` of arrays and of lists that have grown in a loop: loops of elements.
+
+Python's order and types: sums are added up from the first element on, and an extreme is the first of equal elements.
+"""
+
+import builtins
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow import loop_state
+from jitkernels.compiler.capture.control_flow.growing_list import is_array_backed
+from jitkernels.compiler.capture.control_flow.iterables import RunTimeIterable
+from jitkernels.compiler.capture.control_flow.loop_state import as_number
+from jitkernels.compiler.capture.control_flow.runtime_hooks import for_
+from jitkernels.compiler.capture.ints.int64_arithmetic import min_or_max
+from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
+
+
+def _is_vector(values: Any) -> bool:
+    """Whether this is an array of one dimension that has elements, in every call of the specialization."""
+    return type(values) is Traced and values.ndim == 1 and bool(values.size != 0)
+
+
+def _sum(values: Any, start: Any = 0) -> Any:
+    """``sum`` of an array, also one of computed length, or of a list that has grown in a loop, by another loop."""
+    is_iterable = isinstance(values, RunTimeIterable)
+    if not is_array_backed(values) and not is_iterable and not _is_vector(values):
+        return builtins.sum(values, start)
+    if type(values) is Traced or is_iterable or values.rows is None or values.rows.kind is not None:
+        total = loop_state.Variable("_jk_total", start)
+        for_(values, None, lambda element: total.set(total.value + element), total)
+        return total.value
+    return np.sum(values.whole(), axis=0) + start
+
+
+def _extreme(name: str, better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """``min`` or ``max``, of an array as well."""
+    of_numbers = CALLED[getattr(builtins, name)]
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        if len(arguments) != 1 or options or not _is_vector(arguments[0]):
+            return of_numbers(*arguments, **options)
+        values = arguments[0]
+        best = loop_state.Variable("_jk_extreme", values[0])
+        for_(values[1:], None, lambda element: best.set(min_or_max(values.tracer, (best.value, element), better)), best)
+        return best.value
+
+    return call
+
+
+def _truth(name: str) -> Callable[..., Any]:
+    """``any`` or ``all``: of an array, NumPy's as a Python bool."""
+
+    def call(values: Any) -> Any:
+        if not _is_vector(values):
+            return getattr(builtins, name)(values)
+        return as_number(values.tracer, getattr(np, name)(values).node, bool)
+
+    return call
+
+
+CALLED[builtins.sum] = _sum
+CALLED[builtins.max], CALLED[builtins.min] = _extreme("max", operator.gt), _extreme("min", operator.lt)
+CALLED[builtins.any], CALLED[builtins.all] = _truth("any"), _truth("all")
