@@ -10,7 +10,7 @@ from processes import python
 
 from jitkernels.codegen.python import simd_library, translation_cache
 from jitkernels.codegen.python.simd_library import Library
-from jitkernels.compiler.ir.elementwise_ops import SCALARS
+from jitkernels.compiler.ir.elementwise_ops import BETWEEN_PLANES, SCALARS
 
 CODE = """
 import hashlib
@@ -80,10 +80,10 @@ def texts_of_scalars(numbers: tuple[int, ...]) -> dict[Any, Any]:
     simd_library._made.clear()
     found: dict[Any, Any] = {}
     for scalar, kind in product(SCALARS.values(), ("float32", "float64", "int16", "bool")):
-        count = scalar.numpy.nin if isinstance(scalar.numpy, np.ufunc) else 1
+        count = scalar.numpy.nin if isinstance(scalar.numpy, np.ufunc) else 1 + (scalar.name == "log_hypot")
         kinds = ("bool", kind, kind) if scalar.choice else (kind,) * count
         function = scalar.function(kinds)
-        if function is None:
+        if function is None or scalar.name in BETWEEN_PLANES:
             continue
         for number in numbers:
             library = Library(alone={})

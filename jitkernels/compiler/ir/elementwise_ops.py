@@ -37,6 +37,8 @@ OF_COMPLEX = frozenset(
     }
 )  # fmt: skip
 """Operations of complex numbers, which `compiler.transforms.complex_planes` writes as operations of their planes."""
+BETWEEN_PLANES = frozenset({"real", "imag", "complex"})
+"""Operations between complex numbers in memory and their planes, for which the code generator has lanes."""
 ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "square", "reciprocal", "sqrt"})
 """Operations that the processor rounds; others that call no function of `microkernels.maths` are exact."""
 

@@ -18,7 +18,7 @@ from jitkernels.compiler.autodiff.vjp_rules import TRANSPOSES
 from jitkernels.compiler.capture.numpy import decompositions  # noqa: F401  # fills the table
 from jitkernels.compiler.capture.override_registry import DECOMPOSITIONS
 from jitkernels.compiler.ir import special_functions
-from jitkernels.compiler.ir.elementwise_ops import SCALARS
+from jitkernels.compiler.ir.elementwise_ops import BETWEEN_PLANES, SCALARS
 from jitkernels.compiler.ir.ops import REDUCTIONS
 
 SMOOTH = {
@@ -26,12 +26,12 @@ SMOOTH = {
     "log2": (0.5, 3.0), "log10": (0.5, 3.0), "sqrt": (0.5, 3.0), "power": (0.5, 2.5), "reciprocal": (0.5, 2.0),
     "divide": (0.5, 2.0), "log1p": (-0.4, 3.0), "cbrt": (0.5, 3.0), "fmod": (1.1, 1.9), "remainder": (1.1, 1.9),
     "tan": (-1.2, 1.2), **dict.fromkeys(("gamma", "lgamma", "digamma"), (0.5, 3.0)),
-    "arctan2": (0.4, 2.0), "hypot": (0.4, 2.0),
+    "arctan2": (0.4, 2.0), "hypot": (0.4, 2.0), "log_hypot": (0.4, 2.0),
 }  # fmt: skip
 """Where operations are smooth; others are from -2 to 2, and nowhere near a step."""
 NEIGHBOURS = frozenset({"nextafter", "spacing"})
 """Operations whose results say where the next number is, which differences do not tell."""
-ELEMENTWISE = sorted(name for name, one in SCALARS.items() if one.code.get("f"))
+ELEMENTWISE = sorted(name for name, one in SCALARS.items() if one.code.get("f") and name not in BETWEEN_PLANES)
 """What there is code of for floats."""
 
 

@@ -8,7 +8,7 @@ import pytest
 from test_umath_validation import steps_between
 
 from jitkernels.compiler.ir.config import JitConfig
-from jitkernels.compiler.ir.elementwise_ops import REALS, SCALARS, Scalar
+from jitkernels.compiler.ir.elementwise_ops import BETWEEN_PLANES, REALS, SCALARS, Scalar
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.symbolic_dims import Scope
 from jitkernels.compiler.lowering import lower_graph
@@ -38,12 +38,10 @@ def loops_of(scalar: Scalar) -> list[tuple[str, ...]]:
     return sorted(loop for loop in found if set(loop) <= {*REALS})
 
 
-OF_PLANES = {"real", "imag", "complex"}
-"""Operations of complex numbers, which `tests/compiler/test_complex.py` has."""
 LOOPS = [
     (scalar.name, loop)
     for scalar in SCALARS.values()
-    if scalar.code and scalar.name not in OF_PLANES
+    if scalar.code and scalar.name not in BETWEEN_PLANES
     for loop in loops_of(scalar)
 ]
 BY_NUMPY = {("spacing", "float16"), ("nextafter", "float16")}

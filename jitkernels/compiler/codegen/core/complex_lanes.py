@@ -15,8 +15,6 @@ from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 if TYPE_CHECKING:
     from jitkernels.compiler.codegen.core.load_store import Memory
 
-OPERATIONS = frozenset({"real", "imag", "complex"})
-
 
 def emit(
     function: FunctionBuilder, block: Block, operation: str, registers: Sequence[Register], dtype: str

@@ -4,6 +4,7 @@ from jitkernels.compiler.codegen.core import complex_lanes
 from jitkernels.compiler.codegen.core.casts import emit_cast
 from jitkernels.compiler.codegen.core.fp_special_guards import GuardedLibrary, is_guarded
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type
+from jitkernels.compiler.ir.elementwise_ops import BETWEEN_PLANES
 from jitkernels.compiler.ir.ops import OPERATIONS
 
 
@@ -11,7 +12,7 @@ def emit_elementwise(
     function: FunctionBuilder, block: Block, operation: str, registers: list[Register], dtype: str
 ) -> Register:
     """Emit an elementwise operation. Half-precision operands are computed in single precision, as NumPy does."""
-    if operation in complex_lanes.OPERATIONS:
+    if operation in BETWEEN_PLANES:
         return complex_lanes.emit(function, block, operation, registers, dtype)
     scalar = OPERATIONS[operation].scalar
     assert scalar is not None, "elementwise"
