@@ -169,7 +169,7 @@ def array_of_a_branch(x: Any, n: Any) -> Any:
 @refused("'total'", "int")
 def an_int_of_the_running_code(x: Any, n: Any) -> Any:
     total = x.sum()
-    return np.zeros(int(total * 0 + 3))  # here
+    return np.ones((4, 6)).reshape(int(total * 0 + 3), 8)  # here
 
 
 @falls_back("`try`", "another function")
