@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.recurrence import PANEL_UNITS, GRUAttr, GRUPackedAttr, LSTMAttr, LSTMPackedAttr
+from jitkernels.attrs.schema.argument_binding import arguments_by_name
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer, threads
 from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, outs, values
@@ -196,21 +197,22 @@ def _unpacked(panels: Any, gates: int, hidden: int) -> AnyArray:
 
 
 @equivalent(LSTMPackedAttr)
-def lstm_packed(
-    x: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None, h0: Any = None, c0: Any = None,
-    hidden: int = PANEL_UNITS, out: Any = None,
-) -> Any:  # fmt: skip
+def lstm_packed(*arguments: Any, out: Any = None, **named: Any) -> Any:
     """Compute LSTM with weights that are no longer packed."""
-    return lstm(x, _unpacked(w_ih, 4, hidden), _unpacked(w_hh, 4, hidden), b_ih, b_hh, h0, c0, out)
+    return lstm(**_with_weights(LSTMPackedAttr, arguments, named), out=out)
 
 
 @equivalent(GRUPackedAttr)
-def gru_packed(
-    x: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None, h0: Any = None, hidden: int = PANEL_UNITS,
-    out: Any = None,
-) -> Any:  # fmt: skip
+def gru_packed(*arguments: Any, out: Any = None, **named: Any) -> Any:
     """Compute GRU with weights that are no longer packed."""
-    return gru(x, _unpacked(w_ih, 3, hidden), _unpacked(w_hh, 3, hidden), b_ih, b_hh, h0, out)
+    return gru(**_with_weights(GRUPackedAttr, arguments, named), out=out)
+
+
+def _with_weights(row: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call, whose weights are unpacked, by their names."""
+    given = dict(arguments_by_name(row, arguments, named))
+    hidden = given.pop("hidden")
+    return given | {name: _unpacked(given[name], row.gates, hidden) for name in ("w_ih", "w_hh")}
 
 
 @peer(LSTMPackedAttr)

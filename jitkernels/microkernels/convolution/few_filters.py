@@ -64,21 +64,9 @@ def segment_of(attr: Any, lanes: int) -> int:
     return segment if is_plain and 2 * segment <= lanes and attr.kernel_height * attr.kernel_width >= MIN_TAPS else 0
 
 
-def few_filters(kind: Convolution, segment: int) -> FewFilters:
-    """Make the code for convolutions of at most `segment` filters, with strides along the height alone."""
-    lanes, relu = kind.lanes, kind.activation == "relu"
-    per, finish_pixels, zero = lanes // segment, finisher_of(kind), np.dtype(kind.dtype).type(0)
-    tile = SharedVectorTile("convolution_shared", kind.dtype, lanes, segment, MOST_VECTORS, relu)
-    multiply = ir_function(
-        "convolution_shared", kind.dtype, SHARED_TILE_ARGUMENTS, written_by(SharedVectorTile.text, tile)
-    )
-
-    def copier(name: str, elements: int, many: int) -> Any:
-        text = written_by(repetition, name, kind.dtype, elements, many)
-        return ir_function(name, kind.dtype, REPETITION_ARGUMENTS, text)
-
-    repeat_elements = copier("convolution_repeat_elements", 1, segment)
-    repeat_weights = copier("convolution_repeat_weights", segment, lanes)
+def _sizes(kind: Convolution, segment: int) -> tuple[Any, Any, Any, Any]:
+    """Make the functions for elements of a repeated row, and of the weights, rows of a band, and all elements."""
+    lanes, per = kind.lanes, kind.lanes // segment
     cache_elements = cpu_target.l2_cache_bytes() // element_size(kind.dtype) // 2
 
     @inlined()
@@ -99,6 +87,28 @@ def few_filters(kind: Convolution, segment: int) -> FewFilters:
     @inlined()
     def elements(e: ConvolutionExtents) -> int:
         return weights_of(e) + needed_height(e, band_rows(e)) * e.channels * pitch_of(e)
+
+    return pitch_of, weights_of, band_rows, elements
+
+
+def _copier(kind: Convolution, name: str, elements: int, lanes: int) -> Any:
+    """Make the function that repeats groups of so many elements to so many lanes."""
+    text = written_by(repetition, name, kind.dtype, elements, lanes)
+    return ir_function(name, kind.dtype, REPETITION_ARGUMENTS, text)
+
+
+def few_filters(kind: Convolution, segment: int) -> FewFilters:
+    """Make the code for convolutions of at most `segment` filters, with strides along the height alone."""
+    lanes, relu = kind.lanes, kind.activation == "relu"
+    per, finish_pixels, zero = lanes // segment, finisher_of(kind), np.dtype(kind.dtype).type(0)
+    tile = SharedVectorTile("convolution_shared", kind.dtype, lanes, segment, MOST_VECTORS, relu)
+    multiply = ir_function(
+        "convolution_shared", kind.dtype, SHARED_TILE_ARGUMENTS, written_by(SharedVectorTile.text, tile)
+    )
+
+    repeat_elements = _copier(kind, "convolution_repeat_elements", 1, segment)
+    repeat_weights = _copier(kind, "convolution_repeat_weights", segment, lanes)
+    pitch_of, weights_of, band_rows, elements = _sizes(kind, segment)
 
     @inlined()
     def prepare(arrays: Images, e: ConvolutionExtents, packed: Any, scratch: Any) -> None:

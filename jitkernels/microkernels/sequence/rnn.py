@@ -89,6 +89,31 @@ class Products:
     dots: Any
 
 
+def pair_of(shape: Shape) -> Any:
+    """Return the function for the products of two blocks of units, for a single row."""
+    dtype, lanes, gates, width = shape.dtype, shape.lanes, shape.gates, shape.width
+
+    def pair_function(name: str, *, descending: bool) -> Any:
+        symbol = f"recurrence_pair_{name}"
+        tile = Tile(
+            symbol, dtype, lanes, 1, 2 * gates, 0.0, a_by_column=False, b_stride=width, panel_vectors=gates,
+            descending=descending,
+        )  # fmt: skip
+        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
+
+    upwards, downwards = pair_function("upwards", descending=False), pair_function("downwards", descending=True)
+
+    @inlined()
+    def pair(a: Any, panel: Any, sums: Any, deep: int, descending: bool) -> None:
+        """Compute the sums of the gates of two blocks: the row is read once for both."""
+        if descending:
+            downwards(a, 0, 0, panel, 0, deep * width, sums, 0, 0, deep, 1, 1, 2 * width)
+        else:
+            upwards(a, 0, 0, panel, 0, deep * width, sums, 0, 0, deep, 1, 1, 2 * width)
+
+    return pair
+
+
 def products_of(shape: Shape) -> Products:
     """Return the functions for layers of a shape."""
     dtype, lanes, gates, width = shape.dtype, shape.lanes, shape.gates, shape.width
@@ -104,15 +129,6 @@ def products_of(shape: Shape) -> Products:
 
     tall_tile, middle_tile, low_tile = tile_function(tall), tile_function(middle), tile_function(1)
 
-    def pair_function(name: str, *, descending: bool) -> Any:
-        symbol = f"recurrence_pair_{name}"
-        tile = Tile(
-            symbol, dtype, lanes, 1, 2 * gates, 0.0, a_by_column=False, b_stride=width, panel_vectors=gates,
-            descending=descending,
-        )  # fmt: skip
-        return ir_function(symbol, dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
-
-    upwards, downwards = pair_function("upwards", descending=False), pair_function("downwards", descending=True)
     some_dots = dot_rows("recurrence_dots", dtype, lanes, at_once)
     pack = ir_function(
         "recurrence_pack",
@@ -149,14 +165,6 @@ def products_of(shape: Shape) -> Products:
         return 1
 
     @inlined()
-    def pair(a: Any, panel: Any, sums: Any, deep: int, descending: bool) -> None:
-        """Compute the sums of the gates of two blocks for one row: it is read once for both."""
-        if descending:
-            downwards(a, 0, 0, panel, 0, deep * width, sums, 0, 0, deep, 1, 1, 2 * width)
-        else:
-            upwards(a, 0, 0, panel, 0, deep * width, sums, 0, 0, deep, 1, 1, 2 * width)
-
-    @inlined()
     def dots(state: Any, w: Any, hidden: int, block: int, tile: Any) -> None:
         """Compute the sums of the gates of a block for one row, from unpacked weights."""
         live = min(lanes, hidden - block * lanes)
@@ -165,7 +173,7 @@ def products_of(shape: Shape) -> Products:
             for r in range(0, live, at_once):
                 some_dots(state, w, (row + r) * hidden, hidden, tile, gate * lanes + r, hidden, live - r)
 
-    return Products(packed, panel_of, tiles, pair, dots)
+    return Products(packed, panel_of, tiles, pair_of(shape), dots)
 
 
 def lstm_step(shape: Shape) -> Any:

@@ -196,13 +196,12 @@ def inputs_of(shape: Shape, products: Products) -> Any:
     return multiply_inputs
 
 
-def recurrent_of(shape: Shape, products: Products, step: Any, *, packs: bool) -> Any:
-    """Return the function that computes a step of a share: products of the state, and the epilogue."""
-    lanes, width, tall, bias_elements = shape.lanes, shape.width, shape.tall, shape.bias_elements
+def row_finisher_of(shape: Shape, step: Any) -> Any:
+    """Return the function that computes the epilogue of a block in a row."""
+    lanes, width, bias_elements = shape.lanes, shape.width, shape.bias_elements
 
     @inlined()
     def finish_row(call: LayerCall, block: int, t: int, r: int, tile: Any) -> None:
-        """Compute the epilogue of a block in a row."""
         hidden, plan = call.sizes.hidden, call.plan
         at, first = call.part.begin + r, t // plan.chunk * plan.chunk
         step(
@@ -213,6 +212,13 @@ def recurrent_of(shape: Shape, products: Products, step: Any, *, packs: bool) ->
             offset(call.arrays.y, (t * call.sizes.batch + at) * hidden + block * lanes),
             min(lanes, hidden - block * lanes),
         )
+
+    return finish_row
+
+
+def recurrent_of(shape: Shape, products: Products, step: Any, *, packs: bool) -> Any:
+    """Return the function that computes a step of a share: products of the state, and the epilogue."""
+    width, tall, finish_row = shape.width, shape.tall, row_finisher_of(shape, step)
 
     @inlined()
     def compute_pair(call: LayerCall, share: UnitsShare, block: int, t: int, before: Any) -> None:
