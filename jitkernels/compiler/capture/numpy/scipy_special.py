@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.autodiff.node_operators import Term, apply
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.node_operators import Term, apply
 
 FLOATS = ("float32", "float64")
 
