@@ -275,7 +275,7 @@ class LSTMPackedAttr(_Packed, LSTMAttr, kernel_type="LSTM_PACKED"):
     weights do not show it.
     """
 
-    hidden: int = whole(default=PANEL_UNITS, samples=(0, 1, 17))
+    hidden: int = whole(default=PANEL_UNITS, samples=(1, 17))
     arrays = (
         Argument("x", "in", "steps batch input"),
         Argument("w_ih", "in", "panels input 64", domain=WEIGHTS),
@@ -304,7 +304,7 @@ class GRUPackedAttr(_Packed, GRUAttr, kernel_type="GRU_PACKED"):
     weights do not show it.
     """
 
-    hidden: int = whole(default=PANEL_UNITS, samples=(0, 1, 17))
+    hidden: int = whole(default=PANEL_UNITS, samples=(1, 17))
     arrays = (
         Argument("x", "in", "steps batch input"),
         Argument("w_ih", "in", "panels input 48", domain=WEIGHTS),

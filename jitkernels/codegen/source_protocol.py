@@ -100,7 +100,12 @@ WRITERS = tuple(
     for name in (
         *("gemm/microkernel", "gemm/dot_microkernel", "gemm/microkernel_column", "gemm/packing"),
         *("attention/online_softmax", "epilogue/activations", "epilogue/bias_activation_row"),
-        *("convolution/tile", "convolution/pool_tile", "convolution/winograd_transform"),
+        *(
+            "convolution/tile",
+            "convolution/pool_tile",
+            "convolution/shared_vector_tile",
+            "convolution/winograd_transform",
+        ),
     )
 )
 """Modules whose generated text depends on arguments, each other, `WRITTEN_OF` and the compiler only."""

@@ -97,6 +97,7 @@ class CompiledStage:
             function = self._functions[key] = jit(
                 model, strict=True, exact_sizes=self.is_exact, profile=self.is_profiled, winograd=self.winograd
             )
+            function.is_interpreter = True
         return function
 
     def direct_function(self, inputs: Sequence[str], outputs: Sequence[str]) -> Any:

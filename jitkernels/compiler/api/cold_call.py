@@ -36,7 +36,11 @@ MAX_KEYS, MAX_OF_A_KEY = 4096, 32
 
 
 class ColdCalls:
-    """The specializations of a function, and its calls that enter through Python."""
+    """The specializations of a function, and its calls that enter through Python.
+
+    `is_part`: a part between two graph breaks. `is_interpreter`: the plain function interprets a model node by node, so
+    that compiled code is faster for small arrays, too.
+    """
 
     _is_plain: ClassVar[bool] = True
     """Whether a call of the plain function is a valid fallback."""
@@ -52,7 +56,7 @@ class ColdCalls:
         )
         self._takes_out = signature.takes("out")
         self._breaks: GraphBreaks | None = None
-        self.is_part, self._raised = False, frozenset[str]()
+        self.is_part, self.is_interpreter, self._raised = False, False, frozenset[str]()
         plain = function if self._is_plain else None
         self._links = dispatch_chain.Links(self, self._call, plain, takes_out=self._takes_out)
 
@@ -76,7 +80,7 @@ class ColdCalls:
         if reporter is not None and reporter.precedes_calls and (plain := reporter.run_plain(args, kwargs)):
             return out_argument.copied_to(out, plain[0])
         specialization.calls += 1
-        may_be_plain = self._is_plain and not self.config.requires_python_calls
+        may_be_plain = self._is_plain and not (self.is_interpreter or self.config.requires_python_calls)
         largest = max((leaf.size for leaf in call.leaves if type(leaf) is np.ndarray), default=0)
         most = specialization.max_plain_elements_at_once
         if may_be_plain and largest <= most:

@@ -33,7 +33,7 @@ from jitkernels.microkernels.convolution.extents import (
     needed_width,
     tile_of,
 )
-from jitkernels.microkernels.convolution.few_filters import NO_FEW_FILTERS, FewFilters, few_filters, segment_of
+from jitkernels.microkernels.convolution.few_filters import NO_FEW_FILTERS, FewFilters, few_filters
 from jitkernels.microkernels.convolution.padding import padding_of, padding_slack
 from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, LAST_CHUNK, ROW_PIXELS
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
@@ -41,10 +41,12 @@ from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack
 
 
-def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool) -> RangeKernel:
-    """Make the loop nest of CONV2D or CONV2D_PACKED for any sizes; threads split the rows of the result."""
+def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool, segment: int) -> RangeKernel:
+    """Make the loop nest of CONV2D or CONV2D_PACKED for any sizes; threads split the rows of the result.
+
+    Where there are no more filters than `segment`, pixels share vectors, with so many lanes for each; 0: nowhere.
+    """
     kind = convolution_of(attr, cpu_target.target(), is_packed=is_packed, has_residual=attr.has_residual)
-    segment = segment_of(attr, kind.lanes)
     few = few_filters(kind, segment) if segment else NO_FEW_FILTERS
     size, signature = element_size(kind.dtype), attr.signature()
     rows = attr.batch * attr.out_height
