@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,7 +12,7 @@ from jitkernels.codegen import compile_ahead, compiler_process
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.core.fork_locks import build_lock
-from jitkernels.runtime.loading import build_ahead, loader
+from jitkernels.runtime.loading import build_ahead, lazy_link, loader
 
 pytestmark = pytest.mark.skipif(not cpu_target.has_compiler(), reason="llvmlite is not installed")
 numbers = count(int.from_bytes(os.urandom(6), "little"))
@@ -146,3 +146,12 @@ def test_where_this_process_compiles_everything(monkeypatch: pytest.MonkeyPatch)
         assert compile_ahead.job_count() == 0
     monkeypatch.setattr(cpu_target, "cpu_count", lambda: 1)
     assert compile_ahead.job_count() == 0
+
+
+def test_lazy_kernels_are_not_built_ahead() -> None:
+    """Of the kernels of all kinds of sizes, a call needs one or two."""
+
+    class Caller:
+        externals = (lazy_link.later(new_kernel()).link,)
+
+    assert not list(build_ahead._linked(cast(Any, Caller())))

@@ -14,7 +14,7 @@ from jitkernels.codegen import object_cache
 from jitkernels.codegen.compile_ahead import AheadJob, begun, job_count, start_helpers
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Source, symbol_of
-from jitkernels.runtime.loading import loader
+from jitkernels.runtime.loading import lazy_link, loader
 
 LARGE_KEY = 20_000
 """Characters of the key of a kernel, which grows with its code, from which on a helper is worth its start: other
@@ -104,8 +104,10 @@ def _own_jobs() -> dict[str, tuple[AheadJob, RangeKernel]]:
 
 
 def _linked(source: Source) -> Iterator[RangeKernel]:
+    """The kernels that code calls, but for those that are built when a call first needs them."""
     for external in source.externals:
-        linked = None if external.source is None else external.source()
+        is_lazy = lazy_link.of_words(external.symbol) is not None
+        linked = None if is_lazy or external.source is None else external.source()
         if isinstance(linked, RangeKernel):
             yield linked
             yield from _linked(linked)
