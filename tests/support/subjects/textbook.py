@@ -78,7 +78,7 @@ def growing_cells(cells: Any, steps: Any) -> Any:
     return cells
 
 
-@left(lambda n: (matrix(n, n), 0.5), "differs between iterations")
+@whole(lambda n: (matrix(n, n), 0.5))
 def neighbours(distances: Any, most: Any) -> Any:
     counts = np.zeros(len(distances), int)
     for i in range(len(distances)):
