@@ -22,7 +22,7 @@ from jitkernels.compiler.capture.graph_breaks.divided_code import (
     function_of,
     lines_of_code,
 )
-from jitkernels.compiler.capture.graph_breaks.opaque_values import opaque_names
+from jitkernels.compiler.capture.graph_breaks.opaque_values import callees_named, opaque_names
 from jitkernels.compiler.capture.graph_breaks.part import UNBOUND, Part
 from jitkernels.compiler.capture.graph_breaks.statements import Key
 from jitkernels.compiler.diagnostics.explain_breaks import DividedExplanation, GraphBreak, PartExplanation
@@ -158,7 +158,8 @@ class GraphBreaks:
         lines = lines or frozenset({line} if line else ())
         names: frozenset[str] = frozenset()
         if lines <= self.sites.lines:
-            names = opaque_names(self.plain, self._arguments(args, kwargs)) - self.sites.names
+            opaque = opaque_names(self.plain, self._arguments(args, kwargs))
+            names = (opaque | (frozenset() if lines else callees_named(self.plain, reason))) - self.sites.names
         if self.refused or (lines <= self.sites.lines and not names):
             return
         self.reasons |= dict.fromkeys((*(lines - self.sites.lines), *names), reason)

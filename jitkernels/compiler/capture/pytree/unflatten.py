@@ -36,7 +36,7 @@ class Unflattener:
         self._proxies = iter(proxies)
         self._copies: list[tuple[Any, Any]] = []
         self.tables: set[int] = set()
-        self._kept: list[Any] = []
+        self._scopes: list[tuple[types.CodeType, dict[str, Any]]] = []
 
     def unflatten_call(self, structure: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         """The function of a call, its positional and its named arguments."""
@@ -86,6 +86,16 @@ class Unflattener:
         return self._remember(result)
 
     def _function(self, structure: tuple[Any, ...]) -> Any:
+        try:
+            return self._function_of(structure)
+        except UnsupportedError as error:
+            code: types.CodeType = structure[1]
+            line = names_of(code).prints
+            if not line or error.is_placed:
+                raise
+            raise UnsupportedError(f"the function calls print ({code.co_filename}:{line})", is_placed=True) from error
+
+    def _function_of(self, structure: tuple[Any, ...]) -> Any:
         code: types.CodeType
         _, code, table, cells, defaults, keywords, bound, read = structure
         free = dict(zip(code.co_freevars, map(self.unflatten, cells), strict=True))
@@ -103,7 +113,7 @@ class Unflattener:
                 names[chain[0]] = seen(names[chain[0]], chain[1:], value)
         _replace_callees(code, names, around)
         self.tables.add(id(names))
-        self._kept.append(names)
+        self._scopes.append((structure[1], names))
         if flowing is not None:
             names[FLOW], code = runtime_hooks, flowing
             closure = tuple([around[name] for name in code.co_freevars])
@@ -128,15 +138,19 @@ class Unflattener:
             if len(now) == len(content) and all(map(operator.is_, now, content)):
                 continue
             text = f"the function changes a {type(value).__name__} that it was given"
-            code = getattr(self.function, "__code__", None)
-            names = code.co_varnames if code is not None else ()
-            table = getattr(self.function, "__globals__", {})
-            arguments = {**table, **dict(zip(names, self.positional, strict=False)), **self.named}
-            name = next((name for name, argument in arguments.items() if argument is value), "")
-            if code is not None and name:
-                line = line_of_change(name, code)
-                text = f"{text}, {name!r}: return a new one ({code.co_filename}:{line})"
-            raise UnsupportedError(text, is_placed=True)
+            raise UnsupportedError(f"{text}{self._change_of(value)}", is_placed=True)
+
+    def _change_of(self, value: Any) -> str:
+        """Which variable of which function it is that was changed, and where; empty if that is unknown."""
+        code = getattr(self.function, "__code__", None)
+        names = code.co_varnames if code is not None else ()
+        arguments = {**dict(zip(names, self.positional, strict=False)), **self.named}
+        own = [] if code is None else [(code, arguments)]
+        for scope, variables in [*own, *reversed(self._scopes)]:  # those of the function, and then of its callees
+            name = next((name for name, one in variables.items() if one is value), "")
+            if name:
+                return f", {name!r}: return a new one ({scope.co_filename}:{line_of_change(name, scope)})"
+        return ""
 
 
 def _replace_callees(code: types.CodeType, names: dict[str, Any], cells: Mapping[str, types.CellType]) -> None:
