@@ -129,7 +129,8 @@ def test_numpy_ints_are_symbolic_sizes(name: str, dtype: str) -> None:
     assert compiled.stats().compiles == by_ints.stats().compiles
     assert entries_after(compiled, lambda: (x, kind(8))) == ()
     assert not any(reason.startswith("falls back to NumPy") for reason, _ in compiled.stats().python_reasons)
-    assert by_ints.explain(x, 8).kernels == compiled.explain(x, kind(8)).kernels
+    if function is not windows:  # sums of narrow ints are checked, and loops with checks stay loops
+        assert by_ints.explain(x, 8).kernels == compiled.explain(x, kind(8)).kernels
 
 
 @pytest.mark.parametrize("dtype", INTS)

@@ -120,7 +120,7 @@ def large_power(x: Any, n: Any) -> Any:
     return s
 
 
-@falls_back("longdouble")
+@falls_back("an operand of dtype")
 def long_doubles(x: Any, n: Any) -> Any:
     z = x * np.longdouble(2)  # here
     return z * n
