@@ -133,7 +133,8 @@ def inner(a: Any, b: Any, /) -> Any:
 
 @overrides(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
-    return dot(np.conjugate(ravel(a)), ravel(b))
+    left = of_array(ravel(a))
+    return dot(np.conjugate(left) if left.dtype.kind == "c" else left, ravel(b))
 
 
 @overrides(np.outer)
