@@ -28,7 +28,7 @@ from jitkernels.compiler.capture.rewrite.aliases import value_of
 from jitkernels.compiler.capture.rewrite.ast_builder import load
 from jitkernels.compiler.capture.rewrite.definite_assignment import locals_of
 
-VALUE = "_jk_value_"
+HOISTED_VALUE = "_jk_value_"
 """Prefix of the variables that hold operands."""
 METHODS = frozenset(dir(np.ndarray)) - {
     "tolist",
@@ -100,7 +100,7 @@ class OperandHoister:
             value = value_at(slot)
             if isinstance(value, ast.Constant) or (isinstance(value, ast.Name) and value.id in self.locals):
                 continue
-            name = f"{VALUE}{self.count}"
+            name = f"{HOISTED_VALUE}{self.count}"
             self.count += 1
             assignment = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), value)
             setattr(assignment, HOISTED, True)

@@ -26,9 +26,7 @@ def callees_named(function: types.FunctionType, text: str) -> frozenset[str]:
     table, code = function.__globals__, function.__code__
     values = {**{name: table.get(name) for name in names_of(code).names}, **around(function)}
     functions = {name: one.__code__ for name, one in values.items() if isinstance(one, types.FunctionType)}
-    return frozenset(
-        name for name, own in functions.items() if lines_named(text, own.co_filename) & lines_of_code(own)
-    )
+    return frozenset(name for name, own in functions.items() if lines_named(text, own.co_filename) & lines_of_code(own))
 
 
 def _is_opaque(value: Any) -> bool:

@@ -9,7 +9,7 @@ from jitkernels.compiler.capture.rewrite.definite_assignment import Names, store
 
 MIN_WEIGHT = 2
 """Operations from which on a run is worth a call: one operation alone gains nothing by code."""
-LOOP_WEIGHT, CALL_WEIGHT = 8, 2
+STATEMENT_LOOP_WEIGHT, CALL_WEIGHT = 8, 2
 MUTATORS = frozenset({
     "append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add", "discard", "reverse",
     "popleft", "appendleft",
@@ -109,7 +109,7 @@ def weight_of(nodes: Sequence[ast.AST]) -> int:
         for inner in ast.walk(node):
             match inner:
                 case ast.For() | ast.While() | ast.ListComp() | ast.GeneratorExp():
-                    weight += LOOP_WEIGHT
+                    weight += STATEMENT_LOOP_WEIGHT
                 case ast.Call(func=ast.Name(id=name)) if name in BUILTINS:
                     continue
                 case ast.Call():

@@ -33,8 +33,7 @@ from jitkernels.core.frozen_dataclass import frozen_dataclass
 class ResultInputs(NamedTuple):
     """What a result is built from: leaves of the arguments, computed arrays, values of symbols.
 
-    `leaves` is indexed by number and may hold only those that the plan names. `repeated`: objects that occur more than
-    once in the result of this call, by key of the plan; None if there are none.
+    `leaves`: by number, perhaps only those that the plan names. `repeated`: objects that occur more than once, by key.
     """
 
     leaves: Sequence[Any] | Mapping[int, Any]
@@ -57,8 +56,7 @@ class ResultPlan:
     `is_tuple`: whether it is a tuple of the outputs, or the one output; None if `make` builds it from these `leaves`
     and, with `views` or numbers, the values of symbols. `itself`: the argument that the call returns unchanged.
     `kinds`: the returned type of each output: "array", "scalar" for NumPy scalars, or the name of a Python type.
-    `are_arguments`: the call returns nothing but arguments. `recipe`: how a compiled entry builds the result, if it
-    can.
+    `are_arguments`: the call returns nothing but arguments. `recipe`: how a compiled entry builds the result, or None.
     """
 
     make: Make
@@ -152,8 +150,7 @@ class ResultPlanner:
         raise UnsupportedError(f"a result of type {kind.__name__}")
 
     def _slice(self, value: DynamicSlice) -> Make:
-        is_shared = len(self.slices[value.base.view.storage]) > 1
-        build: Make = computed_size.build(value, self.make, is_shared=is_shared)
+        build: Make = computed_size.build(value, self.make, is_shared=len(self.slices[value.base.view.storage]) > 1)
         return build
 
     def _list(self, value: GrowableList) -> Make:
