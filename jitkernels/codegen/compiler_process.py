@@ -55,7 +55,7 @@ class Helper:
 
     def __init__(self) -> None:
         """Start the process. Raises OSError if the system refuses."""
-        paths = json.dumps([PACKAGE, sys.path])
+        paths = json.dumps([PACKAGE, [path for path in sys.path if isinstance(path, str)]])  # as Python's import does
         self._process = subprocess.Popen(
             [sys.executable or "python3", "-I", "-c", START, paths],
             stdin=subprocess.PIPE,
@@ -72,6 +72,8 @@ class Helper:
     def send(self, job: CompileJob) -> None:
         """Send a job. Raises HelperLostError."""
         assert self._process.stdin is not None, "a pipe"
+        if self._process.poll() is not None:  # where SIGPIPE is not ignored, writing to it would end this process
+            raise HelperLostError(self._process.returncode)
         with self._lost():
             _write(self._process.stdin, json.dumps([_folder(), settings.present(), to_json(job)]).encode())
 

@@ -15,7 +15,7 @@ def variants(attr: Conv2DAttr) -> list[Variant]:
     segment = segment_of(attr, cpu_target.target().lanes(attr.dtype))
     shared: list[Variant] = [{"segment": segment}] if segment else []
     return [
-        {"parallel": parallel} | one for parallel in ((False, True) if is_large else (False,)) for one in (*shared, {})
+        {"parallel": parallel, **one} for parallel in ((False, True) if is_large else (False,)) for one in (*shared, {})
     ]
 
 

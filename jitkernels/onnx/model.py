@@ -59,8 +59,7 @@ def _read_later(source: ModelSource, cached: CachedModel) -> "ReadModel":
     from jitkernels.onnx.read_model import read_model
 
     with build_lock:
-        cached.check_external_data()
-        return read_model(source)
+        return read_model(source, cached.external_files())
 
 
 def _refuse(*_: Any) -> None:
@@ -197,7 +196,7 @@ class Model:
         from jitkernels.compiler.export.store_entry import described_call
 
         source = self._read.source
-        if source is None or source.folder is None or model_cache.are_pinned():
+        if source is None or source.folder is None or self._read.reads_more_files or model_cache.are_pinned():
             return
         with suppress(NotStorableError):
             code = described_call(self._direct, inputs)

@@ -75,10 +75,11 @@ class CachedModel:
             warn_once(str(self._archive.path), f"{self._archive.path}: {error}: the model is compiled again")
             return None
 
-    def check_external_data(self) -> None:
-        """Raise ModelError where a file of external data was written to since the model was loaded."""
+    def external_files(self) -> dict[Path, ModelFile]:
+        """The open files of external data. Raises ModelError where one was written to since the model was loaded."""
         for file in self._external:
             file.digest()
+        return {file.path: file for file in self._external}
 
 
 def find(source: ModelSource, *, winograd: bool) -> CachedModel | None:
@@ -148,6 +149,8 @@ def _write(
         path = folder / _name(source, winograd=winograd)
     except ModelError:  # written to meanwhile
         return
+    if any(file.is_linked for file in external) or not all(file.is_untouched() for file in (source, *external)):
+        return
     facts = {**_facts(header["kernels"]), **header["facts"]}  # as they were when it was compiled
     array_archive.write(path, {**header, "facts": facts, "external": files}, arrays)
     _make_room(folder)
@@ -207,7 +210,7 @@ def _external_files(folder: Path, listed: Sequence[Sequence[Any]]) -> list[Model
     for name, size, content in listed:
         try:
             file = ModelFile(folder / name)
-            if file.size != size or file.digest() != content:
+            if file.path != folder / name or file.size != size or file.digest() != content:
                 return None
         except (OSError, ModelError):
             return None

@@ -3,6 +3,7 @@
 import hashlib
 import mmap
 import os
+import stat
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,9 @@ class ModelSource(Protocol):
     def read(self, span: Span) -> Any:
         """Some bytes, as an array."""
 
+    def is_untouched(self) -> bool:
+        """Whether it surely is what was read."""
+
     def content(self) -> bytes:
         """The whole model."""
 
@@ -53,6 +57,9 @@ class ModelBytes:
     def size(self) -> int:
         return len(self._content)
 
+    def is_untouched(self) -> bool:
+        return True
+
     def digest(self) -> str:
         return hashlib.sha256(self._content).hexdigest()
 
@@ -67,17 +74,32 @@ class ModelBytes:
 
 
 class ModelFile:
-    """An open file. It may be renamed or deleted; a ModelError says so where it was written to since."""
+    """An open file. It may be renamed or deleted; a ModelError says so where it was written to since.
+
+    `is_linked`: a model refers to it by a link, which may lead elsewhere the next time.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path.resolve()
         self.folder: Path | None = self._path.parent
-        self._file = os.open(self._path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)  # a FIFO would block
+        self._file = os.open(self._path, flags)
         weakref.finalize(self, os.close, self._file)
-        self._state = self._now()
+        if not stat.S_ISREG(os.fstat(self._file).st_mode):
+            raise ModelError(f"{path}: expected a file")
+        self._state, self._changed = self._now(), os.fstat(self._file).st_ctime_ns
+        self.is_linked = False
 
     def __str__(self) -> str:
         return str(self._path)
+
+    @property
+    def path(self) -> Path:
+        return self._path
+
+    def is_untouched(self) -> bool:
+        """Whether nothing of the file has changed, its times included, since it was opened."""
+        return os.fstat(self._file).st_ctime_ns == self._changed
 
     def relative_to(self, folder: Path) -> str:
         """The path from a folder in which the file lies."""

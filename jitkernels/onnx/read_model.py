@@ -37,14 +37,17 @@ class ReadModel:
     """A model as read: its graph and its opsets. It keeps no part of the protocol buffer, whose memory is then free.
 
     `source` has the data of large initializers, which lie in `spans`; None where the protocol buffer has them all.
+    `reads_more_files`: it has data in files that are not among the `external_files`.
     """
 
-    def __init__(self, proto: Any, source: ModelSource | None, spans: Mapping[int, Span]) -> None:
+    def __init__(
+        self, proto: Any, source: ModelSource | None, spans: Mapping[int, Span], files: Mapping[Path, ModelFile]
+    ) -> None:
         self.source = source
         self.opsets = _opsets(proto.opset_import)
-        reader = GraphReader(source, Inliner(proto), spans)
+        reader = GraphReader(source, Inliner(proto), spans, files)
         self.graph = reader.graph(proto.graph, self.opsets, frozenset(), 0)
-        self.external_files = reader.external_files
+        self.external_files, self.reads_more_files = reader.external_files, reader.reads_more_files
 
 
 def read_proto(proto: Any) -> ReadModel:
@@ -55,16 +58,16 @@ def read_proto(proto: Any) -> ReadModel:
     try:
         content = proto.SerializeToString()
     except Exception:  # noqa: BLE001  # protobuf's own exceptions: it has more than 2 GB
-        return _read(proto, None, {})
+        return _read(proto, None, {}, {})
     return read_model(ModelBytes(content))
 
 
-def read_model(source: ModelSource) -> ReadModel:
-    """A model from a source."""
+def read_model(source: ModelSource, files: Mapping[Path, ModelFile] | None = None) -> ReadModel:
+    """A model from a source; `files`: those of its external data that are open."""
     content, spans = source.detached()
     if not spans:  # its file need not stay open
         source = ModelBytes(content, str(source), source.folder)
-    return _read(_parsed(content, str(source)), source, spans)
+    return _read(_parsed(content, str(source)), source, spans, files or {})
 
 
 def _parsed(content: bytes, what: str) -> Any:
@@ -79,11 +82,13 @@ def _parsed(content: bytes, what: str) -> Any:
     return proto
 
 
-def _read(proto: Any, source: ModelSource | None, spans: Mapping[int, Span]) -> ReadModel:
+def _read(
+    proto: Any, source: ModelSource | None, spans: Mapping[int, Span], files: Mapping[Path, ModelFile]
+) -> ReadModel:
     if not proto.HasField("graph"):
         raise ModelError("expected a model with a graph")
     try:
-        return ReadModel(proto, source, spans)
+        return ReadModel(proto, source, spans, files)
     except (JitKernelsError, MemoryError):
         raise
     except RecursionError:
@@ -113,10 +118,13 @@ class GraphReader:
     outermost graph lie in the source, which the protocol buffer lacks.
     """
 
-    def __init__(self, source: ModelSource | None, inliner: Inliner, spans: Mapping[int, Span]) -> None:
+    def __init__(
+        self, source: ModelSource | None, inliner: Inliner, spans: Mapping[int, Span], files: Mapping[Path, ModelFile]
+    ) -> None:
         self._source, self._inliner, self._spans = source, inliner, spans
         self._folder = None if source is None else source.folder
-        self._files: dict[Path, ModelFile] = {}
+        self._files = dict(files)
+        self.reads_more_files = False
 
     @property
     def external_files(self) -> tuple[ModelFile, ...]:
@@ -131,6 +139,10 @@ class GraphReader:
         assert self._source is not None, "it has the span"
         return lazy_tensor(proto, span, self._source.read)
 
+    def _sparse(self, proto: Any) -> Any:
+        self.reads_more_files |= EXTERNAL in (proto.values.data_location, proto.indices.data_location)
+        return read_sparse(proto, self._folder)
+
     def graph(self, proto: Any, opsets: Mapping[str, int], around: frozenset[str], depth: int) -> OnnxGraph:
         """A graph; `around`: the names that the graphs around it define."""
         if depth > MAX_NESTED_GRAPHS:
@@ -140,7 +152,7 @@ class GraphReader:
             span = None if depth else self._spans.get(i)
             constants[_new(tensor.name, constants, "initializers")] = self._initializer(tensor, span)
         for tensor in proto.sparse_initializer:
-            constants[_new(tensor.values.name, constants, "initializers")] = read_sparse(tensor, self._folder)
+            constants[_new(tensor.values.name, constants, "initializers")] = self._sparse(tensor)
         inputs = tuple(value_type(one) for one in proto.input)
         defined = dict.fromkeys(constants)
         seen: dict[str, Any] = {}
@@ -196,9 +208,10 @@ class GraphReader:
             case "STRING":
                 return proto.s.decode(errors="replace")
             case "TENSOR":
+                self.reads_more_files |= proto.t.data_location == EXTERNAL
                 return constant(read_tensor(proto.t, self._folder))
             case "SPARSE_TENSOR":
-                return constant(read_sparse(proto.sparse_tensor, self._folder))
+                return constant(self._sparse(proto.sparse_tensor))
             case "GRAPH":
                 return self.graph(proto.g, opsets, frozenset(itertools.chain(*around)), depth + 1)
             case "FLOATS":

@@ -121,6 +121,7 @@ def external_tensor(proto: Any, folder: Path | None, files: MutableMapping[Path,
         return LazyArray(shape, dtype, lambda: np.zeros(shape, dtype))
     if path not in files:
         files[path] = ModelFile(path)
+    files[path].is_linked |= path != folder.resolve() / location
     return _lazy(proto.data_type, shape, dtype, partial(files[path].read, Span(offset, offset + size)))
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from jitkernels.codegen.source_protocol import External, Source, digest_of, symbol_of
+from jitkernels.core.c_symbols import symbol_address
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import BuildError
 from jitkernels.runtime import c_api, vectorcall
@@ -113,3 +114,4 @@ def _process_externals() -> Iterator[External]:
     yield team_size.sharing_function()
     yield team_size.run_function()
     yield team_size.parallel_loop_function()
+    yield External("sched_yield", "int32", (), partial(symbol_address, "sched_yield"))

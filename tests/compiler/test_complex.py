@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jitted import agree
 
 import jitkernels as jk
 from jitkernels.compiler.dispatch import specialization
@@ -349,3 +350,23 @@ def test_directional_and_holomorphic_derivatives() -> None:
     for found, expected in zip(pull(weights), (weights * np.exp(w), weights * z * np.exp(w)), strict=True):
         np.testing.assert_allclose(found, expected)
     assert jk.grad(lambda x: np.abs(np.exp(1j * x)).sum())(np.arange(3.0)).dtype == np.float64
+
+
+def _pair(x: Any, y: Any) -> Any:
+    return complex(x, y), complex(x, -y), x
+
+
+RESULTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "two": (lambda z: (z + 1, z * 2), (1 + 2j,)),
+    "beside a float": (lambda z: (abs(z), z + 1j, z.real), (1 + 2j,)),
+    "made": (_pair, (4.0, 5.0)),
+    "in a dict": (lambda z: {"a": z * 1j, "b": z * 2}, (1 + 2j,)),
+    "beside constants": (lambda z: (z * 1j, 3, z.real, z * z), (1 + 2j,)),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_several_numbers_are_returned(name: str) -> None:
+    """Each complex number takes 16 bytes of the stack."""
+    function, arguments = RESULTS[name]
+    agree(function, *(lambda value=value: value for value in arguments))

@@ -23,7 +23,12 @@ def remembers(param: Any) -> bool:
     return is_everyday(row) and _holder(row.kernel_type.name.lower())._memo is not None
 
 
-ROWS = [param for param in cases.every_row() if remembers(param)]
+ROWS = [
+    param
+    for param in cases.every_row()
+    if remembers(param) and len([one for one in param.values[0].arrays if one.role == "out"]) == 1
+]
+"""Calls with several results are not remembered."""
 
 
 def test_convolutions_are_remembered() -> None:

@@ -53,7 +53,7 @@ class ResultAllocation(ResultObjects):
         block.lines += [f"  br label %{go}", f"{make}:"]
         for result, place in zip(self.results, places, strict=True):
             if result.kind:
-                self.keep(result.word, "ptr", self.function.variable("i64"))
+                self.keep(result.word, "ptr", self.function.variable("<2 x i64>"))  # 16 bytes: complex128
                 continue
             array = self._allocate_array(result)
             self.keep(result.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
@@ -74,7 +74,7 @@ class ResultAllocation(ResultObjects):
         for result in self.results:
             slot = next(places)
             if result.kind:
-                self.keep(result.word, "ptr", self.function.variable("i64"))
+                self.keep(result.word, "ptr", self.function.variable("<2 x i64>"))  # 16 bytes: complex128
                 continue
             array = self._allocate_array(result)
             self.keep(result.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))

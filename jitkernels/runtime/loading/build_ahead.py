@@ -73,7 +73,7 @@ def build(*sources: Source) -> None:
             with building_ahead(cached=True):
                 for kernel in large[1:]:
                     begin(kernel)
-            for source in (*kernels.values(), *sources):
+            for source in (*kernels.values(), *sources) if jobs else ():
                 if symbol_of(source) not in jobs and not loader.is_built(source):
                     loader.built(source)
         for symbol, kernel in kernels.items():

@@ -295,12 +295,17 @@ def x_of(count: int = 40) -> Callable[[], Any]:
     return lambda: np.linspace(0.5, 1.5, count)
 
 
+def operands_of_operands(x: Any, n: Any) -> Any:
+    """A part is divided again: the variables of its operands have other names than those around it."""
+    return x + n, np.abs(x - 1) * 2, np.unique(np.round(x, n))
+
+
 FUNCTIONS: dict[Callable[..., Any], tuple[int, ...]] = {
     nested_loops: (3, 1), in_branches: (3, 2, 0), comprehension: (3, 0), jumps: (2, 7), early_return: (5, 1),
     returns_from_loop: (1, 0),
     unbound_after_loop: (3, 0), maybe_unbound: (2, 0), deleted: (1,), handled: (3, 99), passes_through: (3, 99),
     raises_between: (1, 5), writes_arguments: (1,), swaps: (3, 4), same_object: (1,), closure: (1,), counts: (1,),
     growing: (5, 0), suppressed: (3, 99), recursive: (3,), imports: (2,), shadows: (1,), mixed_types: (4, 1),
-    keywords_only: (1,), defaults: (1, 2),
+    keywords_only: (1,), defaults: (1, 2), operands_of_operands: (1, 2),
 }  # fmt: skip
 """Each function with values of its second argument."""

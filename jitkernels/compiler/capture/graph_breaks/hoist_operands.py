@@ -100,7 +100,8 @@ class OperandHoister:
             value = value_at(slot)
             if isinstance(value, ast.Constant) or (isinstance(value, ast.Name) and value.id in self.locals):
                 continue
-            name = f"{HOISTED_VALUE}{self.count}"
+            while (name := f"{HOISTED_VALUE}{self.count}") in self.locals:  # of the function that this is a part of
+                self.count += 1
             self.count += 1
             assignment = ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), value)
             setattr(assignment, HOISTED, True)
