@@ -168,6 +168,50 @@ def test_external_data_that_is_written_after_loading(tmp_path: Path, folder: Pat
         model(image(8))
 
 
+def test_linked_external_data_is_no_entry(tmp_path: Path, folder: Path) -> None:
+    """A link may lead elsewhere in the next process."""
+    path, data = external(tmp_path), tmp_path / "weights.bin"
+    data.rename(tmp_path / "first.bin")
+    data.symlink_to("first.bin")
+    right(path)
+    assert not is_cached(right(path))
+
+
+def test_external_data_that_becomes_a_link_is_a_miss(tmp_path: Path, folder: Path) -> None:
+    path, data = external(tmp_path), tmp_path / "weights.bin"
+    right(path)
+    data.rename(tmp_path / "first.bin")
+    data.symlink_to("first.bin")
+    assert not is_cached(right(path))
+
+
+def test_external_data_changed_before_the_entry_is_written(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its size and times are as they were: the entry of the old weights must not have the new name."""
+    path, data, write = external(tmp_path), tmp_path / "weights.bin", model_cache._write
+
+    def later(*args: Any, **options: Any) -> None:
+        before = data.stat()
+        content = np.fromfile(data, np.float32)
+        (content * 2).tofile(data)
+        os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
+        write(*args, **options)
+
+    monkeypatch.setattr(model_cache, "_write", later)
+    right(path)
+    assert not folder.is_dir() or not [*folder.iterdir()]
+
+
+def test_external_data_that_is_no_file_is_a_miss(tmp_path: Path, folder: Path) -> None:
+    path, data = external(tmp_path), tmp_path / "weights.bin"
+    right(path)
+    data.unlink()
+    os.mkfifo(data)
+    with pytest.raises(ModelError, match="there is no such file"):
+        jk.onnx.load(path)
+
+
 def flipped(content: bytes, at: int) -> bytes:
     return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
 
