@@ -73,6 +73,7 @@ class Helper:
         """Send a job. Raises HelperLostError."""
         assert self._process.stdin is not None, "a pipe"
         if self._process.poll() is not None:  # where SIGPIPE is not ignored, writing to it would end this process
+            self.end()
             raise HelperLostError(self._process.returncode)
         with self._lost():
             _write(self._process.stdin, json.dumps([_folder(), settings.present(), to_json(job)]).encode())
