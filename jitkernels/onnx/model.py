@@ -84,11 +84,14 @@ class Model:
         self._executors: dict[frozenset[str], Executor] = {}
         self._direct: Any = None
         self._served: tuple[Any, ...] | None = None
+        self._is_stored = False
         self._input_names, self._output_names = interface.input_names, list(interface.output_names)
 
     @unlocked_cached_property
     def _read(self) -> "ReadModel":
-        return self._make_read()
+        with build_lock:  # threads that call it for the first time share what they read and compile
+            known = self.__dict__.get("_read")
+            return known if known is not None else self.__dict__.setdefault("_read", self._make_read())
 
     @property
     def graph(self) -> "OnnxGraph":
@@ -97,7 +100,9 @@ class Model:
 
     @unlocked_cached_property
     def _executor(self) -> "Executor":
-        return self._executor_of(self.graph)
+        with build_lock:
+            known = self.__dict__.get("_executor")
+            return known if known is not None else self.__dict__.setdefault("_executor", self._executor_of(self.graph))
 
     def _executor_of(self, graph: "OnnxGraph") -> "Executor":
         """What compiles the nodes of a graph, and runs them."""
@@ -165,14 +170,16 @@ class Model:
         if given:
             return self._overridden(given).run(values)
         inputs = tuple([values[name] for name in self._input_names])
-        if self._cached is not None and self._direct is None:
-            cached = self._run_cached(self._cached, inputs)
-            if cached is not None:
-                return cached
+        cached = self._cached
+        if cached is not None:
+            served = self._run_cached(cached, inputs)
+            if served is not None:
+                return served
         results = self._executor.run(values)
-        self._direct = self._executor.direct_function(self._input_names)
-        if self._direct is not None and self._served is None and not self._options["profile"]:
-            self._store(inputs)
+        self._direct = direct = self._executor.direct_function(self._input_names)
+        if direct is not None and self._served is None and not (self._is_stored or self._options["profile"]):
+            self._is_stored = True
+            self._store(direct, inputs)
         return results
 
     def _run_cached(self, cached: CachedModel, inputs: tuple[Any, ...]) -> list[Any] | None:
@@ -191,7 +198,7 @@ class Model:
         self._direct, self._served = function, tuple((array.shape, array.dtype) for array in inputs)
         return list(results)
 
-    def _store(self, inputs: tuple[Any, ...]) -> None:
+    def _store(self, function: Any, inputs: tuple[Any, ...]) -> None:
         """Keep the code of such calls for other processes, where they can run it."""
         from jitkernels.compiler.export.store_entry import described_call
 
@@ -199,7 +206,7 @@ class Model:
         if source is None or source.folder is None or self._read.reads_more_files or model_cache.are_pinned():
             return
         with suppress(NotStorableError):
-            code = described_call(self._direct, inputs)
+            code = described_call(function, inputs)
             external, winograd = self._read.external_files, self._options["winograd"]
             model_cache.store(source, self._interface, code, external=external, winograd=winograd)
 

@@ -62,15 +62,20 @@ class CachedModel:
 
     def __init__(self, archive: ArrayArchive, external: Sequence[ModelFile]) -> None:
         self._archive, self._external = archive, external
+        self._function: Any = None
         self.interface = ModelInterface.of_json(archive.header["interface"])
 
     def function(self, slow: Any) -> Any:
         """The compiled function of a tuple of inputs, which returns a tuple; `slow` serves what it does not accept.
 
-        None, and one log line, where the entry is damaged or its objects are gone.
+        None, and one log line, where the entry is damaged or its objects are gone. Callers hold `build_lock`, so that
+        the arrays are read once.
         """
         try:
-            return stored_entry.function_of(self._archive.header["entry"], self._archive.arrays(), slow)
+            if self._function is None:
+                entry = self._archive.header["entry"]
+                self._function = stored_entry.function_of(entry, self._archive.arrays(), slow)
+            return self._function
         except (OSError, DamagedError, BuildError) as error:
             warn_once(str(self._archive.path), f"{self._archive.path}: {error}: the model is compiled again")
             return None
@@ -122,7 +127,8 @@ def store(
     from threading import Thread
 
     listed = sorted({*ALWAYS_MEASURED, *code.kernels})
-    header = {"facts": _chosen(), "kernels": listed, "interface": interface.as_json(), "entry": code.entry}
+    facts = {**_chosen(), "measurements": _measurements(listed)}  # of which a program may change some meanwhile
+    header = {"facts": facts, "kernels": listed, "interface": interface.as_json(), "entry": code.entry}
     writer = Thread(target=_write, args=(source, header, code.arrays, external), kwargs={"winograd": winograd})
     _writers[:] = [*filter(Thread.is_alive, _writers), writer]
     try:
@@ -236,4 +242,5 @@ def _make_room(folder: Path) -> None:
             total += size
             is_draft = not path.endswith(MODEL_SUFFIX) and time.time() - modified > OLDEST_DRAFT_SECONDS
             if is_draft or total > MAX_MODEL_BYTES:
-                os.unlink(path)
+                with suppress(OSError):  # another process has deleted it
+                    os.unlink(path)

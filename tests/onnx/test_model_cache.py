@@ -3,6 +3,7 @@
 import os
 import pickle
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -336,6 +337,45 @@ def test_models_that_no_other_process_can_run(tmp_path: Path, folder: Path) -> N
     jk.onnx.load(network())(image())  # no file
     model_cache.wait_for_writers()
     assert not folder.exists() or [*folder.iterdir()] == []
+
+
+class Image:
+    """What NumPy converts to an array."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return image()
+
+
+def test_an_entry_is_written_once(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that need conversions do not write it again, and the code in it serves them."""
+    path, written = tmp_path / "model.onnx", list[Any]()
+    path.write_bytes(network().SerializeToString())
+    store = model_cache.store
+    monkeypatch.setattr(model_cache, "store", lambda *args, **named: written.append(store(*args, **named)))
+    for process in range(2):
+        model = jk.onnx.load(path)
+        for _ in range(3):
+            np.testing.assert_allclose(model(Image()), expected(image()), rtol=1e-4, atol=1e-4)
+        model_cache.wait_for_writers()
+        assert len(written) == 1
+        assert is_cached(model) == bool(process)
+        assert ("_executor" in vars(model)) != bool(process)
+
+
+def test_threads_share_what_the_first_call_compiles(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, made = tmp_path / "model.onnx", list[Any]()
+    path.write_bytes(network().SerializeToString())
+    model = jk.onnx.load(path)
+    make = model._executor_of
+    monkeypatch.setattr(model, "_executor_of", lambda graph: made.append(make(graph)) or made[-1])
+    threads = [threading.Thread(target=model, args=(image(),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
 
 
 def test_a_disk_without_room(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,3 +155,12 @@ def test_lazy_kernels_are_not_built_ahead() -> None:
         externals = (lazy_link.later(new_kernel()).link,)
 
     assert not list(build_ahead._linked(cast(Any, Caller())))
+
+
+def test_no_helper_outlives_a_build() -> None:
+    """An idle one would be a child process that the program did not start."""
+    kernels = new_kernel(), new_kernel()
+    with build_lock:
+        compile_ahead.start_helpers()
+        build_ahead.build(caller_of(*kernels))
+    assert not compile_ahead._idle

@@ -84,7 +84,7 @@ class Division:
     """The divided function for arguments of one size class: `function`, whose code changes as parts are chosen."""
 
     def __init__(self, breaks: "GraphBreaks", most: int) -> None:
-        self.breaks, self.most = breaks, most
+        self.breaks, self.most, self.sites = breaks, most, breaks.sites
         self.inlined: set[Key] = set()
         self.cells = {UNBOUND: types.CellType(UNBOUND_VALUE)}
         divided = breaks.divided
@@ -107,7 +107,7 @@ class Division:
             return
         with build_lock:
             self.inlined.add(part.key)
-            divided = divide(self.breaks.plain, self.breaks.sites, self.inlined)
+            divided = divide(self.breaks.plain, self.sites, self.inlined)
             self.function.__code__ = closed_function_of(divided.tree, self.breaks.plain, self.cells).__code__
 
 

@@ -6,14 +6,16 @@ LLVM compiles some kernels for a second each, of which a model calls several. Ca
 import atexit
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 
 from jitkernels.codegen import object_cache
-from jitkernels.codegen.compile_ahead import AheadJob, begun, job_count, start_helpers
+from jitkernels.codegen.compile_ahead import AheadJob, begun, end_helpers, job_count, start_helpers
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Source, symbol_of
+from jitkernels.core import cpu_target, settings
+from jitkernels.core.fork_locks import build_lock
 from jitkernels.runtime.loading import lazy_link, loader
 
 LARGE_KEY = 20_000
@@ -29,9 +31,12 @@ _process = os.getpid()
 
 def prepare() -> None:
     """Start helpers where the cache is about empty, so that much is going to be built."""
-    folder = object_cache.objects_directory()
-    if folder is not None and len(os.listdir(folder)) < FEW_OBJECTS:
-        start_helpers()
+    if settings.read("JITKERNELS_BACKEND") != "native" or not cpu_target.has_compiler():
+        return
+    with build_lock, suppress(OSError):
+        folder = object_cache.objects_directory()
+        if folder is not None and len(os.listdir(folder)) < FEW_OBJECTS:
+            start_helpers()
 
 
 @contextmanager
@@ -65,6 +70,7 @@ def begin(source: Source | None) -> None:
 
 def build(*sources: Source) -> None:
     """Build sources and the kernels that they link to: what helpers do not build, this process builds meanwhile."""
+    is_inner = _is_on.get()  # in a trace, whose jobs go on
     kernels = {symbol_of(kernel): kernel for source in sources for kernel in _linked(source)}
     jobs = _own_jobs()
     try:
@@ -82,7 +88,9 @@ def build(*sources: Source) -> None:
                 if content is not None:
                     loader.keep(kernel, content)
     finally:
-        cancel()
+        if not is_inner:
+            cancel()
+            end_helpers()
 
 
 @atexit.register

@@ -298,3 +298,35 @@ def test_rows_of_a_matrix_that_a_mask_shortens() -> None:
 
     m = np.random.default_rng(3).standard_normal((7, 5))
     check(shortened, [(m,), (-np.abs(m),), (m[:0],), (m[:, :1].copy(),)])
+
+
+def test_long_sums_of_float32() -> None:
+    """One accumulator of float32 would lose a fiftieth of them."""
+
+    def sums(x: Any) -> Any:
+        y = x[x > 0]
+        n = len(y)
+        return y.sum(), y.mean(), n
+
+    x = np.full(1 << 21, 0.1, np.float32)
+    compiled = jk.jit(sums, strict=True)
+    for found, expected in zip(compiled(x), sums(x), strict=True):
+        assert type(found) is type(expected)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_python_numbers_do_not_widen_a_selection() -> None:
+    def selected(x: Any, k: Any) -> Any:
+        y = x[x > 0]
+        return np.where(y > 1, y, k)
+
+    for dtype in ("float32", "float64", "int32"):
+        x = np.arange(-2, 5).astype(dtype)
+        check(selected, [(x, 2.0), (x, 3), (x, np.float64(0.5))])
+
+
+def test_an_empty_sum_is_an_int() -> None:
+    def summed(x: Any) -> Any:
+        return sum(x[x > 0])
+
+    check(summed, [(X,), (-np.abs(X),), (X[:0],)])

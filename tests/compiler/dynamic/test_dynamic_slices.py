@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from computed_calls import Program, check
 
+import jitkernels as jk
+
 P = np.array([0, 3, 3, 5, 10])
 X = np.random.default_rng(0).standard_normal(10)
 IX = np.array([1, 0, 4, -2, 3, 9, 9, 0, -10, 5])
@@ -295,3 +297,24 @@ def test_changed_sources() -> None:
         x, own = X.copy(), X.copy()
         assert np.isclose(jk.jit(function)(P, x), function(P, own))
         assert np.array_equal(x, own)
+
+
+def test_index_arrays_beside_a_slice() -> None:
+    """NumPy makes a copy of these elements, or writes to them: neither is a slice of the array."""
+
+    def read(p: Any, ix: Any, m: Any) -> Any:
+        return m[ix, p[1] : p[2]], m[p[1] : p[3], ix], m[2, p[1] : p[3]]
+
+    def written(p: Any, ix: Any, m: Any) -> Any:
+        m = m.copy()
+        m[p[1] : p[3], ix] = 7.0
+        m[ix, p[0] : p[1]] = 8.0
+        m[[0, 1], p[0] : p[1]] = 9.0
+        return m
+
+    for function in (read, written):
+        compiled = jk.jit(function)
+        for p in (np.array([1, 3, 5, 6]), np.array([0, 0, 2, 5])):
+            found, expected = compiled(p, np.array([0, 2]), M), function(p, np.array([0, 2]), M)
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one, other)

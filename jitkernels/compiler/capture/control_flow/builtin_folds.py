@@ -16,7 +16,10 @@ from jitkernels.compiler.capture.control_flow.growing_list import is_array_backe
 from jitkernels.compiler.capture.control_flow.iterables import RunTimeIterable
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.control_flow.runtime_hooks import for_
+from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray
+from jitkernels.compiler.capture.dynamic.dynamic_reductions import require_elements
 from jitkernels.compiler.capture.ints.int64_arithmetic import min_or_max
+from jitkernels.compiler.capture.numpy.masked_proxy import Masked
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 
 
@@ -30,6 +33,10 @@ def _sum(values: Any, start: Any = 0) -> Any:
     is_iterable = isinstance(values, RunTimeIterable)
     if not is_array_backed(values) and not is_iterable and not _is_vector(values):
         return builtins.sum(values, start)
+    if type(values) is Masked:
+        values = values.dense()
+    if isinstance(values, DynamicArray) and type(start) is int:
+        require_elements(values)  # of no elements the sum is Python's int
     if type(values) is Traced or is_iterable or values.rows is None or values.rows.kind is not None:
         total = loop_state.Variable("_jk_total", start)
         for_(values, None, lambda element: total.set(total.value + element), total)

@@ -1,12 +1,13 @@
 """Elementwise functions of arrays of computed length that are no universal functions."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, METHODS, DynamicArray, Elementwise, applied
+from jitkernels.compiler.capture.numpy.ufuncs import kind_of
 from jitkernels.compiler.capture.override_registry import TABLE
+from jitkernels.compiler.ir.builder import promoted
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
 
@@ -15,14 +16,8 @@ def where(condition: Any, *values: Any) -> Any:
     if len(values) != 2:
         raise UnknownSizeError("numpy.where of an array of computed length")
     arrays = [value for value in (condition, *values) if isinstance(value, DynamicArray)]
-    kinds = [v.dtype.name if hasattr(v, "dtype") else type(v) for v in values]
-    dtype = kinds[0] if kinds[0] == kinds[1] and isinstance(kinds[0], str) else _common_dtype(kinds)
+    dtype = promoted([v.dtype.name if isinstance(v, DynamicArray) else kind_of(v) for v in values])
     return applied(arrays[0].tracer, TABLE[np.where], (condition, *values), dtype)
-
-
-def _common_dtype(kinds: Sequence[Any]) -> Any:
-    numbers = [kind(0) if isinstance(kind, type) else np.dtype(kind) for kind in kinds]
-    return np.result_type(*numbers)
 
 
 FUNCTIONS[np.where] = where

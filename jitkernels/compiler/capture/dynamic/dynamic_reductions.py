@@ -49,6 +49,11 @@ def _fold(array: DynamicArray, initial: Any, combine: Callable[[Any, Any], Any])
     return total.value
 
 
+def _accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of a sum: one accumulator of float32 would lose what NumPy's pairwise sums keep."""
+    return np.dtype("float64") if dtype == "float32" else dtype
+
+
 def require_elements(array: DynamicArray) -> None:
     """Bail out of calls with no elements: NumPy raises, or warns."""
     array.tracer.checks.append(elementwise("equal", as_int(array.tracer, array.length), 0))
@@ -70,7 +75,9 @@ def reduced(array: DynamicArray, ufunc: Any, keywords: dict[str, Any]) -> Any:
         require_elements(array)
     if ufunc in (np.logical_and, np.logical_or):
         return _fold(array, IDENTITIES[ufunc](dtype), lambda total, i: ufunc(total, array.at(i)))
-    return _fold(array, IDENTITIES[ufunc](dtype), lambda total, i: ufunc(total, array.at(i).astype(dtype)))
+    wide = _accumulator(dtype) if is_sum else dtype
+    total = _fold(array, IDENTITIES[ufunc](wide), lambda total, i: ufunc(total, array.at(i).astype(wide)))
+    return total.astype(dtype)
 
 
 def _method(ufunc: Any) -> Callable[..., Any]:
@@ -87,24 +94,25 @@ def mean(array: DynamicArray, axis: Any = None, **options: Any) -> Any:
         raise UnknownSizeError("the mean of an array of computed length, with options")
     require_elements(array)
     dtype = array.dtype if array.dtype.kind == "f" else np.dtype("float64")
-    total = _fold(array, dtype.type(0), lambda total, i: total + array.at(i).astype(dtype))
-    return total / as_number(array.tracer, as_int(array.tracer, array.length), int)
+    wide = _accumulator(dtype)
+    total = _fold(array, wide.type(0), lambda total, i: total + array.at(i).astype(wide))
+    return (total / as_number(array.tracer, as_int(array.tracer, array.length), int)).astype(dtype)
 
 
 def var(array: DynamicArray, axis: Any = None, *, ddof: Any = 0, **options: Any) -> Any:
     """``array.var()``."""
     if options or axis not in (None, 0, -1) or ddof not in (0, 1) or array.dtype.kind != "f":
         raise UnknownSizeError("the variance of an array of computed length, with options")
-    center = mean(array)
+    center, wide = mean(array), _accumulator(array.dtype)
 
     def combine(total: Any, index: Any) -> Any:
-        apart = array.at(index) - center
+        apart = (array.at(index) - center).astype(wide)
         return total + apart * apart
 
     count = as_number(array.tracer, as_int(array.tracer, array.length), int)
     if ddof:
         array.tracer.checks.append(elementwise("less_equal", as_int(array.tracer, array.length), ddof))
-    return _fold(array, array.dtype.type(0), combine) / (count - ddof)
+    return (_fold(array, wide.type(0), combine) / (count - ddof)).astype(array.dtype)
 
 
 def std(array: DynamicArray, axis: Any = None, **options: Any) -> Any:
@@ -123,7 +131,9 @@ def dot(left: Any, right: Any) -> Any:
     for array in (first, other):
         _require_kinds(array, "a product")
     require_same_length(tracer, first.length, other.length)
-    return _fold(first, dtype.type(0), lambda total, i: total + first.at(i).astype(dtype) * other.at(i).astype(dtype))
+    wide = _accumulator(dtype)
+    total = _fold(first, wide.type(0), lambda total, i: total + first.at(i).astype(wide) * other.at(i).astype(wide))
+    return total.astype(dtype)
 
 
 for _names, _ufunc in (

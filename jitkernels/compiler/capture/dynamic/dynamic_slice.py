@@ -220,6 +220,9 @@ def dynamic_slice(array: Traced, key: Any) -> DynamicSlice | None:
     if len(computed) > 1 or any(part is None or part is Ellipsis for part in parts):
         raise UnknownSizeError("several slices at computed bounds")
     position = computed[0]
+    others = [*parts[:position], *parts[position + 1 :]]
+    if not all(is_int(part) or type(part) is slice for part in others):  # of which NumPy makes a copy
+        raise UnknownSizeError("an index array beside a slice at computed bounds")
     base = array
     if len(parts) > 1:
         base = array[(*parts[:position], slice(None), *parts[position + 1 :])]

@@ -5,6 +5,7 @@ out of range, and the call bails out before anything is written.
 """
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -225,6 +226,7 @@ def _modf(tracer: Tracer, x: Any) -> Any:
 def _ulp(tracer: Tracer, x: Any) -> Any:
     (number,) = _floats(tracer, [x])
     size = elementwise("absolute", number)
+    tracer.checks.append(elementwise("equal", size, sys.float_info.max))  # which has no larger neighbour
     return _float(tracer, elementwise("where", elementwise("isinf", size), size, elementwise("spacing", size)))
 
 
