@@ -90,8 +90,10 @@ class Model:
     @unlocked_cached_property
     def _read(self) -> "ReadModel":
         with build_lock:  # threads that call it for the first time share what they read and compile
-            known = self.__dict__.get("_read")
-            return known if known is not None else self.__dict__.setdefault("_read", self._make_read())
+            known: ReadModel | None = self.__dict__.get("_read")
+            if known is None:
+                known = self.__dict__["_read"] = self._make_read()
+            return known
 
     @property
     def graph(self) -> "OnnxGraph":
@@ -101,8 +103,10 @@ class Model:
     @unlocked_cached_property
     def _executor(self) -> "Executor":
         with build_lock:
-            known = self.__dict__.get("_executor")
-            return known if known is not None else self.__dict__.setdefault("_executor", self._executor_of(self.graph))
+            known: Executor | None = self.__dict__.get("_executor")
+            if known is None:
+                known = self.__dict__["_executor"] = self._executor_of(self.graph)
+            return known
 
     def _executor_of(self, graph: "OnnxGraph") -> "Executor":
         """What compiles the nodes of a graph, and runs them."""

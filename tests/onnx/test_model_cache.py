@@ -4,6 +4,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -369,7 +370,13 @@ def test_threads_share_what_the_first_call_compiles(
     path.write_bytes(network().SerializeToString())
     model = jk.onnx.load(path)
     make = model._executor_of
-    monkeypatch.setattr(model, "_executor_of", lambda graph: made.append(make(graph)) or made[-1])
+
+    def slowly(graph: Any) -> Any:
+        time.sleep(0.05)
+        made.append(make(graph))
+        return made[-1]
+
+    monkeypatch.setattr(model, "_executor_of", slowly)
     threads = [threading.Thread(target=model, args=(image(),)) for _ in range(4)]
     for thread in threads:
         thread.start()
