@@ -297,6 +297,17 @@ def is_at_least_now(extent: Number, bound: int) -> bool:
     return is_so
 
 
+def is_product_at_most_now(extents: Iterable[Number], bound: int) -> bool:
+    """Whether a product is at most `bound` in the traced call; a guard specializes the code to the answer.
+
+    Within loops whose extents vary there is no guard.
+    """
+    size = product(extents)
+    if is_loop_variant(size):
+        return value_of(size) <= bound
+    return not is_at_least_now(size, bound + 1)
+
+
 def product(extents: Iterable[Number]) -> Number:
     result: Number = 1
     for extent in extents:

@@ -116,16 +116,21 @@ def _dimensions(factor: Node) -> set[int]:
 
 
 def _is_large(terms: Node, dims: _Dims) -> bool:
-    """Whether a product of matrices is faster than a loop nest. A guess from the sizes of the traced call."""
-    batch, rows, columns, summed = (
-        traced_product(terms.shape[dim] for dim in group)
-        for group in (dims.batch, dims.rows, dims.columns, dims.summed)
+    """Whether a product of matrices is faster than a loop nest: a guess from the sizes of the traced call.
+
+    Larger calls, for which the matrices would take much memory, get code of their own.
+    """
+    rows, columns, summed = (
+        traced_product(terms.shape[dim] for dim in group) for group in (dims.rows, dims.columns, dims.summed)
     )
     return (
         min(rows, columns) >= MIN_MATRIX_ROWS
         and summed >= MIN_SUMMED
         and rows * columns * summed >= MIN_MULTIPLICATIONS
-        and batch * max(rows, columns) * summed <= MAX_MATRIX_ELEMENTS
+        and all(
+            symbolic_dims.is_product_at_most_now([terms.shape[dim] for dim in matrix], MAX_MATRIX_ELEMENTS)
+            for matrix in ((*dims.batch, *dims.rows, *dims.summed), (*dims.batch, *dims.columns, *dims.summed))
+        )
     )
 
 

@@ -222,10 +222,10 @@ class _Batch:
         stored = [node.inputs] if node.operation == "matmul" else []
         if not is_elementwise or len(self.readers[node]) > 1:
             stored.append((node,))
-        sizes = [traced_product(one.shape) for nodes in stored for one in nodes]
+        shapes = [(self.trip_count, *one.shape) for nodes in stored for one in nodes]
         if not is_elementwise and traced_product(node.shape) > MAX_ITERATION_ELEMENTS:
             raise _StaysLoopError
-        if any(size * symbolic_dims.value_of(self.trip_count) > MAX_BATCHED_ELEMENTS for size in sizes):
+        if not all(symbolic_dims.is_product_at_most_now(shape, MAX_BATCHED_ELEMENTS) for shape in shapes):
             raise _StaysLoopError
 
     def _operation(self, node: Node, operands: Sequence[Node], varies: Sequence[bool]) -> Node:

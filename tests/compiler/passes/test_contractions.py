@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
+from jitkernels.compiler.transforms import contractions
 from jitkernels.compiler.transforms.contractions import MIN_MULTIPLICATIONS
 
 SIZES = {"i": 9, "j": 11, "k": 13, "l": 10, "n": 3}
@@ -117,3 +118,23 @@ def test_random_windows(seed: int) -> None:
 
     function = last if is_last else first
     np.testing.assert_allclose(jk.jit(function)(x, w), function(x, w), rtol=1e-10, atol=1e-12)
+
+
+def test_larger_calls_make_no_larger_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code for small images does not serve images of which the matrix of windows would take much memory."""
+    monkeypatch.setattr(contractions, "MAX_MATRIX_ELEMENTS", 1 << 15)
+
+    def convolved(x: Any, w: Any) -> Any:
+        k = w.shape[0]
+        out = np.empty((x.shape[0] - k + 1, x.shape[1] - k + 1, w.shape[3]))
+        for i in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                out[i, j] = np.sum(x[i : i + k, j : j + k, :, np.newaxis] * w, axis=(0, 1, 2))
+        return out
+
+    compiled, random = jk.jit(convolved), np.random.default_rng(0)
+    w = random.standard_normal((3, 3, 4, 9))
+    for rows, has_product in ((16, True), (20, True), (64, False), (18, True)):
+        x = random.standard_normal((rows, rows + 1, 4))
+        np.testing.assert_allclose(compiled(x, w), convolved(x, w), rtol=1e-10, atol=1e-12)
+        assert ("matmul" in str(compiled.explain(x, w))) == has_product
