@@ -47,11 +47,8 @@ UNUSED_SETTINGS = frozenset({
 """Settings that do not decide what is compiled; the number of threads counts by itself."""
 ALWAYS_MEASURED = ("fused", "program", "matmul")
 """Kernels whose measurements may decide about the code of any model."""
-PARTS = (
-    "attrs", "codegen", "compiler", "core", "dispatch", "gen", "microkernels", "more", "onnx", "refer", "runtime",
-    "selection", "tuning",
-)  # fmt: skip
-"""The folders of the package that decide what is compiled."""
+NOT_COMPILED_BY = frozenset({"benchmarks", "tools"})
+"""The folders of the package that do not decide what is compiled."""
 
 _writers: list["Thread"] = []
 """Threads that write entries: hashing and writing a large model takes as long as computing its first results."""
@@ -185,12 +182,19 @@ def _facts(kernels: Sequence[str]) -> dict[str, Any]:
     return {
         "format": MODEL_FORMAT,
         "environment": environment.environment_of_code(),
-        "package": source_hash.state_of(*PARTS),
+        "package": source_hash.state_of(*_parts()),
         "python": sys.implementation.cache_tag,
         "onnx": versions.version("onnx"),
         "measurements": _measurements(kernels),
         **_chosen(),
     }
+
+
+def _parts() -> list[str]:
+    """The folders of the package that decide what is compiled."""
+    with os.scandir(source_hash.PACKAGE) as entries:
+        folders = [entry.name for entry in entries if entry.is_dir() and not entry.name.startswith(("_", "."))]
+    return sorted(set(folders) - NOT_COMPILED_BY)
 
 
 def _chosen() -> dict[str, Any]:
