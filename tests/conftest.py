@@ -162,3 +162,19 @@ def attr(toy: Any, fresh: Path) -> Any:
     both = [{"vector_bytes": 32}, {"vector_bytes": 64}]
     implements(toy.ToyAttr, name="theirs", variants=lambda attr: both)(with_variants)
     return toy.ToyAttr(n=9)
+
+
+@pytest.fixture
+def model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of compiled ONNX models, of this test alone."""
+    from jitkernels.codegen import object_cache
+    from jitkernels.onnx import model_cache
+
+    path_of = object_cache.path_of_directory
+    own = tmp_path / model_cache.MODELS
+
+    def path(root: Path, kind: str) -> Path:
+        return own if kind == model_cache.MODELS else path_of(root, kind)
+
+    monkeypatch.setattr(object_cache, "path_of_directory", path)
+    return own

@@ -19,9 +19,8 @@ from test_models import made, perceptron
 from test_weights import expected, image, network
 
 import jitkernels as jk
-from jitkernels.codegen import object_cache
 from jitkernels.core import cache_dirs
-from jitkernels.errors import ArgumentTypeError, BuildError, ModelError
+from jitkernels.errors import ArgumentTypeError, BuildError
 from jitkernels.onnx import model_cache
 from jitkernels.onnx.model_source import ModelFile
 from jitkernels.runtime.threads.num_threads import get_num_threads
@@ -30,25 +29,12 @@ pytestmark = needs_onnx
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of entries, of this test alone."""
-    path_of = object_cache.path_of_directory
-    own = tmp_path / model_cache.MODELS
-
-    def path(root: Path, kind: str) -> Path:
-        return own if kind == model_cache.MODELS else path_of(root, kind)
-
-    monkeypatch.setattr(object_cache, "path_of_directory", path)
-    return own
-
-
-@pytest.fixture
-def file(tmp_path: Path, folder: Path) -> Path:
+def file(tmp_path: Path, model_folder: Path) -> Path:
     """The network as a file, which was run: the cache has its code."""
     path = tmp_path / "model.onnx"
     path.write_bytes(network().SerializeToString())
     right(path)
-    assert len([*folder.iterdir()]) == 1
+    assert len([*model_folder.iterdir()]) == 1
     return path
 
 
@@ -130,90 +116,6 @@ def test_changed_weights_of_a_file_of_the_same_size_and_times(file: Path) -> Non
     assert is_cached(right(file, proto))
 
 
-def external(tmp_path: Path) -> Path:
-    import onnx
-
-    path = tmp_path / "external.onnx"
-    onnx.save(network(), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
-    return path
-
-
-def test_changed_external_data(tmp_path: Path, folder: Path) -> None:
-    path, data = external(tmp_path), tmp_path / "weights.bin"
-    right(path)
-    assert is_cached(right(path))
-    before = data.stat()
-    content = np.fromfile(data, np.float32)
-    content[: content.size // 2] *= 2
-    content.tofile(data)
-    os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
-    model = jk.onnx.load(path)
-    assert not np.allclose(model(image()), expected(image()), rtol=1e-3, atol=1e-3)
-    assert not is_cached(model)
-    model_cache.wait_for_writers()
-    cached = jk.onnx.load(path)
-    assert (cached(image()) == model(image())).all()
-    assert is_cached(cached)
-    data.unlink()
-    with pytest.raises(ModelError, match="there is no such file"):
-        jk.onnx.load(path)
-
-
-def test_external_data_that_is_written_after_loading(tmp_path: Path, folder: Path) -> None:
-    path, data = external(tmp_path), tmp_path / "weights.bin"
-    right(path)
-    model = right(path)
-    data.write_bytes(bytes(data.stat().st_size))
-    os.utime(data, ns=(0, 0))
-    np.testing.assert_allclose(model(image()), expected(image()), rtol=1e-4, atol=1e-4)  # compiled already
-    with pytest.raises(ModelError, match=r"weights\.bin: the file was written to since the model was loaded"):
-        model(image(8))
-
-
-def test_linked_external_data_is_no_entry(tmp_path: Path, folder: Path) -> None:
-    """A link may lead elsewhere in the next process."""
-    path, data = external(tmp_path), tmp_path / "weights.bin"
-    data.rename(tmp_path / "first.bin")
-    data.symlink_to("first.bin")
-    right(path)
-    assert not is_cached(right(path))
-
-
-def test_external_data_that_becomes_a_link_is_a_miss(tmp_path: Path, folder: Path) -> None:
-    path, data = external(tmp_path), tmp_path / "weights.bin"
-    right(path)
-    data.rename(tmp_path / "first.bin")
-    data.symlink_to("first.bin")
-    assert not is_cached(right(path))
-
-
-def test_external_data_changed_before_the_entry_is_written(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its size and times are as they were: the entry of the old weights must not have the new name."""
-    path, data, write = external(tmp_path), tmp_path / "weights.bin", model_cache._write
-
-    def later(*args: Any, **options: Any) -> None:
-        before = data.stat()
-        content = np.fromfile(data, np.float32)
-        (content * 2).tofile(data)
-        os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
-        write(*args, **options)
-
-    monkeypatch.setattr(model_cache, "_write", later)
-    right(path)
-    assert not folder.is_dir() or not [*folder.iterdir()]
-
-
-def test_external_data_that_is_no_file_is_a_miss(tmp_path: Path, folder: Path) -> None:
-    path, data = external(tmp_path), tmp_path / "weights.bin"
-    right(path)
-    data.unlink()
-    os.mkfifo(data)
-    with pytest.raises(ModelError, match="there is no such file"):
-        jk.onnx.load(path)
-
-
 def flipped(content: bytes, at: int) -> bytes:
     return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
 
@@ -229,27 +131,27 @@ def flipped(content: bytes, at: int) -> bytes:
         lambda whole: flipped(whole, len(whole) - 1),
     ],
 )
-def test_damaged_entries(file: Path, folder: Path, damage: Callable[[bytes], bytes]) -> None:
-    (entry,) = folder.iterdir()
+def test_damaged_entries(file: Path, model_folder: Path, damage: Callable[[bytes], bytes]) -> None:
+    (entry,) = model_folder.iterdir()
     whole = entry.read_bytes()
     entry.write_bytes(damage(whole))
     assert not is_cached(right(file))
     assert is_cached(right(file))
 
 
-def test_damaged_entries_are_listed(file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_entries_are_listed(file: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from jitkernels.tools.cli import cache
 
-    monkeypatch.setattr(cache, "_environments", lambda: iter([folder.parent]))
+    monkeypatch.setattr(cache, "_environments", lambda: iter([model_folder.parent]))
     assert cache.summary()["models"] == 1
     assert cache.verify() == 0
-    (entry,) = folder.iterdir()
+    (entry,) = model_folder.iterdir()
     entry.write_bytes(flipped(entry.read_bytes(), entry.stat().st_size - 1))
     assert cache.verify() == 1
 
 
-def test_an_entry_that_is_no_file(file: Path, folder: Path) -> None:
-    (entry,) = folder.iterdir()
+def test_an_entry_that_is_no_file(file: Path, model_folder: Path) -> None:
+    (entry,) = model_folder.iterdir()
     entry.unlink()
     entry.mkdir()
     assert not is_cached(right(file))
@@ -289,16 +191,16 @@ def test_facts_that_have_changed(file: Path, fact: str, monkeypatch: pytest.Monk
     assert model_cache.find(ModelFile(file), winograd=False) is None
 
 
-def test_other_options_are_other_entries(file: Path, folder: Path) -> None:
+def test_other_options_are_other_entries(file: Path, model_folder: Path) -> None:
     assert not is_cached(right(file, winograd=True))
     assert is_cached(right(file, winograd=True))
     assert is_cached(right(file))
     assert not is_cached(right(file, profile=True))
-    assert len([*folder.iterdir()]) == 2
+    assert len([*model_folder.iterdir()]) == 2
 
 
-def test_pins_decide_where_they_hold(file: Path, folder: Path) -> None:
-    before = [path.stat().st_ino for path in folder.iterdir()]
+def test_pins_decide_where_they_hold(file: Path, model_folder: Path) -> None:
+    before = [path.stat().st_ino for path in model_folder.iterdir()]
     with jk.use(implementation="refer"):
         assert not is_cached(right(file))
     model = jk.onnx.load(file)
@@ -306,10 +208,10 @@ def test_pins_decide_where_they_hold(file: Path, folder: Path) -> None:
         model(image())
     model_cache.wait_for_writers()
     assert not is_cached(model)
-    assert [path.stat().st_ino for path in folder.iterdir()] == before
+    assert [path.stat().st_ino for path in model_folder.iterdir()] == before
 
 
-def test_inputs_that_have_initializers(tmp_path: Path, folder: Path) -> None:
+def test_inputs_that_have_initializers(tmp_path: Path, model_folder: Path) -> None:
     from onnx import helper
 
     node = helper.make_node("Mul", ["x", "w"], ["y"])
@@ -326,7 +228,7 @@ def test_inputs_that_have_initializers(tmp_path: Path, folder: Path) -> None:
     assert is_cached(model)
 
 
-def test_models_that_no_other_process_can_run(tmp_path: Path, folder: Path) -> None:
+def test_models_that_no_other_process_can_run(tmp_path: Path, model_folder: Path) -> None:
     from onnx import helper
 
     node = helper.make_node("NonZero", ["x"], ["y"])  # in NumPy
@@ -337,7 +239,7 @@ def test_models_that_no_other_process_can_run(tmp_path: Path, folder: Path) -> N
     jk.onnx.load(path)(np.ones(3, np.float32))
     jk.onnx.load(network())(image())  # no file
     model_cache.wait_for_writers()
-    assert not folder.exists() or [*folder.iterdir()] == []
+    assert not model_folder.exists() or [*model_folder.iterdir()] == []
 
 
 class Image:
@@ -347,7 +249,7 @@ class Image:
         return image()
 
 
-def test_an_entry_is_written_once(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_is_written_once(tmp_path: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls that need conversions do not write it again, and the code in it serves them."""
     path, written = tmp_path / "model.onnx", list[Any]()
     path.write_bytes(network().SerializeToString())
@@ -364,7 +266,7 @@ def test_an_entry_is_written_once(tmp_path: Path, folder: Path, monkeypatch: pyt
 
 
 def test_threads_share_what_the_first_call_compiles(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, made = tmp_path / "model.onnx", list[Any]()
     path.write_bytes(network().SerializeToString())
@@ -385,18 +287,18 @@ def test_threads_share_what_the_first_call_compiles(
     assert len(made) == 1
 
 
-def test_a_disk_without_room(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_room(tmp_path: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(network().SerializeToString())
     monkeypatch.setattr(model_cache, "_has_room", lambda *_: False)
     right(path)
-    assert [*folder.iterdir()] == []
+    assert [*model_folder.iterdir()] == []
 
 
-def test_least_recently_used_entries_make_room(file: Path, tmp_path: Path, folder: Path) -> None:
-    (first,) = folder.iterdir()
+def test_least_recently_used_entries_make_room(file: Path, tmp_path: Path, model_folder: Path) -> None:
+    (first,) = model_folder.iterdir()
     os.utime(first, (1, 1))
-    draft = folder / ".unfinished-1"
+    draft = model_folder / ".unfinished-1"
     draft.write_bytes(b"")
     os.utime(draft, (1, 1))
     right(file)  # which is a use
@@ -406,12 +308,12 @@ def test_least_recently_used_entries_make_room(file: Path, tmp_path: Path, folde
     model_cache.wait_for_writers()
     assert first.exists()
     assert not draft.exists()
-    (second,) = {*folder.iterdir()} - {first}
+    (second,) = {*model_folder.iterdir()} - {first}
     os.utime(first, (1, 1))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(model_cache, "MAX_MODEL_BYTES", second.stat().st_size)
-        model_cache._make_room(folder)
-    assert [*folder.iterdir()] == [second]
+        model_cache._make_room(model_folder)
+    assert [*model_folder.iterdir()] == [second]
 
 
 def test_threads_that_load_at_once(file: Path) -> None:

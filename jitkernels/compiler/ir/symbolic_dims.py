@@ -298,10 +298,7 @@ def is_at_least_now(extent: Number, bound: int) -> bool:
 
 
 def is_product_at_most_now(extents: Iterable[Number], bound: int) -> bool:
-    """Whether a product is at most `bound` in the traced call; a guard specializes the code to the answer.
-
-    Within loops whose extents vary there is no guard.
-    """
+    """The same of a product and an upper bound; without a guard where extents vary between iterations of a loop."""
     size = product(extents)
     if is_loop_variant(size):
         return value_of(size) <= bound
