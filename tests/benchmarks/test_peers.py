@@ -1,7 +1,7 @@
 """Peer libraries compute what they are compared with, and every row has a peer."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -17,6 +17,7 @@ from jitkernels.attrs.schema.schema_queries import is_everyday
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.vector import VMulAttr
 from jitkernels.benchmarks import peers
+from jitkernels.benchmarks.entries import random_attrs
 from jitkernels.benchmarks.peers import array_layouts, equivalent_of, ordinary_calls_of, peer, peers_of
 from jitkernels.core import dtypes
 from jitkernels.dispatch import operators
@@ -24,6 +25,7 @@ from jitkernels.errors import RegistrationError
 from jitkernels.tools import testing
 
 Row = Any
+pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor, torch.quantize_per_channel:UserWarning")
 
 
 @pytest.mark.parametrize("row", cases.every_row())
@@ -46,10 +48,19 @@ def test_without_a_module_the_reference_is_the_peer(row: Row, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor, torch.quantize_per_channel:UserWarning")
 def test_peers_agree_with_the_reference(row: Row) -> None:
-    for case in testing.ci_cases(row):
-        attr = case.attr
+    check_peers(row, [case.attr for case in testing.ci_cases(row)])
+
+
+@pytest.mark.parametrize("row", cases.every_row())
+def test_peers_agree_on_attrs_that_no_sweep_has(row: Row) -> None:
+    """As `jitkernels bench random-attrs` draws them."""
+    drawn = random_attrs.attrs_between(row, 12, np.random.default_rng(random_attrs.ATTRS_SEED))
+    check_peers(row, [attr for attr in drawn if attr.operations() <= 1e6])
+
+
+def check_peers(row: Row, attrs: Sequence[Row]) -> None:
+    for attr in attrs:
         expected = attr.signature().sample()
         jk.get_refer(attr)(*expected)
         for name, found in peers_of(row).items():
@@ -87,11 +98,13 @@ def returned(result: Any) -> list[AnyArray]:
 
 
 def relative_error_of(attr: jk.KernelAttr, name: str) -> float:
-    """Libraries add bfloat16, and round activations to int8, in ways of their own."""
+    """Libraries add bfloat16, and round to int8 and uint8, in ways of their own; a bfloat16 has 8 bits."""
+    if attr.fields().get("dtype") == "bfloat16" and name == "numpy":
+        return 2.0**-7
     if name in ("torch", "jax", "onnxruntime"):
         if attr.fields().get("dtype") == "bfloat16":
             return 2.0**-6
-        if attr.fields().get("rounded") == "int8":
+        if attr.fields().get("rounded") == "int8" or "q_dtype" in attr.fields():
             return 2e-2
     return 1e-3
 

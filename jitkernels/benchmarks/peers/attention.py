@@ -18,9 +18,10 @@ def attention(
 ) -> Any:
     scale, out = options.get("scale", 0.0), options.get("out")
     q, k, v = (np.multiply(array, 1.0) for array in (q, k, v))  # products of small integers wrap around
-    if k.shape[-3] < q.shape[-3]:
-        group = q.shape[-3] // k.shape[-3]
-        k, v = np.repeat(k, group, axis=-3), np.repeat(v, group, axis=-3)
+    heads, kv_heads = q.shape[-3], k.shape[-3]
+    if 1 != kv_heads != heads:
+        shared = np.arange(heads) * kv_heads // heads
+        k, v = np.take(k, shared, axis=-3), np.take(v, shared, axis=-3)
     scores = np.matmul(q, np.swapaxes(k, -1, -2)) * (scale or q.shape[-1] ** -0.5)
     for added in (mask, None if padding is None else np.expand_dims(padding, (-3, -2))):
         if added is not None:
@@ -49,7 +50,9 @@ def torch_attention(attr: AttentionAttr, q: AnyArray, k: AnyArray, v: AnyArray, 
 
     *masks, out = rest
     is_causal = attr.causal and attr.queries > 1
-    if (is_causal and (attr.queries != attr.keys or masks)) or attr.masked_fill or 0 in (out.size, attr.d):
+    if 0 in (out.size, attr.d) or attr.masked_fill or attr.heads % attr.kv_heads:
+        return None
+    if is_causal and (attr.queries != attr.keys or masks):
         return None  # its causal mask is aligned to the first key
     result = torch.from_numpy(out)
     added = [torch.from_numpy(np.ascontiguousarray(array)) for array in attr.added_masks(masks)]

@@ -68,6 +68,7 @@ def avg_pool2d(*arguments: Any, out: Any = None, **named: Any) -> Any:
         ones, counted = np.pad(ones, (*sides, (0, 0)), constant_values=1), given | {"padding": 0}
     counts = _windows(ones, given["window"], counted, 0).sum(axis=(-2, -1))
     sums = _windows(x, given["window"], given, 0).sum(axis=(-2, -1))
+    counts = counts[: sums.shape[-3], : sums.shape[-2]]  # no window of the result begins behind the image
     return np.divide(sums, counts.astype(x.dtype), out=out)
 
 
