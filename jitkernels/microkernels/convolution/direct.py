@@ -25,6 +25,7 @@ from jitkernels.microkernels.convolution.extents import (
     ConvolutionExtents,
     Images,
     convolution_of,
+    covered,
     finisher_of,
     is_depthwise,
     is_padded,
@@ -34,11 +35,21 @@ from jitkernels.microkernels.convolution.extents import (
     tile_of,
 )
 from jitkernels.microkernels.convolution.few_filters import NO_FEW_FILTERS, FewFilters, few_filters
-from jitkernels.microkernels.convolution.padding import padding_of, padding_slack
+from jitkernels.microkernels.convolution.image_copies import (
+    copied_extents_of,
+    gathering_of,
+    is_gathered,
+    padding_of,
+    padding_slack,
+)
 from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, LAST_CHUNK, ROW_PIXELS
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack
+
+
+MIN_SKIPPED_CHANNELS = 32
+"""Channels whose products with padding take longer to compute than it takes to begin a run for each tap."""
 
 
 def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool, segment: int) -> RangeKernel:
@@ -104,16 +115,27 @@ def _is_few(few: FewFilters) -> Any:
 def _workspace(kind: Convolution, few: FewFilters) -> Callable[..., Any]:
     is_few, has_few, elements = _is_few(few), few.segment > 0, few.elements
     band_rows, _, packed_elements = _layout(kind)
-    size, slack = element_size(kind.dtype), padding_slack(kind)
+    size, copied_extents, copied_elements = element_size(kind.dtype), copied_extents_of(kind), _copied_elements(kind)
 
     def needed(e: ConvolutionExtents) -> Any:
-        scratch = needed_height(e, band_rows(e)) * needed_width(e) * e.channels + slack if is_padded(e) else 0
-        shared = 0
+        copy, shared = copied_extents(e), 0
+        scratch = copied_elements(copy, band_rows(copy)) if is_padded(e) or copy.channels != e.channels else 0
         if has_few and is_few(e):
             shared = elements(e)
         return (packed_elements(e) + scratch + shared) * size
 
     return needed
+
+
+def _copied_elements(kind: Convolution) -> Any:
+    """Make the function that gives the elements of a copy of what some rows of the result read."""
+    slack = padding_slack(kind)
+
+    @inlined()
+    def copied_elements(e: ConvolutionExtents, rows: int) -> int:
+        return needed_height(e, rows) * needed_width(e) * e.channels + slack
+
+    return copied_elements
 
 
 def _pack(kind: Convolution) -> Any:
@@ -134,9 +156,32 @@ def _pack(kind: Convolution) -> Any:
     return pack
 
 
+@inlined()
+def rows_inside(e: ConvolutionExtents, top: int, chunk: Chunk) -> Chunk:
+    """Return the rows of a chunk of filters that lie in the image, where the first of all lies in its row `top`.
+
+    At least one: those outside meet zeros, so that they may stay.
+    """
+    begin, end, step = chunk.first, chunk.first + chunk.rows, e.dilation_height
+    first = min(max((step - 1 - top) // step, begin), end - 1)
+    return Chunk(first, max(min((e.height - 1 - top) // step + 1, end) - first, 1), chunk.state)
+
+
+@inlined()
+def columns_left(e: ConvolutionExtents, column: int) -> int:
+    """Return how many columns of a filter lie left of the image, where the first of all lies in its column `column`."""
+    return max(min((e.dilation_width - 1 - column) // e.dilation_width, e.kernel_width), 0)
+
+
+@inlined()
+def columns_right(e: ConvolutionExtents, column: int) -> int:
+    """Return how many columns of a filter lie right of the image."""
+    return max(min(e.kernel_width - 1 - (e.width - 1 - column) // e.dilation_width, e.kernel_width), 0)
+
+
 def pass_of(kind: Convolution) -> Any:
     """Make the function that passes some rows of a panel of filters over a band."""
-    wide = tile_of(kind, "convolution_wide", kind.pixels, TILE_VECTORS, panel=PANEL)
+    wide = tile_of(kind, "convolution_wide", kind.pixels, TILE_VECTORS, panel=PANEL, bordered=True)
     narrow = tile_of(kind, "convolution_narrow", kind.pixels, 1, panel=PANEL)
     lanes, most, finish_pixels = kind.lanes, kind.pixels, finisher_of(kind)
 
@@ -144,40 +189,58 @@ def pass_of(kind: Convolution) -> Any:
     def pass_over(
         arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, columns: Columns, chunk: Chunk
     ) -> None:
-        y, image, f = arrays.y, band.image, columns.first
+        y, image, f, live = arrays.y, band.image, columns.first, columns.live
         bias = y if arrays.bias is None else arrays.bias
         residual = y if arrays.residual is None else arrays.residual
-        c, is_one_run, live = e.channels, e.groups == 1 and e.dilation_width == 1, columns.live
-        runs = 1 if is_one_run else e.kernel_width
-        run = e.kernel_width * c if is_one_run else e.group_channels
+        c, depth = e.channels, e.group_channels
         pixel, down, right = e.stride_width * c, e.dilation_height * band.pitch, e.dilation_width * c
-        w = columns.panel + chunk.first * e.kernel_width * e.group_channels * PANEL
         pitch, lead, step = e.stride_height * band.pitch, ROW_PIXELS * pixel, 1
         apart = band.apart * e.filters
-        if band.pixels == ROW_PIXELS and band.down == ROW_PIXELS and most >= 2 * ROW_PIXELS:
+        if has_short_rows(e, band, most):
             lead, step = pitch, 2
-        tile_steps = chunk.rows * runs * run
+        tile_steps = chunk.rows * e.kernel_width * depth
         tiles = (band.rows + step - 1) // step * ((band.pixels * step + most - 1) // most)
-        ahead, stride = w + tile_steps * PANEL, (PANEL + tiles - 1) // tiles
+        first = columns.panel + chunk.first * e.kernel_width * depth * PANEL
+        ahead, stride = first + tile_steps * PANEL, (PANEL + tiles - 1) // tiles
         for i in range(0, band.rows, step):
-            row, done = band.at + i * pitch + chunk.first * down + columns.channel, 0
+            inside = chunk
+            if e.kernel_height > 1:
+                inside = rows_inside(e, band.top + i * e.stride_height, chunk)
+            row, done = band.at + i * pitch + inside.first * down + columns.channel, 0
+            w = columns.panel + inside.first * e.kernel_width * depth * PANEL
             pixels = band.pixels * min(step, band.rows - i)
             count = (pixels + most - 1) // most
             for part in range(count):
                 n = (pixels - done + count - part - 1) // (count - part)
                 x, at = row + done * pixel, (band.first + i * band.down) * e.filters + done * apart + f
+                left, beyond = 0, 0
+                if step == 1 and e.kernel_width > 1 and depth >= MIN_SKIPPED_CHANNELS:
+                    left = columns_left(e, band.left + done * e.stride_width)
+                    beyond = columns_right(e, band.left + (done + n - 1) * e.stride_width)
+                runs, run = e.kernel_width, depth
+                if depth == c and e.dilation_width == 1 and left + beyond == 0:
+                    runs, run = 1, e.kernel_width * depth
                 if live > lanes:
-                    wide(image, x, pixel, lead, chunk.rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
-                         f, residual, y, at, apart, live, n, chunk.state)  # fmt: skip
+                    wide(image, x, pixel, lead, inside.rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
+                         f, residual, y, at, apart, live, n, chunk.state, left, beyond)  # fmt: skip
                 else:
-                    narrow(image, x, pixel, lead, chunk.rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
-                           f, residual, y, at, apart, live, n, chunk.state)  # fmt: skip
+                    narrow(image, x, pixel, lead, inside.rows, down, runs, right, run, packed, w, 0, ahead, stride,
+                           bias, f, residual, y, at, apart, live, n, chunk.state, 0, 0)  # fmt: skip
                 if chunk.state >= LAST_CHUNK:
                     finish_pixels(y, at, apart, live, n)
                 ahead += tile_steps * stride
                 done += n
 
     return pass_over
+
+
+@inlined()
+def has_short_rows(e: ConvolutionExtents, band: Band, most: int) -> bool:
+    """Return whether a tile takes two rows of the result: where no tap lies outside of the image, for none is skipped."""
+    bottom = band.top + (band.rows - 1) * e.stride_height + covered(e.kernel_height, e.dilation_height)
+    right = band.left + (band.pixels - 1) * e.stride_width + covered(e.kernel_width, e.dilation_width)
+    is_inside = band.top >= 0 and band.left >= 0 and bottom <= e.height and right <= e.width
+    return band.pixels == ROW_PIXELS and band.down == ROW_PIXELS and most >= 2 * ROW_PIXELS and is_inside
 
 
 def _dense(kind: Convolution) -> Any:
@@ -210,7 +273,8 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
     is_few, has_few = _is_few(few), few.segment > 0
     few_rows, prepare, few_compute = few.band_rows, few.prepare, few.compute
     pack, dense, depthwise, is_packed = _pack(kind), _dense(kind), depthwise_of(kind), kind.is_packed
-    pad_rows, slack = padding_of(kind), padding_slack(kind)
+    pad_rows, gather_rows, copied_extents = padding_of(kind), gathering_of(kind), copied_extents_of(kind)
+    copied_elements = _copied_elements(kind)
 
     @inlined()
     def compute(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, shared: Any) -> None:
@@ -226,29 +290,37 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
     def body(arrays: Images, e: ConvolutionExtents, workspace: Any, part: Range) -> None:
         if not is_packed and not is_depthwise(e):
             pack(arrays.w, e, workspace)
-        most, padded, pointwise = band_rows(e), is_padded(e), is_pointwise(e)
-        scratch, x = offset(workspace, packed_elements(e)), arrays.x
+        copy, c = copied_extents(e), e.channels
+        copied, most = is_padded(e) or copy.channels != c, band_rows(copy)
+        is_long, gathered = is_pointwise(e), copied and is_gathered(e)
+        scratch = offset(workspace, packed_elements(e))
         shared = scratch
         if has_few and is_few(e):
-            shared = offset(scratch, needed_height(e, most) * needed_width(e) * e.channels + slack if padded else 0)
+            shared = offset(scratch, copied_elements(copy, most) if copied else 0)
             most = min(most, few_rows(e))
             prepare(arrays, e, arrays.w if is_packed else workspace, shared)
-        row, size, pitch = part.begin, e.height * e.width * e.channels, e.width * e.channels
+        row, pitch, copied_pitch = part.begin, e.width * c, needed_width(copy) * copy.channels
         while row < part.end:
             image, rows = row // e.out_height, min(most, part.end - row)
             first = row - image * e.out_height
             top, to = first * e.stride_height - e.pad_top, row * e.out_width
-            if not pointwise:
+            if not is_long and not gathered:
                 rows = min(rows, e.out_height - first)
-            if pointwise:
-                compute(arrays, e, Band(x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width), workspace,
-                        shared)  # fmt: skip
-            elif padded:
-                pad_rows(offset(x, image * size), e, top, needed_height(e, rows), scratch)
-                band = Band(scratch, 0, needed_width(e) * e.channels, rows, e.out_width, to, 1, e.out_width)
+            if gathered:
+                gather_rows(arrays.x, e, copy.channels, row, rows, scratch)
+                band = Band(scratch, 0, copied_pitch, 1, rows * e.out_width, to, 1, e.out_width, 0, 0)
+                compute(arrays, copy, band, workspace, shared)
+            elif copied:
+                pad_rows(offset(arrays.x, image * e.height * pitch), e, copy.channels, top, needed_height(e, rows),
+                         scratch)  # fmt: skip
+                band = Band(scratch, 0, copied_pitch, rows, e.out_width, to, 1, e.out_width, top, 0 - e.pad_left)
+                compute(arrays, copy, band, workspace, shared)
+            elif is_long:
+                band = Band(arrays.x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width, 0, 0)
                 compute(arrays, e, band, workspace, shared)
             else:
-                band = Band(x, image * size + top * pitch, pitch, rows, e.out_width, to, 1, e.out_width)
+                at = (image * e.height + top) * pitch
+                band = Band(arrays.x, at, pitch, rows, e.out_width, to, 1, e.out_width, top, 0)
                 compute(arrays, e, band, workspace, shared)
             row += rows
 

@@ -59,7 +59,8 @@ class Band(NamedTuple):
 
     `pixels` of the result in each of `rows` rows, the first of them the pixel `first`; the next one in its row is
     `apart` pixels further on, and the one below `down`. The element of their first tap is `at` of `image`, which may be
-    a padded copy; a row of taps below is `pitch` elements further on.
+    a copy; a row of taps below is `pitch` elements further on. That tap lies in row `top` and column `left` of the
+    image itself, outside of it where they are negative.
     """
 
     image: Any
@@ -70,6 +71,8 @@ class Band(NamedTuple):
     first: int
     apart: int
     down: int
+    top: int
+    left: int
 
 
 class Chunk(NamedTuple):

@@ -24,6 +24,7 @@ TILE_ARGUMENTS = (
     ("ptr", "w"), ("i64", "w_offset"), ("i64", "w_stride"), ("i64", "ahead_offset"), ("i64", "ahead_stride"),
     ("ptr", "bias"), ("i64", "bias_offset"), ("ptr", "residual"),
     ("ptr", "y"), ("i64", "y_offset"), ("i64", "y_stride"), ("i64", "live"), ("i64", "pixels"), ("i64", "chunk"),
+    ("i64", "skip_first"), ("i64", "skip_last"),
 )  # fmt: skip
 FIRST_CHUNK, LAST_CHUNK = 1, 2
 """Bits of `chunk`: whether these rows of the filter are the first, and the last, of those that are summed up in y."""
@@ -42,6 +43,8 @@ class ConvolutionTile:
     than its width. `biased`: the first sums begin with the bias. `has_residual`: they begin with the elements of
     `residual` at the places of those of y, too. `panel`: the elements of a step of packed weights, if
     these are more than the tile's. Steps prefetch weights, from `ahead_offset` on, `ahead_stride` elements each.
+    `bordered`: in each row, the first `skip_first` runs skip the first pixel and the last `skip_last` ones the last
+    pixel, whose neighbours there are zeros outside of the image; fewer pixels than half of the most ignore that.
     """
 
     symbol: str
@@ -56,6 +59,7 @@ class ConvolutionTile:
     strided_runs: bool = False
     masked: bool = False
     panel: int = 0
+    bordered: bool = False
 
     def text(self) -> str:
         """Write the IR of `symbol`, and the declarations that it needs."""
@@ -85,6 +89,7 @@ class _ConvolutionTileText:
         self.bases = range(0, pixels, pixels if tile.strided_runs else ROW_PIXELS)
         self.width = tile.vectors * tile.lanes
         self.panel = tile.panel or self.width
+        self.bordered = tile.bordered and pixels > 1 and 2 * pixels >= tile.pixels
 
     def build(self) -> str:
         out = self.out
@@ -131,6 +136,8 @@ class _ConvolutionTileText:
             out.lines.append(f"  %bias{j} = {start}")
         if not tile.depthwise:
             out.lines.append("  %has_run = icmp ne i64 %run, 0")
+        if self.bordered:
+            out.lines.append("  %unskipped = sub nsw i64 %runs, %skip_first")
         out.lines.append("  %is_first = trunc i64 %chunk to i1")
         out.lines.append(f"  %is_whole = icmp sge i64 %live, {self.width}")
         out.line("br i1 %is_first, label %prefetch, label %resume")
@@ -221,52 +228,75 @@ class _ConvolutionTileText:
         out.line(f"br i1 %{name}_more, label %{name}, label %{after}")
 
     def _dense_run(self) -> None:
-        """Append the loop over the elements of a run."""
-        out = self.out
-        out.line("br i1 %has_run, label %step_begin, label %tap_end")
-        self._run_loop()
+        """Append the loops over the elements of a run: of all pixels, of all but the first, of all but the last."""
+        out, loops = self.out, {"step": range(self.pixels)}
+        if self.bordered:
+            loops |= {"not_first": range(1, self.pixels), "not_last": range(self.pixels - 1)}
+            out.line("br i1 %has_run, label %choose, label %tap_end")
+            self._choose_run()
+        else:
+            out.line("br i1 %has_run, label %step_begin, label %tap_end")
+        for name, pixels in loops.items():
+            self._run_loop(name, pixels)
         out.label("tap_end")
         for pointer in ("w", "ahead"):
-            out.lines.append(f"  %{pointer}_end = phi ptr [ %{pointer}_tap, %tap ], [ %{pointer}_step_next, %step ]")
-        self._sums("end", [("%acc{}_tap", "tap"), ("%acc{}_next", "step")])
+            ends = "".join(f", [ %{pointer}_{name}_next, %{name} ]" for name in loops)
+            out.lines.append(f"  %{pointer}_end = phi ptr [ %{pointer}_tap, %tap ]{ends}")
+        for r, j in self.cells:
+            ends = "".join(
+                f", [ %acc{r}_{j}_{name if r in pixels else 'tap'}{'_next' if r in pixels else ''}, %{name} ]"
+                for name, pixels in loops.items()
+            )
+            out.lines.append(f"  %acc{r}_{j}_end = phi {self.vector} [ %acc{r}_{j}_tap, %tap ]{ends}")
 
-    def _run_loop(self) -> None:
-        """Append the loop, with a pointer for each group of pixels.
+    def _choose_run(self) -> None:
+        """Append the choice among the loops of a run: `tap_left` counts the runs of a row down."""
+        out = self.out
+        out.label("choose")
+        out.lines.append("  %is_left = icmp sgt i64 %tap_left, %unskipped")
+        out.line("br i1 %is_left, label %not_first_begin, label %choose_last")
+        out.label("choose_last")
+        out.lines.append("  %is_right = icmp sle i64 %tap_left, %skip_last")
+        out.line("br i1 %is_right, label %not_last_begin, label %step_begin")
+
+    def _run_loop(self, name: str, pixels: range) -> None:
+        """Append the loop over a run for some of the pixels, with a pointer for each group of them.
 
         It is not unrolled: a step of many multiply-adds hides the loop's own instructions, and code is built faster.
         """
         out, kind, lanes = self.out, self.kind, self.tile.lanes
-        out.label("step_begin")
-        out.lines.append('  %x_run = call ptr asm "", "=r,0"(ptr %x_tap)')
+        out.label(f"{name}_begin")
+        out.lines.append(f'  %x_{name}_run = call ptr asm "", "=r,0"(ptr %x_tap)')
         for group, lead in enumerate(self.leads):
-            out.lines.append(f"  %x{group}_begin = getelementptr {kind}, ptr %x_run, i64 {lead}")
-        out.line("br label %step")
-        out.label("step")
-        out.lines.append("  %step_left = phi i64 [ %run, %step_begin ], [ %step_next, %step ]")
-        for group in range(len(self.leads)):
-            out.lines.append(f"  %x{group} = phi ptr [ %x{group}_begin, %step_begin ], [ %x{group}_next, %step ]")
-        for pointer in ("w", "ahead"):
-            out.lines.append(
-                f"  %{pointer}_step = phi ptr [ %{pointer}_tap, %step_begin ], [ %{pointer}_step_next, %step ]"
-            )
-        self._sums("step", [("%acc{}_tap", "step_begin"), ("%acc{}_next", "step")])
+            out.lines.append(f"  %x{group}_{name}_begin = getelementptr {kind}, ptr %x_{name}_run, i64 {lead}")
+        out.line(f"br label %{name}")
+        out.label(name)
+        out.lines.append(f"  %{name}_left = phi i64 [ %run, %{name}_begin ], [ %{name}_next, %{name} ]")
+        starts = {f"x{group}": f"%x{group}_{name}_begin" for group in range(len(self.leads))}
+        for pointer, start in (starts | {"w": "%w_tap", "ahead": "%ahead_tap"}).items():
+            ends = f"[ {start}, %{name}_begin ], [ %{pointer}_{name}_next, %{name} ]"
+            out.lines.append(f"  %{pointer}_{name} = phi ptr {ends}")
+        for r, j in self.cells:
+            if r in pixels:
+                ends = f"[ %acc{r}_{j}_tap, %{name}_begin ], [ %acc{r}_{j}_{name}_next, %{name} ]"
+                out.lines.append(f"  %acc{r}_{j}_{name} = phi {self.vector} {ends}")
         weights = [
-            out.value(f"load {self.vector}, ptr {out.element(kind, '%w_step', j * lanes)}, align {self.align}")
+            out.value(f"load {self.vector}, ptr {out.element(kind, f'%w_{name}', j * lanes)}, align {self.align}")
             for j in range(self.tile.vectors)
         ]
-        for r in range(self.pixels):
-            group = r // self.bases.step
-            every = self._broadcast(out.value(f"load {kind}, ptr {out.element(kind, f'%x{group}', self.steps[r])}"))
+        for r in pixels:
+            base = f"%x{r // self.bases.step}_{name}"
+            every = self._broadcast(out.value(f"load {kind}, ptr {out.element(kind, base, self.steps[r])}"))
             for j in range(self.tile.vectors):
-                self._multiply_add(every, weights[j], f"%acc{r}_{j}_step", f"%acc{r}_{j}_next")
+                self._multiply_add(every, weights[j], f"%acc{r}_{j}_{name}", f"%acc{r}_{j}_{name}_next")
         step = "%pixel_stride" if self.tile.strided_runs else 1
         for group in range(len(self.leads)):
-            out.lines.append(f"  %x{group}_next = getelementptr {kind}, ptr %x{group}, i64 {step}")
+            out.lines.append(f"  %x{group}_{name}_next = getelementptr {kind}, ptr %x{group}_{name}, i64 {step}")
         if not self.tile.strided_runs:
-            out.line("call void @llvm.prefetch.p0(ptr %ahead_step, i32 0, i32 2, i32 1)")
-        out.lines.append(f"  %w_step_next = getelementptr {kind}, ptr %w_step, i64 {self.panel}")
-        out.lines.append(f"  %ahead_step_next = getelementptr {kind}, ptr %ahead_step, i64 %ahead_stride")
-        self._next("step", "tap_end")
+            out.line(f"call void @llvm.prefetch.p0(ptr %ahead_{name}, i32 0, i32 2, i32 1)")
+        out.lines.append(f"  %w_{name}_next = getelementptr {kind}, ptr %w_{name}, i64 {self.panel}")
+        out.lines.append(f"  %ahead_{name}_next = getelementptr {kind}, ptr %ahead_{name}, i64 %ahead_stride")
+        self._next(name, "tap_end")
 
     def _depthwise_tap(self) -> None:
         """Append one tap: vectors of the image times vectors of weights."""
