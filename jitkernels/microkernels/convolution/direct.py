@@ -158,13 +158,10 @@ def _pack(kind: Convolution) -> Any:
 
 @inlined()
 def rows_inside(e: ConvolutionExtents, top: int, chunk: Chunk) -> Chunk:
-    """Return the rows of a chunk of filters that lie in the image, where the first of all lies in its row `top`.
-
-    At least one: those outside meet zeros, so that they may stay.
-    """
+    """Return the rows of a chunk of filters that lie in the image, where the first of all lies in its row `top`."""
     begin, end, step = chunk.first, chunk.first + chunk.rows, e.dilation_height
-    first = min(max((step - 1 - top) // step, begin), end - 1)
-    return Chunk(first, max(min((e.height - 1 - top) // step + 1, end) - first, 1), chunk.state)
+    first = min(max((step - 1 - top) // step, begin), end)
+    return Chunk(first, max(min((e.height - 1 - top) // step + 1, end) - first, 0), chunk.state)
 
 
 @inlined()
@@ -207,6 +204,7 @@ def pass_of(kind: Convolution) -> Any:
             if e.kernel_height > 1:
                 inside = rows_inside(e, band.top + i * e.stride_height, chunk)
             row, done = band.at + i * pitch + inside.first * down + columns.channel, 0
+            rows = max(inside.rows, 1)
             w = columns.panel + inside.first * e.kernel_width * depth * PANEL
             pixels = band.pixels * min(step, band.rows - i)
             count = (pixels + most - 1) // most
@@ -218,13 +216,13 @@ def pass_of(kind: Convolution) -> Any:
                     left = columns_left(e, band.left + done * e.stride_width)
                     beyond = columns_right(e, band.left + (done + n - 1) * e.stride_width)
                 runs, run = e.kernel_width, depth
-                if depth == c and e.dilation_width == 1 and left + beyond == 0:
-                    runs, run = 1, e.kernel_width * depth
+                if inside.rows == 0 or (depth == c and e.dilation_width == 1 and left + beyond == 0):
+                    runs, run = 1, e.kernel_width * depth if inside.rows > 0 else 0
                 if live > lanes:
-                    wide(image, x, pixel, lead, inside.rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
+                    wide(image, x, pixel, lead, rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
                          f, residual, y, at, apart, live, n, chunk.state, left, beyond)  # fmt: skip
                 else:
-                    narrow(image, x, pixel, lead, inside.rows, down, runs, right, run, packed, w, 0, ahead, stride,
+                    narrow(image, x, pixel, lead, rows, down, runs, right, run, packed, w, 0, ahead, stride,
                            bias, f, residual, y, at, apart, live, n, chunk.state, 0, 0)  # fmt: skip
                 if chunk.state >= LAST_CHUNK:
                     finish_pixels(y, at, apart, live, n)
