@@ -40,8 +40,8 @@ class ConvolutionTile:
     tile that is `depthwise` meets each run with one vector of weights per vector of channels, `w_stride` apart. In one
     of `strided_runs`, the elements of a run lie `pixel_stride` apart, and the next pixel's are their neighbours. With
     `masked`, loads and stores are limited to `live` columns; a tile that is not masks stores only where `live` is less
-    than its width. `biased`: the first sums begin with the bias. `has_residual`: they begin with the elements of
-    `residual` at the places of those of y, too. `panel`: the elements of a step of packed weights, if
+    than its width. `biased`: the first sums begin with the bias. `has_residual`: the elements of `residual`
+    at the places of those of y are added to the last sums. `panel`: the elements of a step of packed weights, if
     these are more than the tile's. Steps prefetch weights, from `ahead_offset` on, `ahead_stride` elements each.
     `bordered`: in each row, the first `skip_first` runs skip the first pixel and the last `skip_last` ones the last
     pixel, whose neighbours there are zeros outside of the image; fewer pixels than half of the most ignore that.
@@ -106,7 +106,12 @@ class _ConvolutionTileText:
         out.label("row_end")
         self._end_loop("row", "done", "%row_stride")
         out.label("done")
-        self._store()
+        sums = "%acc{}_{}_end"
+        if self.tile.has_residual:
+            out.line("br i1 %is_last, label %add_residual, label %finish")
+            self._add_rows("add_residual", self.residual_rows, ("finish", "done", sums), sums)
+            sums = "%finish{}_{}"
+        self._store(sums)
         head = f"define internal void @{self.tile.symbol}_{self.pixels}({arguments}) noinline nounwind {{"
         return "\n".join([head, *out.lines, "}"])
 
@@ -139,32 +144,32 @@ class _ConvolutionTileText:
         if self.bordered:
             out.lines.append("  %unskipped = sub nsw i64 %runs, %skip_first")
         out.lines.append("  %is_first = trunc i64 %chunk to i1")
+        out.lines.append(f"  %is_last = icmp uge i64 %chunk, {LAST_CHUNK}")
         out.lines.append(f"  %is_whole = icmp sge i64 %live, {self.width}")
         out.line("br i1 %is_first, label %prefetch, label %resume")
         self._prefetch()
-        first = ["[ %bias{1}, %prefetch ]"]
-        if tile.has_residual:
-            first = self._load_sums("add_residual", self.residual_rows, biased=tile.biased)
-        resumed = self._load_sums("resume", self.y_rows)
-        out.label("begin")
-        for r, j in self.cells:
-            pairs = ", ".join([*first, *resumed]).format(r, j)
-            out.lines.append(f"  %begin{r}_{j} = phi {self.vector} {pairs}")
+        self._add_rows("resume", self.y_rows, ("begin", "prefetch", "%bias{1}"))
         out.line("br label %row")
 
     def _prefetch(self) -> None:
-        """Append the block before the first sums: only the code behind the loops writes to y."""
+        """Append the block before the first sums: what the code behind the loops reads and writes arrives meanwhile."""
         out = self.out
         out.label("prefetch")
-        for row in self.y_rows:
+        targets = [(row, 1) for row in self.y_rows]
+        if self.tile.has_residual:
+            targets += [(row, 0) for row in self.residual_rows]
+        for row, is_write in targets:
             for first in range(0, self.width * self.align, 64):
                 address = out.element(self.kind, row, first // self.align)
-                out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 1, i32 3, i32 1)")
-        out.line(f"br label %{'add_residual' if self.tile.has_residual else 'begin'}")
+                out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 {is_write}, i32 3, i32 1)")
+        out.line("br label %begin")
 
-    def _load_sums(self, name: str, rows: Sequence[str], *, biased: bool = False) -> list[str]:
-        """Append the blocks that load first sums from `rows`; their incoming values, of cell {0}, {1}."""
-        out = self.out
+    def _add_rows(self, name: str, rows: Sequence[str], after: tuple[str, str, str], sums: str = "") -> None:
+        """Append the blocks that load values from `rows`, and add them to `sums` if there are any.
+
+        `after`: the block that follows, which has phis `name{r}_{j}` of its name, and the one beside it with its values.
+        """
+        out, (end, beside, values) = self.out, after
         out.label(name)
         out.line(f"br i1 %is_whole, label %{name}_whole, label %{name}_part")
         for block in ("whole", "part"):
@@ -173,11 +178,15 @@ class _ConvolutionTileText:
                 address = out.element(self.kind, rows[r], j * self.tile.lanes)
                 load = f"load {self.vector}, ptr {address}, align {self.align}"
                 value, loaded = load if block == "whole" else self._masked_load(address, j), f"%{name}_{block}{r}_{j}"
-                if biased:
-                    value = f"fadd {self.vector} {out.value(value)}, %bias{j}"
+                if sums:
+                    value = f"fadd {self.vector} {out.value(value)}, {sums.format(r, j)}"
                 out.lines.append(f"  {loaded} = {value}")
-            out.line("br label %begin")
-        return [f"[ %{name}_{block}{{0}}_{{1}}, %{name}_{block} ]" for block in ("whole", "part")]
+            out.line(f"br label %{end}")
+        out.label(end)
+        for r, j in self.cells:
+            pairs = ", ".join(f"[ %{name}_{block}{r}_{j}, %{name}_{block} ]" for block in ("whole", "part"))
+            beginning = f"[ {values.format(r, j)}, %{beside} ]"
+            out.lines.append(f"  %{end}{r}_{j} = phi {self.vector} {beginning}, {pairs}")
 
     def _opaque(self, value: str | int) -> str | int:
         """Hide how an offset follows from others: LLVM would add them up in the loop, where registers are left."""
@@ -331,16 +340,15 @@ class _ConvolutionTileText:
             f"  {name} = call {vector} @llvm.fmuladd.{self.suffix}({vector} {left}, {vector} {right}, {vector} {total})"
         )
 
-    def _store(self) -> None:
+    def _store(self, sums: str) -> None:
         """Append the activation and the stores: whole vectors, or those of the live columns."""
         out, tile = self.out, self.tile
         results = {}
         if tile.relu:
             infinite = f"<{', '.join([f'{self.kind} 0xFFF0000000000000'] * tile.lanes)}>"
-            last = out.value(f"icmp uge i64 %chunk, {LAST_CHUNK}")
-            out.lines.append(f"  %least = select i1 {last}, {self.vector} zeroinitializer, {self.vector} {infinite}")
+            out.lines.append(f"  %least = select i1 %is_last, {self.vector} zeroinitializer, {self.vector} {infinite}")
         for r, j in self.cells:
-            value = f"%acc{r}_{j}_end"
+            value = sums.format(r, j)
             if tile.relu:
                 negative = out.value(f"fcmp olt {self.vector} {value}, %least")
                 value = out.value(f"select <{tile.lanes} x i1> {negative}, {self.vector} %least, {self.vector} {value}")
