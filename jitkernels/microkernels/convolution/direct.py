@@ -24,11 +24,12 @@ from jitkernels.microkernels.convolution.extents import (
     Convolution,
     ConvolutionExtents,
     Images,
+    columns_left,
+    columns_right,
     convolution_of,
     covered,
     finisher_of,
     is_depthwise,
-    is_padded,
     is_pointwise,
     needed_height,
     needed_width,
@@ -37,6 +38,7 @@ from jitkernels.microkernels.convolution.extents import (
 from jitkernels.microkernels.convolution.few_filters import NO_FEW_FILTERS, FewFilters, few_filters
 from jitkernels.microkernels.convolution.image_copies import (
     copied_extents_of,
+    copied_of,
     gathering_of,
     is_gathered,
     padding_of,
@@ -46,10 +48,6 @@ from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, LAST_CHUNK, RO
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack
-
-
-MIN_SKIPPED_CHANNELS = 32
-"""Channels whose products with padding take longer to compute than it takes to begin a run for each tap."""
 
 
 def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool, segment: int) -> RangeKernel:
@@ -116,10 +114,11 @@ def _workspace(kind: Convolution, few: FewFilters) -> Callable[..., Any]:
     is_few, has_few, elements = _is_few(few), few.segment > 0, few.elements
     band_rows, _, packed_elements = _layout(kind)
     size, copied_extents, copied_elements = element_size(kind.dtype), copied_extents_of(kind), _copied_elements(kind)
+    is_copied = copied_of(kind, few.segment)
 
     def needed(e: ConvolutionExtents) -> Any:
         copy, shared = copied_extents(e), 0
-        scratch = copied_elements(copy, band_rows(copy)) if is_padded(e) or copy.channels != e.channels else 0
+        scratch = copied_elements(copy, band_rows(copy)) if is_copied(e) else 0
         if has_few and is_few(e):
             shared = elements(e)
         return (packed_elements(e) + scratch + shared) * size
@@ -164,22 +163,10 @@ def rows_inside(e: ConvolutionExtents, top: int, chunk: Chunk) -> Chunk:
     return Chunk(first, max(min((e.height - 1 - top) // step + 1, end) - first, 0), chunk.state)
 
 
-@inlined()
-def columns_left(e: ConvolutionExtents, column: int) -> int:
-    """Return how many columns of a filter lie left of the image, where the first of all lies in its column `column`."""
-    return max(min((e.dilation_width - 1 - column) // e.dilation_width, e.kernel_width), 0)
-
-
-@inlined()
-def columns_right(e: ConvolutionExtents, column: int) -> int:
-    """Return how many columns of a filter lie right of the image."""
-    return max(min(e.kernel_width - 1 - (e.width - 1 - column) // e.dilation_width, e.kernel_width), 0)
-
-
 def pass_of(kind: Convolution) -> Any:
     """Make the function that passes some rows of a panel of filters over a band."""
     wide = tile_of(kind, "convolution_wide", kind.pixels, TILE_VECTORS, panel=PANEL, bordered=True)
-    narrow = tile_of(kind, "convolution_narrow", kind.pixels, 1, panel=PANEL)
+    narrow = tile_of(kind, "convolution_narrow", kind.pixels, 1, panel=PANEL, bordered=True)
     lanes, most, finish_pixels = kind.lanes, kind.pixels, finisher_of(kind)
 
     @inlined()
@@ -212,7 +199,7 @@ def pass_of(kind: Convolution) -> Any:
                 n = (pixels - done + count - part - 1) // (count - part)
                 x, at = row + done * pixel, (band.first + i * band.down) * e.filters + done * apart + f
                 left, beyond = 0, 0
-                if step == 1 and e.kernel_width > 1 and depth >= MIN_SKIPPED_CHANNELS:
+                if step == 1 and e.kernel_width > 1:
                     left = columns_left(e, band.left + done * e.stride_width)
                     beyond = columns_right(e, band.left + (done + n - 1) * e.stride_width)
                 runs, run = e.kernel_width, depth
@@ -223,7 +210,7 @@ def pass_of(kind: Convolution) -> Any:
                          f, residual, y, at, apart, live, n, chunk.state, left, beyond)  # fmt: skip
                 else:
                     narrow(image, x, pixel, lead, rows, down, runs, right, run, packed, w, 0, ahead, stride,
-                           bias, f, residual, y, at, apart, live, n, chunk.state, 0, 0)  # fmt: skip
+                           bias, f, residual, y, at, apart, live, n, chunk.state, left, beyond)  # fmt: skip
                 if chunk.state >= LAST_CHUNK:
                     finish_pixels(y, at, apart, live, n)
                 ahead += tile_steps * stride
@@ -272,7 +259,7 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
     few_rows, prepare, few_compute = few.band_rows, few.prepare, few.compute
     pack, dense, depthwise, is_packed = _pack(kind), _dense(kind), depthwise_of(kind), kind.is_packed
     pad_rows, gather_rows, copied_extents = padding_of(kind), gathering_of(kind), copied_extents_of(kind)
-    copied_elements = _copied_elements(kind)
+    copied_elements, is_copied = _copied_elements(kind), copied_of(kind, few.segment)
 
     @inlined()
     def compute(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, shared: Any) -> None:
@@ -289,7 +276,7 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
         if not is_packed and not is_depthwise(e):
             pack(arrays.w, e, workspace)
         copy, c = copied_extents(e), e.channels
-        copied, most = is_padded(e) or copy.channels != c, band_rows(copy)
+        copied, most = is_copied(e), band_rows(copy)
         is_long, gathered = is_pointwise(e), copied and is_gathered(e)
         scratch = offset(workspace, packed_elements(e))
         shared = scratch
@@ -317,8 +304,8 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
                 band = Band(arrays.x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width, 0, 0)
                 compute(arrays, e, band, workspace, shared)
             else:
-                at = (image * e.height + top) * pitch
-                band = Band(arrays.x, at, pitch, rows, e.out_width, to, 1, e.out_width, top, 0)
+                at = (image * e.height + top) * pitch - e.pad_left * c
+                band = Band(arrays.x, at, pitch, rows, e.out_width, to, 1, e.out_width, top, 0 - e.pad_left)
                 compute(arrays, e, band, workspace, shared)
             row += rows
 

@@ -149,6 +149,18 @@ def is_padded(e: ConvolutionExtents) -> bool:
 
 
 @inlined()
+def columns_left(e: ConvolutionExtents, column: int) -> int:
+    """Return how many columns of a filter lie left of the image, where the first of all lies in its column `column`."""
+    return max(min((e.dilation_width - 1 - column) // e.dilation_width, e.kernel_width), 0)
+
+
+@inlined()
+def columns_right(e: ConvolutionExtents, column: int) -> int:
+    """Return how many columns of a filter lie right of the image."""
+    return max(min(e.kernel_width - 1 - (e.width - 1 - column) // e.dilation_width, e.kernel_width), 0)
+
+
+@inlined()
 def is_depthwise(e: ConvolutionExtents) -> bool:
     """Return whether each channel has one filter, so that lanes are channels."""
     return e.group_channels == 1 and e.filters == e.channels

@@ -1,6 +1,6 @@
 """Copies of rows of an image in scratch memory: what a band of a convolution reads that cannot read the image itself.
 
-1. Where a filter reaches beyond the image, rows lie between zeros.
+1. Where a filter reaches beyond the image and tiles cannot skip all of it that does, rows lie between zeros.
 2. Where the pixels of a tile are a multiple of `CONFLICT_BYTES` apart, all of them map to the same few sets of the L1
    cache and evict each other: a copy has gaps between its pixels.
 3. There, a filter of one pixel reads a copy of its pixels alone, one long row: a convolution without strides.
@@ -14,6 +14,8 @@ from jitkernels.codegen.source_protocol import inlined, written_by
 from jitkernels.microkernels.convolution.extents import (
     Convolution,
     ConvolutionExtents,
+    columns_left,
+    columns_right,
     is_depthwise,
     is_padded,
     needed_width,
@@ -42,31 +44,62 @@ def padding_slack(kind: Convolution) -> int:
     return COPIED_VECTORS * kind.lanes
 
 
+def conflicts_of(kind: Convolution) -> Any:
+    """Make the function that returns whether the pixels of a tile evict each other from the L1 cache."""
+    size, lanes = element_size(kind.dtype), kind.lanes
+
+    @inlined()
+    def has_conflicts(e: ConvolutionExtents) -> bool:
+        # Few filters do too little with each pixel to pay for copies.
+        pixel = e.stride_width * e.channels * size
+        return pixel > 0 and pixel % CONFLICT_BYTES == 0 and 2 * e.filters > lanes and not is_depthwise(e)
+
+    return has_conflicts
+
+
 def copied_extents_of(kind: Convolution) -> Any:
     """Make the function that returns the extents of the convolution of the copies; of the image where none are made.
 
     Their channels are the elements of a pixel, and the gap behind it.
     """
-    size, lanes = element_size(kind.dtype), kind.lanes
+    has_conflicts, gap = conflicts_of(kind), GAP_BYTES // element_size(kind.dtype)
 
     @inlined()
     def copied_extents(e: ConvolutionExtents) -> ConvolutionExtents:
-        # Few filters do too little with each pixel to pay for copies.
-        is_apart = e.channels > 0 and e.stride_width * e.channels * size % CONFLICT_BYTES != 0
-        if is_apart or is_depthwise(e) or 2 * e.filters <= lanes:
+        if not has_conflicts(e):
             return e
         if is_gathered(e):
             return ConvolutionExtents(
-                e.out_height, e.out_width, e.channels + GAP_BYTES // size, 1, 1, e.filters, e.groups, e.group_channels,
+                e.out_height, e.out_width, e.channels + gap, 1, 1, e.filters, e.groups, e.group_channels,
                 e.out_height, e.out_width, 1, 1, 0, 0, 1, 1,
             )  # fmt: skip
         return ConvolutionExtents(
-            e.height, e.width, e.channels + GAP_BYTES // size, e.kernel_height, e.kernel_width, e.filters, e.groups,
+            e.height, e.width, e.channels + gap, e.kernel_height, e.kernel_width, e.filters, e.groups,
             e.group_channels, e.out_height, e.out_width, e.stride_height, e.stride_width, e.pad_top, e.pad_left,
             e.dilation_height, e.dilation_width,
         )  # fmt: skip
 
     return copied_extents
+
+
+def copied_of(kind: Convolution, segment: int) -> Any:
+    """Make the function that returns whether copies are made; where pixels share vectors, all padding is copied."""
+    has_conflicts, most = conflicts_of(kind), kind.pixels
+
+    @inlined()
+    def is_copied(e: ConvolutionExtents) -> bool:
+        skips = e.filters > segment and not is_depthwise(e) and 2 * e.out_width >= most and has_narrow_padding(e)
+        return has_conflicts(e) or (is_padded(e) and not skips)
+
+    return is_copied
+
+
+@inlined()
+def has_narrow_padding(e: ConvolutionExtents) -> bool:
+    """Return whether tiles skip all that lies beside the image: no more than one pixel reaches it on either side."""
+    last = (e.out_width - 1) * e.stride_width - e.pad_left
+    is_narrow = columns_left(e, e.stride_width - e.pad_left) + columns_right(e, last - e.stride_width) == 0
+    return is_narrow and columns_left(e, 0 - e.pad_left) + columns_right(e, last) <= e.kernel_width
 
 
 @inlined()
