@@ -181,10 +181,10 @@ def _dense(kind: Convolution) -> Any:
                 at = (tap * run + done) * e.filters + f
                 if live > lanes:
                     wide(image, x + done, right, 0, chunk.images, chunk.size, chunk.rows, down, chunk.columns, packed,
-                         0, 0, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state, 0, 0)  # fmt: skip
+                         0, 0, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state, 0, 0, dw, 0, 0)  # fmt: skip
                 else:
                     narrow(image, x + done, right, 0, chunk.images, chunk.size, chunk.rows, down, chunk.columns, packed,
-                           0, 0, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state, 0, 0)  # fmt: skip
+                           0, 0, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state, 0, 0, dw, 0, 0)  # fmt: skip
                 done += n
 
     return dense
@@ -212,12 +212,12 @@ def _depthwise(kind: Convolution) -> Any:
                     if live == width:
                         whole(image, x + f, over, ROW_PIXELS * over, chunk.rows, down, chunk.columns, right, 1, dy,
                               chunk.first * c + f, c, 0, 0, dw, 0, dw, dw, at + f, c, live, n,
-                              chunk.state, 0, 0)  # fmt: skip
+                              chunk.state, 0, 0, dw, 0, 0)  # fmt: skip
                     else:
                         live = min(live, lanes)
                         part_of(image, x + f, over, ROW_PIXELS * over, chunk.rows, down, chunk.columns, right, 1, dy,
                                 chunk.first * c + f, c, 0, 0, dw, 0, dw, dw, at + f, c, live, n,
-                                chunk.state, 0, 0)  # fmt: skip
+                                chunk.state, 0, 0, dw, 0, 0)  # fmt: skip
                     f += live
                 done += n
 

@@ -160,7 +160,7 @@ def rows_inside(e: ConvolutionExtents, top: int, chunk: Chunk) -> Chunk:
     """Return the rows of a chunk of filters that lie in the image, where the first of all lies in its row `top`."""
     begin, end, step = chunk.first, chunk.first + chunk.rows, e.dilation_height
     first = min(max((step - 1 - top) // step, begin), end)
-    return Chunk(first, max(min((e.height - 1 - top) // step + 1, end) - first, 0), chunk.state)
+    return Chunk(first, max(min((e.height - 1 - top) // step + 1, end) - first, 0), chunk.state, chunk.ends)
 
 
 def pass_of(kind: Convolution) -> Any:
@@ -186,6 +186,9 @@ def pass_of(kind: Convolution) -> Any:
         tiles = (band.rows + step - 1) // step * ((band.pixels * step + most - 1) // most)
         first = columns.panel + chunk.first * e.kernel_width * depth * PANEL
         ahead, stride = first + tile_steps * PANEL, (PANEL + tiles - 1) // tiles
+        coming, coming_stride = band.next, 0
+        if chunk.ends:
+            coming_stride = (band.ahead + tiles * tile_steps - 1) // max(tiles * tile_steps, 1)
         for i in range(0, band.rows, step):
             inside = chunk
             if e.kernel_height > 1:
@@ -207,13 +210,16 @@ def pass_of(kind: Convolution) -> Any:
                     runs, run = 1, e.kernel_width * depth if inside.rows > 0 else 0
                 if live > lanes:
                     wide(image, x, pixel, lead, rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
-                         f, residual, y, at, apart, live, n, chunk.state, left, beyond)  # fmt: skip
+                         f, residual, y, at, apart, live, n, chunk.state, left, beyond, arrays.x,
+                         coming, coming_stride)  # fmt: skip
                 else:
                     narrow(image, x, pixel, lead, rows, down, runs, right, run, packed, w, 0, ahead, stride,
-                           bias, f, residual, y, at, apart, live, n, chunk.state, left, beyond)  # fmt: skip
+                           bias, f, residual, y, at, apart, live, n, chunk.state, left, beyond, arrays.x,
+                         coming, coming_stride)  # fmt: skip
                 if chunk.state >= LAST_CHUNK:
                     finish_pixels(y, at, apart, live, n)
                 ahead += tile_steps * stride
+                coming += tile_steps * coming_stride
                 done += n
 
     return pass_over
@@ -248,7 +254,8 @@ def _dense(kind: Convolution) -> Any:
                 for tap in range(0, e.kernel_height, step):
                     rows = min(step, e.kernel_height - tap)
                     state = (FIRST_CHUNK if tap == 0 else 0) + (LAST_CHUNK if tap + rows == e.kernel_height else 0)
-                    pass_over(arrays, e, band, packed, columns, Chunk(tap, rows, state))
+                    ends = group + 1 == e.groups and first + width >= own and tap + rows == e.kernel_height
+                    pass_over(arrays, e, band, packed, columns, Chunk(tap, rows, state, ends))
 
     return dense
 
@@ -291,21 +298,26 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
             top, to = first * e.stride_height - e.pad_top, row * e.out_width
             if not is_long and not gathered:
                 rows = min(rows, e.out_height - first)
+            ahead = rows * e.stride_height * pitch if row + rows < part.end else 0
             if gathered:
                 gather_rows(arrays.x, e, copy.channels, row, rows, scratch)
-                band = Band(scratch, 0, copied_pitch, 1, rows * e.out_width, to, 1, e.out_width, 0, 0)
+                band = Band(scratch, 0, copied_pitch, 1, rows * e.out_width, to, 1, e.out_width, 0, 0,
+                            (image * e.height + (first + rows) * e.stride_height) * pitch, ahead)  # fmt: skip
                 compute(arrays, copy, band, workspace, shared)
             elif copied:
                 pad_rows(offset(arrays.x, image * e.height * pitch), e, copy.channels, top, needed_height(e, rows),
                          scratch)  # fmt: skip
-                band = Band(scratch, 0, copied_pitch, rows, e.out_width, to, 1, e.out_width, top, 0 - e.pad_left)
+                band = Band(scratch, 0, copied_pitch, rows, e.out_width, to, 1, e.out_width, top, 0 - e.pad_left,
+                            (image * e.height + top + needed_height(e, rows)) * pitch, ahead)  # fmt: skip
                 compute(arrays, copy, band, workspace, shared)
             elif is_long:
-                band = Band(arrays.x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width, 0, 0)
+                band = Band(arrays.x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width, 0, 0,
+                            (row + rows) * pitch, ahead)  # fmt: skip
                 compute(arrays, e, band, workspace, shared)
             else:
                 at = (image * e.height + top) * pitch - e.pad_left * c
-                band = Band(arrays.x, at, pitch, rows, e.out_width, to, 1, e.out_width, top, 0 - e.pad_left)
+                band = Band(arrays.x, at, pitch, rows, e.out_width, to, 1, e.out_width, top, 0 - e.pad_left,
+                            (image * e.height + top + needed_height(e, rows)) * pitch, ahead)  # fmt: skip
                 compute(arrays, e, band, workspace, shared)
             row += rows
 

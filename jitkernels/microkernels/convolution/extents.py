@@ -60,7 +60,8 @@ class Band(NamedTuple):
     `pixels` of the result in each of `rows` rows, the first of them the pixel `first`; the next one in its row is
     `apart` pixels further on, and the one below `down`. The element of their first tap is `at` of `image`, which may be
     a copy; a row of taps below is `pitch` elements further on. That tap lies in row `top` and column `left` of the
-    image itself, outside of it where they are negative.
+    image itself, outside of it where they are negative. The band after it reads `ahead` elements of the images from
+    `next` on.
     """
 
     image: Any
@@ -73,14 +74,20 @@ class Band(NamedTuple):
     down: int
     top: int
     left: int
+    next: int
+    ahead: int
 
 
 class Chunk(NamedTuple):
-    """Some rows of a panel of filters, from the row `first` on; `state`: the argument `chunk` of tiles."""
+    """Some rows of a panel of filters, from the row `first` on; `state`: the argument `chunk` of tiles.
+
+    The last one of a band, `ends`, prefetches what the next band reads.
+    """
 
     first: int
     rows: int
     state: int
+    ends: bool
 
 
 class Columns(NamedTuple):

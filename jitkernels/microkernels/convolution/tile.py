@@ -24,10 +24,12 @@ TILE_ARGUMENTS = (
     ("ptr", "w"), ("i64", "w_offset"), ("i64", "w_stride"), ("i64", "ahead_offset"), ("i64", "ahead_stride"),
     ("ptr", "bias"), ("i64", "bias_offset"), ("ptr", "residual"),
     ("ptr", "y"), ("i64", "y_offset"), ("i64", "y_stride"), ("i64", "live"), ("i64", "pixels"), ("i64", "chunk"),
-    ("i64", "skip_first"), ("i64", "skip_last"),
+    ("i64", "skip_first"), ("i64", "skip_last"), ("ptr", "next"), ("i64", "next_offset"), ("i64", "next_stride"),
 )  # fmt: skip
 FIRST_CHUNK, LAST_CHUNK = 1, 2
 """Bits of `chunk`: whether these rows of the filter are the first, and the last, of those that are summed up in y."""
+POINTERS = "w", "ahead", "next"
+"""What the loops advance beside the pixels: weights, and what they prefetch of the weights and of the image."""
 ROW_PIXELS = 7
 """Pixels in a row: those behind begin `lead` elements after the first one, so that two rows of seven fill a tile."""
 
@@ -42,7 +44,8 @@ class ConvolutionTile:
     `masked`, loads and stores are limited to `live` columns; a tile that is not masks stores only where `live` is less
     than its width. `biased`: the first sums begin with the bias. `has_residual`: the elements of `residual`
     at the places of those of y are added to the last sums. `panel`: the elements of a step of packed weights, if
-    these are more than the tile's. Steps prefetch weights, from `ahead_offset` on, `ahead_stride` elements each.
+    these are more than the tile's. Steps prefetch weights, from `ahead_offset` on, `ahead_stride` elements each, and
+    `next` in the same way.
     `bordered`: in each row, the first `skip_first` runs skip the first pixel and the last `skip_last` ones the last
     pixel, whose neighbours there are zeros outside of the image; fewer pixels than half of the most ignore that.
     """
@@ -121,8 +124,12 @@ class _ConvolutionTileText:
         for name in ("x", "w", "y"):
             out.lines.append(f"  %{name}_start = getelementptr {self.kind}, ptr %{name}, i64 %{name}_offset")
         out.lines.append(f"  %ahead_start = getelementptr {self.kind}, ptr %w, i64 %ahead_offset")
+        out.lines.append(f"  %next_start = getelementptr {self.kind}, ptr %next, i64 %next_offset")
         steps = [self._opaque(out.times(r, "%pixel_stride")) for r in range(min(ROW_PIXELS, self.pixels))]
         self.steps = [r if tile.strided_runs else steps[r % ROW_PIXELS] for r in range(self.pixels)]
+        if not (tile.strided_runs or tile.depthwise):
+            odd = range(1, min(ROW_PIXELS, self.pixels), 2)
+            self.odd_steps = {k: self._opaque(out.times(k * self.align, "%pixel_stride")) for k in odd}
         self.leads = [self._opaque(out.times(group, "%lead")) for group in range(len(self.bases))]
         self.y_rows = [out.element(self.kind, "%y_start", out.times(r, "%y_stride")) for r in range(self.pixels)]
         if tile.has_residual:
@@ -220,7 +227,7 @@ class _ConvolutionTileText:
         out.label(name)
         out.lines.append(f"  %{name}_left = phi i64 [ %{count}, %{before} ], [ %{name}_next, %{after} ]")
         out.lines.append(f"  %x_{name} = phi ptr [ {start.format('x')}, %{before} ], [ %x_{name}_next, %{after} ]")
-        for pointer in ("w", "ahead"):
+        for pointer in POINTERS:
             begin = start.format(pointer)
             out.lines.append(f"  %{pointer}_{name} = phi ptr [ {begin}, %{before} ], [ %{pointer}_end, %{after} ]")
         self._sums(name, [(sums, before), ("%acc{}_end", after)])
@@ -248,7 +255,7 @@ class _ConvolutionTileText:
         for name, pixels in loops.items():
             self._run_loop(name, pixels)
         out.label("tap_end")
-        for pointer in ("w", "ahead"):
+        for pointer in POINTERS:
             ends = "".join(f", [ %{pointer}_{name}_next, %{name} ]" for name in loops)
             out.lines.append(f"  %{pointer}_end = phi ptr [ %{pointer}_tap, %tap ]{ends}")
         for r, j in self.cells:
@@ -257,6 +264,16 @@ class _ConvolutionTileText:
                 for name, pixels in loops.items()
             )
             out.lines.append(f"  %acc{r}_{j}_end = phi {self.vector} [ %acc{r}_{j}_tap, %tap ]{ends}")
+
+    def _pixel(self, base: str, r: int) -> str:
+        """Append the address of pixel r, by scales of the odd multiples of a pixel, which are in few registers."""
+        if self.tile.strided_runs:
+            return self.out.element(self.kind, base, r)
+        place = r % ROW_PIXELS
+        if place == 0:
+            return base
+        scale = place & -place
+        return self.out.value(f"getelementptr i{8 * scale}, ptr {base}, i64 {self.odd_steps[place // scale]}")
 
     def _choose_run(self) -> None:
         """Append the choice among the loops of a run: `tap_left` counts the runs of a row down."""
@@ -282,7 +299,7 @@ class _ConvolutionTileText:
         out.label(name)
         out.lines.append(f"  %{name}_left = phi i64 [ %run, %{name}_begin ], [ %{name}_next, %{name} ]")
         starts = {f"x{group}": f"%x{group}_{name}_begin" for group in range(len(self.leads))}
-        for pointer, start in (starts | {"w": "%w_tap", "ahead": "%ahead_tap"}).items():
+        for pointer, start in (starts | {pointer: f"%{pointer}_tap" for pointer in POINTERS}).items():
             ends = f"[ {start}, %{name}_begin ], [ %{pointer}_{name}_next, %{name} ]"
             out.lines.append(f"  %{pointer}_{name} = phi ptr {ends}")
         for r, j in self.cells:
@@ -294,17 +311,20 @@ class _ConvolutionTileText:
             for j in range(self.tile.vectors)
         ]
         for r in pixels:
-            base = f"%x{r // self.bases.step}_{name}"
-            every = self._broadcast(out.value(f"load {kind}, ptr {out.element(kind, base, self.steps[r])}"))
+            address = self._pixel(f"%x{r // self.bases.step}_{name}", r)
+            every = self._broadcast(out.value(f"load {kind}, ptr {address}"))
             for j in range(self.tile.vectors):
                 self._multiply_add(every, weights[j], f"%acc{r}_{j}_{name}", f"%acc{r}_{j}_{name}_next")
         step = "%pixel_stride" if self.tile.strided_runs else 1
         for group in range(len(self.leads)):
-            out.lines.append(f"  %x{group}_{name}_next = getelementptr {kind}, ptr %x{group}_{name}, i64 {step}")
+            # A pointer that LLVM cannot follow stays one: with an induction variable, each pixel would have its own.
+            following = out.value(f"getelementptr {kind}, ptr %x{group}_{name}, i64 {step}")
+            out.lines.append(f'  %x{group}_{name}_next = call ptr asm "", "=r,0"(ptr {following})')
         if not self.tile.strided_runs:
-            out.line(f"call void @llvm.prefetch.p0(ptr %ahead_{name}, i32 0, i32 2, i32 1)")
-        out.lines.append(f"  %w_{name}_next = getelementptr {kind}, ptr %w_{name}, i64 {self.panel}")
-        out.lines.append(f"  %ahead_{name}_next = getelementptr {kind}, ptr %ahead_{name}, i64 %ahead_stride")
+            for pointer in POINTERS[1:]:
+                out.line(f"call void @llvm.prefetch.p0(ptr %{pointer}_{name}, i32 0, i32 2, i32 1)")
+        for pointer, stride in zip(POINTERS, (self.panel, "%ahead_stride", "%next_stride"), strict=True):
+            out.lines.append(f"  %{pointer}_{name}_next = getelementptr {kind}, ptr %{pointer}_{name}, i64 {stride}")
         self._next(name, "tap_end")
 
     def _depthwise_tap(self) -> None:
@@ -321,7 +341,8 @@ class _ConvolutionTileText:
                 value = self._load(out.element(self.kind, at, j * tile.lanes), j)
                 self._multiply_add(value, weights[j], f"%acc{r}_{j}_tap", f"%acc{r}_{j}_end")
         out.lines.append(f"  %w_end = getelementptr {self.kind}, ptr %w_tap, i64 %w_stride")
-        out.lines.append(f"  %ahead_end = getelementptr {self.kind}, ptr %ahead_tap, i64 0")
+        for pointer in POINTERS[1:]:
+            out.lines.append(f"  %{pointer}_end = getelementptr {self.kind}, ptr %{pointer}_tap, i64 0")
 
     def _load(self, address: str, j: int) -> str:
         if self.tile.masked:

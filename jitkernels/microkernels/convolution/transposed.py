@@ -195,7 +195,7 @@ def _dense(kind: Convolution) -> Any:
         for tap in range(0, e.kernel_height, step):
             rows = min(step, e.kernel_height - tap)
             state = (FIRST_CHUNK if tap == 0 else 0) + (LAST_CHUNK if tap + rows == e.kernel_height else 0)
-            pass_over(arrays, e, band, packed, columns, Chunk(tap, rows, state))
+            pass_over(arrays, e, band, packed, columns, Chunk(tap, rows, state, False))
 
     return dense
 
@@ -211,7 +211,7 @@ def band_of(e: ConvolutionExtents, source: ImageRows, rows: Any, columns: Any) -
     first = (source.row + rows.place) * e.out_width + columns.place
     return Band(
         source.image, at, source.pitch, high, wide, first, e.stride_width, e.stride_height * e.out_width,
-        rows.start, columns.start,
+        rows.start, columns.start, 0, 0,
     )  # fmt: skip
 
 
