@@ -1,9 +1,15 @@
-"""Direct convolution: the loops around the register tile, packed filters, and padded rows.
+"""Direct convolution: the loops around the register tile, and packed filters.
 
-For each band of rows of the result, the rows of the image that it needs are copied between zeros, unless they need no
-padding; then each panel of filters passes over the band while that lies in the cache.  Filters are packed once per
-call, unless they come packed.  A filter of one pixel without strides and padding sees one long row of pixels.  Where
-the filters would leave half of a vector unused, pixels share it (`jitkernels.microkernels.convolution.few_filters`).
+Each panel of filters passes over a band of rows of the result while the rows of the image that it reads lie in the
+cache; then the next band follows, of which the last panel has prefetched the image.  Filters are packed once per call,
+unless they come packed.
+
+1. A filter of one pixel without strides and padding sees one long row of pixels.
+2. Products with padding are skipped: rows of filters outside of the image always, columns for the first and the last
+   pixel of a tile.
+3. What a band reads is copied where it cannot be read in place (`jitkernels.microkernels.convolution.image_copies`).
+4. Where the filters would leave half of a vector unused, pixels share it
+   (`jitkernels.microkernels.convolution.few_filters`).
 """
 
 from __future__ import annotations
@@ -24,6 +30,7 @@ from jitkernels.microkernels.convolution.extents import (
     Convolution,
     ConvolutionExtents,
     Images,
+    TapRuns,
     columns_left,
     columns_right,
     convolution_of,
@@ -33,6 +40,7 @@ from jitkernels.microkernels.convolution.extents import (
     is_pointwise,
     needed_height,
     needed_width,
+    skips_columns,
     tile_of,
 )
 from jitkernels.microkernels.convolution.few_filters import NO_FEW_FILTERS, FewFilters, few_filters
@@ -163,6 +171,20 @@ def rows_inside(e: ConvolutionExtents, top: int, chunk: Chunk) -> Chunk:
     return Chunk(first, max(min((e.height - 1 - top) // step + 1, end) - first, 0), chunk.state, chunk.ends)
 
 
+@inlined()
+def runs_of(e: ConvolutionExtents, column: int, last: int, skips: bool) -> TapRuns:
+    """Return the runs of a tile whose first and last pixels have their first taps in these columns of the image.
+
+    Neighbouring taps are one run where no pixel skips any.
+    """
+    depth, left, right = e.group_channels, 0, 0
+    if skips and skips_columns(e):
+        left, right = columns_left(e, column), columns_right(e, last)
+    if depth == e.channels and e.dilation_width == 1 and left + right == 0:
+        return TapRuns(1, e.kernel_width * depth, 0, 0)
+    return TapRuns(e.kernel_width, depth, left, right)
+
+
 def pass_of(kind: Convolution) -> Any:
     """Make the function that passes some rows of a panel of filters over a band."""
     wide = tile_of(kind, "convolution_wide", kind.pixels, TILE_VECTORS, panel=PANEL, bordered=True)
@@ -176,46 +198,40 @@ def pass_of(kind: Convolution) -> Any:
         y, image, f, live = arrays.y, band.image, columns.first, columns.live
         bias = y if arrays.bias is None else arrays.bias
         residual = y if arrays.residual is None else arrays.residual
-        c, depth = e.channels, e.group_channels
-        pixel, down, right = e.stride_width * c, e.dilation_height * band.pitch, e.dilation_width * c
+        pixel, down, right = e.stride_width * e.channels, e.dilation_height * band.pitch, e.dilation_width * e.channels
         pitch, lead, step = e.stride_height * band.pitch, ROW_PIXELS * pixel, 1
         apart = band.apart * e.filters
         if has_short_rows(e, band, most):
             lead, step = pitch, 2
-        tile_steps = chunk.rows * e.kernel_width * depth
+        tap_row = e.kernel_width * e.group_channels
+        tile_steps = chunk.rows * tap_row
         tiles = (band.rows + step - 1) // step * ((band.pixels * step + most - 1) // most)
-        first = columns.panel + chunk.first * e.kernel_width * depth * PANEL
+        first = columns.panel + chunk.first * tap_row * PANEL
         ahead, stride = first + tile_steps * PANEL, (PANEL + tiles - 1) // tiles
-        coming, coming_stride = band.next, 0
-        if chunk.ends:
-            coming_stride = (band.ahead + tiles * tile_steps - 1) // max(tiles * tile_steps, 1)
+        steps = max(tiles * tile_steps, 1)
+        coming, coming_stride = band.next, (band.ahead + steps - 1) // steps if chunk.ends else 0
         for i in range(0, band.rows, step):
             inside = chunk
             if e.kernel_height > 1:
                 inside = rows_inside(e, band.top + i * e.stride_height, chunk)
             row, done = band.at + i * pitch + inside.first * down + columns.channel, 0
-            rows = max(inside.rows, 1)
-            w = columns.panel + inside.first * e.kernel_width * depth * PANEL
+            rows, w = max(inside.rows, 1), columns.panel + inside.first * tap_row * PANEL
             pixels = band.pixels * min(step, band.rows - i)
             count = (pixels + most - 1) // most
             for part in range(count):
                 n = (pixels - done + count - part - 1) // (count - part)
                 x, at = row + done * pixel, (band.first + i * band.down) * e.filters + done * apart + f
-                left, beyond = 0, 0
-                if step == 1 and e.kernel_width > 1:
-                    left = columns_left(e, band.left + done * e.stride_width)
-                    beyond = columns_right(e, band.left + (done + n - 1) * e.stride_width)
-                runs, run = e.kernel_width, depth
-                if inside.rows == 0 or (depth == c and e.dilation_width == 1 and left + beyond == 0):
-                    runs, run = 1, e.kernel_width * depth if inside.rows > 0 else 0
+                column = band.left + done * e.stride_width
+                taps = runs_of(e, column, column + (n - 1) * e.stride_width, step == 1)
+                run = taps.run if inside.rows > 0 else 0
                 if live > lanes:
-                    wide(image, x, pixel, lead, rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
-                         f, residual, y, at, apart, live, n, chunk.state, left, beyond, arrays.x,
+                    wide(image, x, pixel, lead, rows, down, taps.runs, right, run, packed, w, 0, ahead, stride, bias, f,
+                         residual, y, at, apart, live, n, chunk.state, taps.skip_first, taps.skip_last, arrays.x,
                          coming, coming_stride)  # fmt: skip
                 else:
-                    narrow(image, x, pixel, lead, rows, down, runs, right, run, packed, w, 0, ahead, stride,
-                           bias, f, residual, y, at, apart, live, n, chunk.state, left, beyond, arrays.x,
-                         coming, coming_stride)  # fmt: skip
+                    narrow(image, x, pixel, lead, rows, down, taps.runs, right, run, packed, w, 0, ahead, stride, bias,
+                           f, residual, y, at, apart, live, n, chunk.state, taps.skip_first, taps.skip_last, arrays.x,
+                           coming, coming_stride)  # fmt: skip
                 if chunk.state >= LAST_CHUNK:
                     finish_pixels(y, at, apart, live, n)
                 ahead += tile_steps * stride
@@ -227,7 +243,7 @@ def pass_of(kind: Convolution) -> Any:
 
 @inlined()
 def has_short_rows(e: ConvolutionExtents, band: Band, most: int) -> bool:
-    """Return whether a tile takes two rows of the result: where no tap lies outside of the image, for none is skipped."""
+    """Return whether a tile takes two rows of the result: where all taps lie in the image, as it would skip none."""
     bottom = band.top + (band.rows - 1) * e.stride_height + covered(e.kernel_height, e.dilation_height)
     right = band.left + (band.pixels - 1) * e.stride_width + covered(e.kernel_width, e.dilation_width)
     is_inside = band.top >= 0 and band.left >= 0 and bottom <= e.height and right <= e.width
@@ -284,41 +300,36 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
             pack(arrays.w, e, workspace)
         copy, c = copied_extents(e), e.channels
         copied, most = is_copied(e), band_rows(copy)
-        is_long, gathered = is_pointwise(e), copied and is_gathered(e)
+        gathered = copied and is_gathered(e)
+        is_long = gathered or is_pointwise(e)
         scratch = offset(workspace, packed_elements(e))
         shared = scratch
         if has_few and is_few(e):
             shared = offset(scratch, copied_elements(copy, most) if copied else 0)
             most = min(most, few_rows(e))
             prepare(arrays, e, arrays.w if is_packed else workspace, shared)
-        row, pitch, copied_pitch = part.begin, e.width * c, needed_width(copy) * copy.channels
+        row, pitch = part.begin, e.width * c
         while row < part.end:
             image, rows = row // e.out_height, min(most, part.end - row)
             first = row - image * e.out_height
-            top, to = first * e.stride_height - e.pad_top, row * e.out_width
-            if not is_long and not gathered:
+            lines, pixels = 1, rows * e.out_width
+            if not is_long:
                 rows = min(rows, e.out_height - first)
+                lines, pixels = rows, e.out_width
+            top = first * e.stride_height - e.pad_top
+            source, at, step = arrays.x, (image * e.height + top) * pitch - e.pad_left * c, pitch
+            if copied:
+                source, at, step = scratch, 0, needed_width(copy) * copy.channels
+                if gathered:
+                    gather_rows(arrays.x, e, copy.channels, row, rows, scratch)
+                else:
+                    pad_rows(offset(arrays.x, image * e.height * pitch), e, copy.channels, top,
+                             needed_height(e, rows), scratch)  # fmt: skip
+            end = (image * e.height + top + needed_height(e, rows)) * pitch
             ahead = rows * e.stride_height * pitch if row + rows < part.end else 0
-            if gathered:
-                gather_rows(arrays.x, e, copy.channels, row, rows, scratch)
-                band = Band(scratch, 0, copied_pitch, 1, rows * e.out_width, to, 1, e.out_width, 0, 0,
-                            (image * e.height + (first + rows) * e.stride_height) * pitch, ahead)  # fmt: skip
-                compute(arrays, copy, band, workspace, shared)
-            elif copied:
-                pad_rows(offset(arrays.x, image * e.height * pitch), e, copy.channels, top, needed_height(e, rows),
-                         scratch)  # fmt: skip
-                band = Band(scratch, 0, copied_pitch, rows, e.out_width, to, 1, e.out_width, top, 0 - e.pad_left,
-                            (image * e.height + top + needed_height(e, rows)) * pitch, ahead)  # fmt: skip
-                compute(arrays, copy, band, workspace, shared)
-            elif is_long:
-                band = Band(arrays.x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width, 0, 0,
-                            (row + rows) * pitch, ahead)  # fmt: skip
-                compute(arrays, e, band, workspace, shared)
-            else:
-                at = (image * e.height + top) * pitch - e.pad_left * c
-                band = Band(arrays.x, at, pitch, rows, e.out_width, to, 1, e.out_width, top, 0 - e.pad_left,
-                            (image * e.height + top + needed_height(e, rows)) * pitch, ahead)  # fmt: skip
-                compute(arrays, e, band, workspace, shared)
+            band = Band(source, at, step, lines, pixels, row * e.out_width, 1, e.out_width, top, 0 - e.pad_left, end,
+                        ahead)  # fmt: skip
+            compute(arrays, copy, band, workspace, shared)
             row += rows
 
     return body

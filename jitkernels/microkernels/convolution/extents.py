@@ -19,6 +19,8 @@ BAND_SHARE = 2
 """The share of the L2 cache, as a divisor, that the rows of the image in a band take."""
 CHUNK_SHARE = 8
 """The share that those rows of a panel of filters take that pass over a band at once."""
+MIN_SKIPPED_CHANNELS = 32
+"""Channels of a tap whose products with padding take longer to compute than it takes to begin a run for each tap."""
 ONCE = FIRST_CHUNK + LAST_CHUNK
 """Of a tile that has all rows of the filter."""
 
@@ -88,6 +90,18 @@ class Chunk(NamedTuple):
     rows: int
     state: int
     ends: bool
+
+
+class TapRuns(NamedTuple):
+    """What a tile reads of the filters in each row of them: how many runs of which length, and which pixels skip some.
+
+    The first pixel skips the first `skip_first` runs, the last one the last `skip_last`.
+    """
+
+    runs: int
+    run: int
+    skip_first: int
+    skip_last: int
 
 
 class Columns(NamedTuple):
@@ -165,6 +179,12 @@ def columns_left(e: ConvolutionExtents, column: int) -> int:
 def columns_right(e: ConvolutionExtents, column: int) -> int:
     """Return how many columns of a filter lie right of the image."""
     return max(min(e.kernel_width - 1 - (e.width - 1 - column) // e.dilation_width, e.kernel_width), 0)
+
+
+@inlined()
+def skips_columns(e: ConvolutionExtents) -> bool:
+    """Return whether tiles skip columns of filters beside the image."""
+    return e.kernel_width > 1 and e.group_channels >= MIN_SKIPPED_CHANNELS
 
 
 @inlined()

@@ -18,7 +18,9 @@ from jitkernels.microkernels.convolution.extents import (
     columns_right,
     is_depthwise,
     is_padded,
+    needed_height,
     needed_width,
+    skips_columns,
 )
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
@@ -96,7 +98,11 @@ def copied_of(kind: Convolution, segment: int) -> Any:
 
 @inlined()
 def has_narrow_padding(e: ConvolutionExtents) -> bool:
-    """Return whether tiles skip all that lies beside the image: no more than one pixel reaches it on either side."""
+    """Return whether tiles skip all padding: no more than one pixel of a row reaches beyond the image on either side."""
+    rows_fit = e.pad_top == 0 and needed_height(e, e.out_height) <= e.height
+    columns_fit = e.pad_left == 0 and needed_width(e) <= e.width
+    if (e.kernel_height == 1 and not rows_fit) or (not skips_columns(e) and not columns_fit):
+        return False
     last = (e.out_width - 1) * e.stride_width - e.pad_left
     is_narrow = columns_left(e, e.stride_width - e.pad_left) + columns_right(e, last - e.stride_width) == 0
     return is_narrow and columns_left(e, 0 - e.pad_left) + columns_right(e, last) <= e.kernel_width

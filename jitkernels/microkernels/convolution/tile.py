@@ -92,7 +92,7 @@ class _ConvolutionTileText:
         self.bases = range(0, pixels, pixels if tile.strided_runs else ROW_PIXELS)
         self.width = tile.vectors * tile.lanes
         self.panel = tile.panel or self.width
-        self.bordered = tile.bordered and pixels > 1 and 2 * pixels >= tile.pixels
+        self.bordered = tile.bordered and pixels > 1 and 2 * pixels + 1 >= tile.pixels
 
     def build(self) -> str:
         out = self.out
@@ -174,7 +174,7 @@ class _ConvolutionTileText:
     def _add_rows(self, name: str, rows: Sequence[str], after: tuple[str, str, str], sums: str = "") -> None:
         """Append the blocks that load values from `rows`, and add them to `sums` if there are any.
 
-        `after`: the block that follows, which has phis `name{r}_{j}` of its name, and the one beside it with its values.
+        `after`: the block that follows, which has phis of its name, the block beside these, and the values from there.
         """
         out, (end, beside, values) = self.out, after
         out.label(name)
