@@ -37,8 +37,8 @@ class PixelRun(NamedTuple):
     """Pixels of a copy: the element where the first one begins, how many, and elements from each to the next."""
 
     at: int
-    count: int
-    pixel: int
+    pixels: int
+    pitch: int
 
 
 def padding_slack(kind: Convolution) -> int:
@@ -98,7 +98,7 @@ def copied_of(kind: Convolution, segment: int) -> Any:
 
 @inlined()
 def has_narrow_padding(e: ConvolutionExtents) -> bool:
-    """Return whether tiles skip all padding: no more than one pixel of a row reaches beyond the image on either side."""
+    """Return whether tiles skip all padding: of a row one pixel at most reaches beyond either side of the image."""
     rows_fit = e.pad_top == 0 and needed_height(e, e.out_height) <= e.height
     columns_fit = e.pad_left == 0 and needed_width(e) <= e.width
     if (e.kernel_height == 1 and not rows_fit) or (not skips_columns(e) and not columns_fit):
@@ -142,8 +142,8 @@ def _pixels(copy_run: Any) -> Any:
 
     @inlined()
     def copy_pixels(x: Any, source: int, step: int, channels: int, scratch: Any, to: PixelRun) -> None:
-        for j in range(to.count):
-            copy_run(x, source + j * step, scratch, to.at + j * to.pixel, channels)
+        for j in range(to.pixels):
+            copy_run(x, source + j * step, scratch, to.at + j * to.pitch, channels)
 
     return copy_pixels
 
