@@ -38,8 +38,33 @@ LAYERS: dict[str, dict[str, Any]] = {
     "depthwise": {"height": 5, "width": 40, "kernel": 3, "channels": 83, "filters": 83, "groups": 83, "padding": 1},
     "a filter as large as the image": {"height": 6, "width": 5, "kernel": (6, 5), "channels": 7},
     "padding beyond the image": {"height": 1, "width": 2, "kernel": 2, "channels": 3, "padding": ((4, 5), (3, 6))},
+    "taps beside the image": {"height": 6, "width": 17, "kernel": 3, "channels": 40, "padding": 1},
+    "taps beside the image, rows of seven": {"height": 5, "width": 7, "kernel": 3, "channels": 33, "padding": 1},
+    "taps beside the image of groups": {
+        "height": 6, "width": 30, "kernel": 3, "channels": 80, "groups": 2, "stride": (1, 2), "padding": (1, 1),
+    },
+    "taps of two pixels beside the image": {"height": 6, "width": 17, "kernel": 5, "channels": 40, "padding": 2},
+    "taps on one side of the image": {
+        "height": 6, "width": 20, "kernel": 2, "channels": 40, "filters": 10, "padding": ((0, 1), (1, 0)),
+    },
+    "one row of taps, above the image": {
+        "height": 4, "width": 20, "kernel": (1, 3), "channels": 40, "padding": ((2, 1), (1, 1)),
+    },
+    "one column of taps, beside the image": {
+        "height": 4, "width": 20, "kernel": (3, 1), "channels": 40, "padding": ((1, 1), (1, 0)),
+    },
+    "chunks of filters outside of the image": {
+        "height": 3, "width": 15, "kernel": 3, "channels": 900, "dilation": (3, 1), "padding": (3, 1),
+    },
+    "pixels in the same sets of the cache": {"height": 3, "width": 9, "kernel": 1, "channels": 1024},
+    "pixels in the same sets of the cache, strides": {
+        "height": 5, "width": 17, "kernel": 1, "channels": 512, "stride": 2,
+    },
+    "pixels in the same sets of the cache, padding": {
+        "height": 5, "width": 19, "kernel": 3, "channels": 512, "stride": 2, "padding": 1,
+    },
     "dilated": {"height": 12, "width": 23, "kernel": 3, "channels": 9, "dilation": (2, 5), "padding": (2, 4)},
-}
+}  # fmt: skip
 
 
 def attr_of(row: type[Conv2DAttr], *, kernel: Any, filters: int = 40, **fields: Any) -> Conv2DAttr:

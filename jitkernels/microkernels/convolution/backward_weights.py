@@ -24,7 +24,7 @@ from jitkernels.microkernels.convolution.extents import (
     needed_width,
     tile_of,
 )
-from jitkernels.microkernels.convolution.padding import padding_of, padding_slack
+from jitkernels.microkernels.convolution.image_copies import padding_of, padding_slack
 from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, ROW_PIXELS
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
@@ -181,10 +181,10 @@ def _dense(kind: Convolution) -> Any:
                 at = (tap * run + done) * e.filters + f
                 if live > lanes:
                     wide(image, x + done, right, 0, chunk.images, chunk.size, chunk.rows, down, chunk.columns, packed,
-                         0, 0, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state)  # fmt: skip
+                         0, 0, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state, 0, 0, dw, 0, 0)  # fmt: skip
                 else:
                     narrow(image, x + done, right, 0, chunk.images, chunk.size, chunk.rows, down, chunk.columns, packed,
-                           0, 0, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state)  # fmt: skip
+                           0, 0, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state, 0, 0, dw, 0, 0)  # fmt: skip
                 done += n
 
     return dense
@@ -212,12 +212,12 @@ def _depthwise(kind: Convolution) -> Any:
                     if live == width:
                         whole(image, x + f, over, ROW_PIXELS * over, chunk.rows, down, chunk.columns, right, 1, dy,
                               chunk.first * c + f, c, 0, 0, dw, 0, dw, dw, at + f, c, live, n,
-                              chunk.state)  # fmt: skip
+                              chunk.state, 0, 0, dw, 0, 0)  # fmt: skip
                     else:
                         live = min(live, lanes)
                         part_of(image, x + f, over, ROW_PIXELS * over, chunk.rows, down, chunk.columns, right, 1, dy,
                                 chunk.first * c + f, c, 0, 0, dw, 0, dw, dw, at + f, c, live, n,
-                                chunk.state)  # fmt: skip
+                                chunk.state, 0, 0, dw, 0, 0)  # fmt: skip
                     f += live
                 done += n
 
@@ -263,7 +263,7 @@ def _body(kind: Convolution) -> Any:
                 if padded:
                     for i in range(images):
                         one = offset(arrays.x, (image + i) * size)
-                        pad_rows(one, e, top, needed_height(e, rows), offset(scratch, i * copied))
+                        pad_rows(one, e, e.channels, top, needed_height(e, rows), offset(scratch, i * copied))
                 while column < e.out_width:
                     n, right = min(columns, e.out_width - column), column * e.stride_width * c
                     if padded:

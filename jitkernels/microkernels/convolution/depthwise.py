@@ -46,11 +46,13 @@ def depthwise_of(kind: Convolution) -> Any:
                     live = min(c - first, width)
                     if live == width:
                         whole(image, x + first, pixel, lead, e.kernel_height, down, e.kernel_width, right, 1, w, first,
-                              c, 0, 0, bias, first, residual, y, at + first, gap, live, n, ONCE)  # fmt: skip
+                              c, 0, 0, bias, first, residual, y, at + first, gap, live, n, ONCE, 0, 0, y, 0,
+                              0)  # fmt: skip
                     else:
                         live = min(live, lanes)
                         part_of(image, x + first, pixel, lead, e.kernel_height, down, e.kernel_width, right, 1, w,
-                                first, c, 0, 0, bias, first, residual, y, at + first, gap, live, n, ONCE)  # fmt: skip
+                                first, c, 0, 0, bias, first, residual, y, at + first, gap, live, n, ONCE, 0, 0, y,
+                                0, 0)  # fmt: skip
                     first += live
                 finish_pixels(y, at, gap, c, n)
                 done += n

@@ -1,9 +1,15 @@
-"""Direct convolution: the loops around the register tile, packed filters, and padded rows.
+"""Direct convolution: the loops around the register tile, and packed filters.
 
-For each band of rows of the result, the rows of the image that it needs are copied between zeros, unless they need no
-padding; then each panel of filters passes over the band while that lies in the cache.  Filters are packed once per
-call, unless they come packed.  A filter of one pixel without strides and padding sees one long row of pixels.  Where
-the filters would leave half of a vector unused, pixels share it (`jitkernels.microkernels.convolution.few_filters`).
+Each panel of filters passes over a band of rows of the result while the rows of the image that it reads lie in the
+cache; then the next band follows, of which the last panel has prefetched the image.  Filters are packed once per call,
+unless they come packed.
+
+1. A filter of one pixel without strides and padding sees one long row of pixels.
+2. Products with padding are skipped: rows of filters outside of the image always, columns for the first and the last
+   pixel of a tile.
+3. What a band reads is copied where it cannot be read in place (`jitkernels.microkernels.convolution.image_copies`).
+4. Where the filters would leave half of a vector unused, pixels share it
+   (`jitkernels.microkernels.convolution.few_filters`).
 """
 
 from __future__ import annotations
@@ -24,17 +30,28 @@ from jitkernels.microkernels.convolution.extents import (
     Convolution,
     ConvolutionExtents,
     Images,
+    TapRuns,
+    columns_left,
+    columns_right,
     convolution_of,
+    covered,
     finisher_of,
     is_depthwise,
-    is_padded,
     is_pointwise,
     needed_height,
     needed_width,
+    skips_columns,
     tile_of,
 )
 from jitkernels.microkernels.convolution.few_filters import NO_FEW_FILTERS, FewFilters, few_filters
-from jitkernels.microkernels.convolution.padding import padding_of, padding_slack
+from jitkernels.microkernels.convolution.image_copies import (
+    copied_extents_of,
+    copied_of,
+    gathering_of,
+    is_gathered,
+    padding_of,
+    padding_slack,
+)
 from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, LAST_CHUNK, ROW_PIXELS
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
@@ -104,16 +121,28 @@ def _is_few(few: FewFilters) -> Any:
 def _workspace(kind: Convolution, few: FewFilters) -> Callable[..., Any]:
     is_few, has_few, elements = _is_few(few), few.segment > 0, few.elements
     band_rows, _, packed_elements = _layout(kind)
-    size, slack = element_size(kind.dtype), padding_slack(kind)
+    size, copied_extents, copied_elements = element_size(kind.dtype), copied_extents_of(kind), _copied_elements(kind)
+    is_copied = copied_of(kind, few.segment)
 
     def needed(e: ConvolutionExtents) -> Any:
-        scratch = needed_height(e, band_rows(e)) * needed_width(e) * e.channels + slack if is_padded(e) else 0
-        shared = 0
+        copy, shared = copied_extents(e), 0
+        scratch = copied_elements(copy, band_rows(copy)) if is_copied(e) else 0
         if has_few and is_few(e):
             shared = elements(e)
         return (packed_elements(e) + scratch + shared) * size
 
     return needed
+
+
+def _copied_elements(kind: Convolution) -> Any:
+    """Make the function that gives the elements of a copy of what some rows of the result read."""
+    slack = padding_slack(kind)
+
+    @inlined()
+    def copied_elements(e: ConvolutionExtents, rows: int) -> int:
+        return needed_height(e, rows) * needed_width(e) * e.channels + slack
+
+    return copied_elements
 
 
 def _pack(kind: Convolution) -> Any:
@@ -134,50 +163,91 @@ def _pack(kind: Convolution) -> Any:
     return pack
 
 
+@inlined()
+def rows_inside(e: ConvolutionExtents, top: int, chunk: Chunk) -> Chunk:
+    """Return the rows of a chunk of filters that lie in the image, where the first of all lies in its row `top`."""
+    begin, end, step = chunk.first, chunk.first + chunk.rows, e.dilation_height
+    first = min(max((step - 1 - top) // step, begin), end)
+    return Chunk(first, max(min((e.height - 1 - top) // step + 1, end) - first, 0), chunk.state, chunk.ends)
+
+
+@inlined()
+def runs_of(e: ConvolutionExtents, column: int, last: int, skips: bool) -> TapRuns:
+    """Return the runs of a tile whose first and last pixels have their first taps in these columns of the image.
+
+    Neighbouring taps are one run where no pixel skips any.
+    """
+    depth, left, right = e.group_channels, 0, 0
+    if skips and skips_columns(e):
+        left, right = columns_left(e, column), columns_right(e, last)
+    if depth == e.channels and e.dilation_width == 1 and left + right == 0:
+        return TapRuns(1, e.kernel_width * depth, 0, 0)
+    return TapRuns(e.kernel_width, depth, left, right)
+
+
 def pass_of(kind: Convolution) -> Any:
     """Make the function that passes some rows of a panel of filters over a band."""
-    wide = tile_of(kind, "convolution_wide", kind.pixels, TILE_VECTORS, panel=PANEL)
-    narrow = tile_of(kind, "convolution_narrow", kind.pixels, 1, panel=PANEL)
+    wide = tile_of(kind, "convolution_wide", kind.pixels, TILE_VECTORS, panel=PANEL, bordered=True)
+    narrow = tile_of(kind, "convolution_narrow", kind.pixels, 1, panel=PANEL, bordered=True)
     lanes, most, finish_pixels = kind.lanes, kind.pixels, finisher_of(kind)
 
     @inlined()
     def pass_over(
         arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, columns: Columns, chunk: Chunk
     ) -> None:
-        y, image, f = arrays.y, band.image, columns.first
+        y, image, f, live = arrays.y, band.image, columns.first, columns.live
         bias = y if arrays.bias is None else arrays.bias
         residual = y if arrays.residual is None else arrays.residual
-        c, is_one_run, live = e.channels, e.groups == 1 and e.dilation_width == 1, columns.live
-        runs = 1 if is_one_run else e.kernel_width
-        run = e.kernel_width * c if is_one_run else e.group_channels
-        pixel, down, right = e.stride_width * c, e.dilation_height * band.pitch, e.dilation_width * c
-        w = columns.panel + chunk.first * e.kernel_width * e.group_channels * PANEL
+        pixel, down, right = e.stride_width * e.channels, e.dilation_height * band.pitch, e.dilation_width * e.channels
         pitch, lead, step = e.stride_height * band.pitch, ROW_PIXELS * pixel, 1
         apart = band.apart * e.filters
-        if band.pixels == ROW_PIXELS and band.down == ROW_PIXELS and most >= 2 * ROW_PIXELS:
+        if has_short_rows(e, band, most):
             lead, step = pitch, 2
-        tile_steps = chunk.rows * runs * run
+        tap_row = e.kernel_width * e.group_channels
+        tile_steps = chunk.rows * tap_row
         tiles = (band.rows + step - 1) // step * ((band.pixels * step + most - 1) // most)
-        ahead, stride = w + tile_steps * PANEL, (PANEL + tiles - 1) // tiles
+        first = columns.panel + chunk.first * tap_row * PANEL
+        ahead, stride = first + tile_steps * PANEL, (PANEL + tiles - 1) // tiles
+        steps = max(tiles * tile_steps, 1)
+        coming, coming_stride = band.next, (band.ahead + steps - 1) // steps if chunk.ends else 0
         for i in range(0, band.rows, step):
-            row, done = band.at + i * pitch + chunk.first * down + columns.channel, 0
+            inside = chunk
+            if e.kernel_height > 1:
+                inside = rows_inside(e, band.top + i * e.stride_height, chunk)
+            row, done = band.at + i * pitch + inside.first * down + columns.channel, 0
+            rows, w = max(inside.rows, 1), columns.panel + inside.first * tap_row * PANEL
             pixels = band.pixels * min(step, band.rows - i)
             count = (pixels + most - 1) // most
             for part in range(count):
                 n = (pixels - done + count - part - 1) // (count - part)
                 x, at = row + done * pixel, (band.first + i * band.down) * e.filters + done * apart + f
+                column = band.left + done * e.stride_width
+                taps = runs_of(e, column, column + (n - 1) * e.stride_width, step == 1)
+                run = taps.run if inside.rows > 0 else 0
                 if live > lanes:
-                    wide(image, x, pixel, lead, chunk.rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
-                         f, residual, y, at, apart, live, n, chunk.state)  # fmt: skip
+                    wide(image, x, pixel, lead, rows, down, taps.runs, right, run, packed, w, 0, ahead, stride, bias, f,
+                         residual, y, at, apart, live, n, chunk.state, taps.skip_first, taps.skip_last, arrays.x,
+                         coming, coming_stride)  # fmt: skip
                 else:
-                    narrow(image, x, pixel, lead, chunk.rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
-                           f, residual, y, at, apart, live, n, chunk.state)  # fmt: skip
+                    narrow(image, x, pixel, lead, rows, down, taps.runs, right, run, packed, w, 0, ahead, stride, bias,
+                           f, residual, y, at, apart, live, n, chunk.state, taps.skip_first, taps.skip_last, arrays.x,
+                           coming, coming_stride)  # fmt: skip
                 if chunk.state >= LAST_CHUNK:
                     finish_pixels(y, at, apart, live, n)
                 ahead += tile_steps * stride
+                coming += tile_steps * coming_stride
                 done += n
 
     return pass_over
+
+
+@inlined()
+def has_short_rows(e: ConvolutionExtents, band: Band, most: int) -> bool:
+    """Return whether a tile takes two rows of the result: where all taps lie in the image, as it would skip none."""
+    bottom = band.top + (band.rows - 1) * e.stride_height + covered(e.kernel_height, e.dilation_height)
+    right = band.left + (band.pixels - 1) * e.stride_width + covered(e.kernel_width, e.dilation_width)
+    is_inside = band.top >= 0 and band.left >= 0 and bottom <= e.height and right <= e.width
+    return band.pixels == ROW_PIXELS and band.down == ROW_PIXELS and most >= 2 * ROW_PIXELS and is_inside
 
 
 def _dense(kind: Convolution) -> Any:
@@ -200,7 +270,8 @@ def _dense(kind: Convolution) -> Any:
                 for tap in range(0, e.kernel_height, step):
                     rows = min(step, e.kernel_height - tap)
                     state = (FIRST_CHUNK if tap == 0 else 0) + (LAST_CHUNK if tap + rows == e.kernel_height else 0)
-                    pass_over(arrays, e, band, packed, columns, Chunk(tap, rows, state))
+                    ends = group + 1 == e.groups and first + width >= own and tap + rows == e.kernel_height
+                    pass_over(arrays, e, band, packed, columns, Chunk(tap, rows, state, ends))
 
     return dense
 
@@ -210,7 +281,8 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
     is_few, has_few = _is_few(few), few.segment > 0
     few_rows, prepare, few_compute = few.band_rows, few.prepare, few.compute
     pack, dense, depthwise, is_packed = _pack(kind), _dense(kind), depthwise_of(kind), kind.is_packed
-    pad_rows, slack = padding_of(kind), padding_slack(kind)
+    pad_rows, gather_rows, copied_extents = padding_of(kind), gathering_of(kind), copied_extents_of(kind)
+    copied_elements, is_copied = _copied_elements(kind), copied_of(kind, few.segment)
 
     @inlined()
     def compute(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, shared: Any) -> None:
@@ -226,30 +298,38 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
     def body(arrays: Images, e: ConvolutionExtents, workspace: Any, part: Range) -> None:
         if not is_packed and not is_depthwise(e):
             pack(arrays.w, e, workspace)
-        most, padded, pointwise = band_rows(e), is_padded(e), is_pointwise(e)
-        scratch, x = offset(workspace, packed_elements(e)), arrays.x
+        copy, c = copied_extents(e), e.channels
+        copied, most = is_copied(e), band_rows(copy)
+        gathered = copied and is_gathered(e)
+        is_long = gathered or is_pointwise(e)
+        scratch = offset(workspace, packed_elements(e))
         shared = scratch
         if has_few and is_few(e):
-            shared = offset(scratch, needed_height(e, most) * needed_width(e) * e.channels + slack if padded else 0)
+            shared = offset(scratch, copied_elements(copy, most) if copied else 0)
             most = min(most, few_rows(e))
             prepare(arrays, e, arrays.w if is_packed else workspace, shared)
-        row, size, pitch = part.begin, e.height * e.width * e.channels, e.width * e.channels
+        row, pitch = part.begin, e.width * c
         while row < part.end:
             image, rows = row // e.out_height, min(most, part.end - row)
             first = row - image * e.out_height
-            top, to = first * e.stride_height - e.pad_top, row * e.out_width
-            if not pointwise:
+            lines, pixels = 1, rows * e.out_width
+            if not is_long:
                 rows = min(rows, e.out_height - first)
-            if pointwise:
-                compute(arrays, e, Band(x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width), workspace,
-                        shared)  # fmt: skip
-            elif padded:
-                pad_rows(offset(x, image * size), e, top, needed_height(e, rows), scratch)
-                band = Band(scratch, 0, needed_width(e) * e.channels, rows, e.out_width, to, 1, e.out_width)
-                compute(arrays, e, band, workspace, shared)
-            else:
-                band = Band(x, image * size + top * pitch, pitch, rows, e.out_width, to, 1, e.out_width)
-                compute(arrays, e, band, workspace, shared)
+                lines, pixels = rows, e.out_width
+            top = first * e.stride_height - e.pad_top
+            source, at, step = arrays.x, (image * e.height + top) * pitch - e.pad_left * c, pitch
+            if copied:
+                source, at, step = scratch, 0, needed_width(copy) * copy.channels
+                if gathered:
+                    gather_rows(arrays.x, e, copy.channels, row, rows, scratch)
+                else:
+                    pad_rows(offset(arrays.x, image * e.height * pitch), e, copy.channels, top,
+                             needed_height(e, rows), scratch)  # fmt: skip
+            end = (image * e.height + top + needed_height(e, rows)) * pitch
+            ahead = rows * e.stride_height * pitch if row + rows < part.end else 0
+            band = Band(source, at, step, lines, pixels, row * e.out_width, 1, e.out_width, top, 0 - e.pad_left, end,
+                        ahead)  # fmt: skip
+            compute(arrays, copy, band, workspace, shared)
             row += rows
 
     return body

@@ -19,6 +19,8 @@ BAND_SHARE = 2
 """The share of the L2 cache, as a divisor, that the rows of the image in a band take."""
 CHUNK_SHARE = 8
 """The share that those rows of a panel of filters take that pass over a band at once."""
+MIN_SKIPPED_CHANNELS = 32
+"""Channels of a tap whose products with padding take longer to compute than it takes to begin a run for each tap."""
 ONCE = FIRST_CHUNK + LAST_CHUNK
 """Of a tile that has all rows of the filter."""
 
@@ -59,7 +61,9 @@ class Band(NamedTuple):
 
     `pixels` of the result in each of `rows` rows, the first of them the pixel `first`; the next one in its row is
     `apart` pixels further on, and the one below `down`. The element of their first tap is `at` of `image`, which may be
-    a padded copy; a row of taps below is `pitch` elements further on.
+    a copy; a row of taps below is `pitch` elements further on. That tap lies in row `top` and column `left` of the
+    image itself, outside of it where they are negative. The band after it reads `ahead` elements of the images from
+    `next` on.
     """
 
     image: Any
@@ -70,14 +74,34 @@ class Band(NamedTuple):
     first: int
     apart: int
     down: int
+    top: int
+    left: int
+    next: int
+    ahead: int
 
 
 class Chunk(NamedTuple):
-    """Some rows of a panel of filters, from the row `first` on; `state`: the argument `chunk` of tiles."""
+    """Some rows of a panel of filters, from the row `first` on; `state`: the argument `chunk` of tiles.
+
+    The last one of a band, `ends`, prefetches what the next band reads.
+    """
 
     first: int
     rows: int
     state: int
+    ends: bool
+
+
+class TapRuns(NamedTuple):
+    """What a tile reads of the filters in each row of them: how many runs of which length, and which pixels skip some.
+
+    The first pixel skips the first `skip_first` runs, the last one the last `skip_last`.
+    """
+
+    runs: int
+    run: int
+    skip_first: int
+    skip_last: int
 
 
 class Columns(NamedTuple):
@@ -143,6 +167,24 @@ def is_padded(e: ConvolutionExtents) -> bool:
     return (
         e.pad_top > 0 or e.pad_left > 0 or needed_height(e, e.out_height) > e.height or needed_width(e) > e.width
     )  # fmt: skip
+
+
+@inlined()
+def columns_left(e: ConvolutionExtents, column: int) -> int:
+    """Return how many columns of a filter lie left of the image, where the first of all lies in its column `column`."""
+    return max(min((e.dilation_width - 1 - column) // e.dilation_width, e.kernel_width), 0)
+
+
+@inlined()
+def columns_right(e: ConvolutionExtents, column: int) -> int:
+    """Return how many columns of a filter lie right of the image."""
+    return max(min(e.kernel_width - 1 - (e.width - 1 - column) // e.dilation_width, e.kernel_width), 0)
+
+
+@inlined()
+def skips_columns(e: ConvolutionExtents) -> bool:
+    """Return whether tiles skip columns of filters beside the image."""
+    return e.kernel_width > 1 and e.group_channels >= MIN_SKIPPED_CHANNELS
 
 
 @inlined()

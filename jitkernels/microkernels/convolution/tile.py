@@ -24,9 +24,12 @@ TILE_ARGUMENTS = (
     ("ptr", "w"), ("i64", "w_offset"), ("i64", "w_stride"), ("i64", "ahead_offset"), ("i64", "ahead_stride"),
     ("ptr", "bias"), ("i64", "bias_offset"), ("ptr", "residual"),
     ("ptr", "y"), ("i64", "y_offset"), ("i64", "y_stride"), ("i64", "live"), ("i64", "pixels"), ("i64", "chunk"),
+    ("i64", "skip_first"), ("i64", "skip_last"), ("ptr", "next"), ("i64", "next_offset"), ("i64", "next_stride"),
 )  # fmt: skip
 FIRST_CHUNK, LAST_CHUNK = 1, 2
 """Bits of `chunk`: whether these rows of the filter are the first, and the last, of those that are summed up in y."""
+POINTERS = "w", "ahead", "next"
+"""What the loops advance beside the pixels: weights, and what they prefetch of the weights and of the image."""
 ROW_PIXELS = 7
 """Pixels in a row: those behind begin `lead` elements after the first one, so that two rows of seven fill a tile."""
 
@@ -39,9 +42,12 @@ class ConvolutionTile:
     tile that is `depthwise` meets each run with one vector of weights per vector of channels, `w_stride` apart. In one
     of `strided_runs`, the elements of a run lie `pixel_stride` apart, and the next pixel's are their neighbours. With
     `masked`, loads and stores are limited to `live` columns; a tile that is not masks stores only where `live` is less
-    than its width. `biased`: the first sums begin with the bias. `has_residual`: they begin with the elements of
-    `residual` at the places of those of y, too. `panel`: the elements of a step of packed weights, if
-    these are more than the tile's. Steps prefetch weights, from `ahead_offset` on, `ahead_stride` elements each.
+    than its width. `biased`: the first sums begin with the bias. `has_residual`: the elements of `residual`
+    at the places of those of y are added to the last sums. `panel`: the elements of a step of packed weights, if
+    these are more than the tile's. Steps prefetch weights, from `ahead_offset` on, `ahead_stride` elements each, and
+    `next` in the same way.
+    `bordered`: in each row, the first `skip_first` runs skip the first pixel and the last `skip_last` ones the last
+    pixel, whose neighbours there are zeros outside of the image; fewer pixels than half of the most ignore that.
     """
 
     symbol: str
@@ -56,6 +62,7 @@ class ConvolutionTile:
     strided_runs: bool = False
     masked: bool = False
     panel: int = 0
+    bordered: bool = False
 
     def text(self) -> str:
         """Write the IR of `symbol`, and the declarations that it needs."""
@@ -85,6 +92,7 @@ class _ConvolutionTileText:
         self.bases = range(0, pixels, pixels if tile.strided_runs else ROW_PIXELS)
         self.width = tile.vectors * tile.lanes
         self.panel = tile.panel or self.width
+        self.bordered = tile.bordered and pixels > 1 and 2 * pixels + 1 >= tile.pixels
 
     def build(self) -> str:
         out = self.out
@@ -101,7 +109,12 @@ class _ConvolutionTileText:
         out.label("row_end")
         self._end_loop("row", "done", "%row_stride")
         out.label("done")
-        self._store()
+        sums = "%acc{}_{}_end"
+        if self.tile.has_residual:
+            out.line("br i1 %is_last, label %add_residual, label %finish")
+            self._add_rows("add_residual", self.residual_rows, ("finish", "done", sums), sums)
+            sums = "%finish{}_{}"
+        self._store(sums)
         head = f"define internal void @{self.tile.symbol}_{self.pixels}({arguments}) noinline nounwind {{"
         return "\n".join([head, *out.lines, "}"])
 
@@ -111,8 +124,12 @@ class _ConvolutionTileText:
         for name in ("x", "w", "y"):
             out.lines.append(f"  %{name}_start = getelementptr {self.kind}, ptr %{name}, i64 %{name}_offset")
         out.lines.append(f"  %ahead_start = getelementptr {self.kind}, ptr %w, i64 %ahead_offset")
+        out.lines.append(f"  %next_start = getelementptr {self.kind}, ptr %next, i64 %next_offset")
         steps = [self._opaque(out.times(r, "%pixel_stride")) for r in range(min(ROW_PIXELS, self.pixels))]
         self.steps = [r if tile.strided_runs else steps[r % ROW_PIXELS] for r in range(self.pixels)]
+        if not (tile.strided_runs or tile.depthwise):
+            odd = range(1, min(ROW_PIXELS, self.pixels), 2)
+            self.odd_steps = {k: self._opaque(out.times(k * self.align, "%pixel_stride")) for k in odd}
         self.leads = [self._opaque(out.times(group, "%lead")) for group in range(len(self.bases))]
         self.y_rows = [out.element(self.kind, "%y_start", out.times(r, "%y_stride")) for r in range(self.pixels)]
         if tile.has_residual:
@@ -131,33 +148,35 @@ class _ConvolutionTileText:
             out.lines.append(f"  %bias{j} = {start}")
         if not tile.depthwise:
             out.lines.append("  %has_run = icmp ne i64 %run, 0")
+        if self.bordered:
+            out.lines.append("  %unskipped = sub nsw i64 %runs, %skip_first")
         out.lines.append("  %is_first = trunc i64 %chunk to i1")
+        out.lines.append(f"  %is_last = icmp uge i64 %chunk, {LAST_CHUNK}")
         out.lines.append(f"  %is_whole = icmp sge i64 %live, {self.width}")
         out.line("br i1 %is_first, label %prefetch, label %resume")
         self._prefetch()
-        first = ["[ %bias{1}, %prefetch ]"]
-        if tile.has_residual:
-            first = self._load_sums("add_residual", self.residual_rows, biased=tile.biased)
-        resumed = self._load_sums("resume", self.y_rows)
-        out.label("begin")
-        for r, j in self.cells:
-            pairs = ", ".join([*first, *resumed]).format(r, j)
-            out.lines.append(f"  %begin{r}_{j} = phi {self.vector} {pairs}")
+        self._add_rows("resume", self.y_rows, ("begin", "prefetch", "%bias{1}"))
         out.line("br label %row")
 
     def _prefetch(self) -> None:
-        """Append the block before the first sums: only the code behind the loops writes to y."""
+        """Append the block before the first sums: what the code behind the loops reads and writes arrives meanwhile."""
         out = self.out
         out.label("prefetch")
-        for row in self.y_rows:
+        targets = [(row, 1) for row in self.y_rows]
+        if self.tile.has_residual:
+            targets += [(row, 0) for row in self.residual_rows]
+        for row, is_write in targets:
             for first in range(0, self.width * self.align, 64):
                 address = out.element(self.kind, row, first // self.align)
-                out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 1, i32 3, i32 1)")
-        out.line(f"br label %{'add_residual' if self.tile.has_residual else 'begin'}")
+                out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 {is_write}, i32 3, i32 1)")
+        out.line("br label %begin")
 
-    def _load_sums(self, name: str, rows: Sequence[str], *, biased: bool = False) -> list[str]:
-        """Append the blocks that load first sums from `rows`; their incoming values, of cell {0}, {1}."""
-        out = self.out
+    def _add_rows(self, name: str, rows: Sequence[str], after: tuple[str, str, str], sums: str = "") -> None:
+        """Append the blocks that load values from `rows`, and add them to `sums` if there are any.
+
+        `after`: the block that follows, which has phis of its name, the block beside these, and the values from there.
+        """
+        out, (end, beside, values) = self.out, after
         out.label(name)
         out.line(f"br i1 %is_whole, label %{name}_whole, label %{name}_part")
         for block in ("whole", "part"):
@@ -166,11 +185,15 @@ class _ConvolutionTileText:
                 address = out.element(self.kind, rows[r], j * self.tile.lanes)
                 load = f"load {self.vector}, ptr {address}, align {self.align}"
                 value, loaded = load if block == "whole" else self._masked_load(address, j), f"%{name}_{block}{r}_{j}"
-                if biased:
-                    value = f"fadd {self.vector} {out.value(value)}, %bias{j}"
+                if sums:
+                    value = f"fadd {self.vector} {out.value(value)}, {sums.format(r, j)}"
                 out.lines.append(f"  {loaded} = {value}")
-            out.line("br label %begin")
-        return [f"[ %{name}_{block}{{0}}_{{1}}, %{name}_{block} ]" for block in ("whole", "part")]
+            out.line(f"br label %{end}")
+        out.label(end)
+        for r, j in self.cells:
+            pairs = ", ".join(f"[ %{name}_{block}{r}_{j}, %{name}_{block} ]" for block in ("whole", "part"))
+            beginning = f"[ {values.format(r, j)}, %{beside} ]"
+            out.lines.append(f"  %{end}{r}_{j} = phi {self.vector} {beginning}, {pairs}")
 
     def _opaque(self, value: str | int) -> str | int:
         """Hide how an offset follows from others: LLVM would add them up in the loop, where registers are left."""
@@ -204,7 +227,7 @@ class _ConvolutionTileText:
         out.label(name)
         out.lines.append(f"  %{name}_left = phi i64 [ %{count}, %{before} ], [ %{name}_next, %{after} ]")
         out.lines.append(f"  %x_{name} = phi ptr [ {start.format('x')}, %{before} ], [ %x_{name}_next, %{after} ]")
-        for pointer in ("w", "ahead"):
+        for pointer in POINTERS:
             begin = start.format(pointer)
             out.lines.append(f"  %{pointer}_{name} = phi ptr [ {begin}, %{before} ], [ %{pointer}_end, %{after} ]")
         self._sums(name, [(sums, before), ("%acc{}_end", after)])
@@ -221,52 +244,88 @@ class _ConvolutionTileText:
         out.line(f"br i1 %{name}_more, label %{name}, label %{after}")
 
     def _dense_run(self) -> None:
-        """Append the loop over the elements of a run."""
-        out = self.out
-        out.line("br i1 %has_run, label %step_begin, label %tap_end")
-        self._run_loop()
+        """Append the loops over the elements of a run: of all pixels, of all but the first, of all but the last."""
+        out, loops = self.out, {"step": range(self.pixels)}
+        if self.bordered:
+            loops |= {"not_first": range(1, self.pixels), "not_last": range(self.pixels - 1)}
+            out.line("br i1 %has_run, label %choose, label %tap_end")
+            self._choose_run()
+        else:
+            out.line("br i1 %has_run, label %step_begin, label %tap_end")
+        for name, pixels in loops.items():
+            self._run_loop(name, pixels)
         out.label("tap_end")
-        for pointer in ("w", "ahead"):
-            out.lines.append(f"  %{pointer}_end = phi ptr [ %{pointer}_tap, %tap ], [ %{pointer}_step_next, %step ]")
-        self._sums("end", [("%acc{}_tap", "tap"), ("%acc{}_next", "step")])
+        for pointer in POINTERS:
+            ends = "".join(f", [ %{pointer}_{name}_next, %{name} ]" for name in loops)
+            out.lines.append(f"  %{pointer}_end = phi ptr [ %{pointer}_tap, %tap ]{ends}")
+        for r, j in self.cells:
+            ends = "".join(
+                f", [ %acc{r}_{j}_{name if r in pixels else 'tap'}{'_next' if r in pixels else ''}, %{name} ]"
+                for name, pixels in loops.items()
+            )
+            out.lines.append(f"  %acc{r}_{j}_end = phi {self.vector} [ %acc{r}_{j}_tap, %tap ]{ends}")
 
-    def _run_loop(self) -> None:
-        """Append the loop, with a pointer for each group of pixels.
+    def _pixel(self, base: str, r: int) -> str:
+        """Append the address of pixel r, by scales of the odd multiples of a pixel, which are in few registers."""
+        if self.tile.strided_runs:
+            return self.out.element(self.kind, base, r)
+        place = r % ROW_PIXELS
+        if place == 0:
+            return base
+        scale = place & -place
+        return self.out.value(f"getelementptr i{8 * scale}, ptr {base}, i64 {self.odd_steps[place // scale]}")
+
+    def _choose_run(self) -> None:
+        """Append the choice among the loops of a run: `tap_left` counts the runs of a row down."""
+        out = self.out
+        out.label("choose")
+        out.lines.append("  %is_left = icmp sgt i64 %tap_left, %unskipped")
+        out.line("br i1 %is_left, label %not_first_begin, label %choose_last")
+        out.label("choose_last")
+        out.lines.append("  %is_right = icmp sle i64 %tap_left, %skip_last")
+        out.line("br i1 %is_right, label %not_last_begin, label %step_begin")
+
+    def _run_loop(self, name: str, pixels: range) -> None:
+        """Append the loop over a run for some of the pixels, with a pointer for each group of them.
 
         It is not unrolled: a step of many multiply-adds hides the loop's own instructions, and code is built faster.
         """
         out, kind, lanes = self.out, self.kind, self.tile.lanes
-        out.label("step_begin")
-        out.lines.append('  %x_run = call ptr asm "", "=r,0"(ptr %x_tap)')
+        out.label(f"{name}_begin")
+        out.lines.append(f'  %x_{name}_run = call ptr asm "", "=r,0"(ptr %x_tap)')
         for group, lead in enumerate(self.leads):
-            out.lines.append(f"  %x{group}_begin = getelementptr {kind}, ptr %x_run, i64 {lead}")
-        out.line("br label %step")
-        out.label("step")
-        out.lines.append("  %step_left = phi i64 [ %run, %step_begin ], [ %step_next, %step ]")
-        for group in range(len(self.leads)):
-            out.lines.append(f"  %x{group} = phi ptr [ %x{group}_begin, %step_begin ], [ %x{group}_next, %step ]")
-        for pointer in ("w", "ahead"):
-            out.lines.append(
-                f"  %{pointer}_step = phi ptr [ %{pointer}_tap, %step_begin ], [ %{pointer}_step_next, %step ]"
-            )
-        self._sums("step", [("%acc{}_tap", "step_begin"), ("%acc{}_next", "step")])
+            out.lines.append(f"  %x{group}_{name}_begin = getelementptr {kind}, ptr %x_{name}_run, i64 {lead}")
+        out.line(f"br label %{name}")
+        out.label(name)
+        out.lines.append(f"  %{name}_left = phi i64 [ %run, %{name}_begin ], [ %{name}_next, %{name} ]")
+        starts = {f"x{group}": f"%x{group}_{name}_begin" for group in range(len(self.leads))}
+        for pointer, start in (starts | {pointer: f"%{pointer}_tap" for pointer in POINTERS}).items():
+            ends = f"[ {start}, %{name}_begin ], [ %{pointer}_{name}_next, %{name} ]"
+            out.lines.append(f"  %{pointer}_{name} = phi ptr {ends}")
+        for r, j in self.cells:
+            if r in pixels:
+                ends = f"[ %acc{r}_{j}_tap, %{name}_begin ], [ %acc{r}_{j}_{name}_next, %{name} ]"
+                out.lines.append(f"  %acc{r}_{j}_{name} = phi {self.vector} {ends}")
         weights = [
-            out.value(f"load {self.vector}, ptr {out.element(kind, '%w_step', j * lanes)}, align {self.align}")
+            out.value(f"load {self.vector}, ptr {out.element(kind, f'%w_{name}', j * lanes)}, align {self.align}")
             for j in range(self.tile.vectors)
         ]
-        for r in range(self.pixels):
-            group = r // self.bases.step
-            every = self._broadcast(out.value(f"load {kind}, ptr {out.element(kind, f'%x{group}', self.steps[r])}"))
+        for r in pixels:
+            address = self._pixel(f"%x{r // self.bases.step}_{name}", r)
+            every = self._broadcast(out.value(f"load {kind}, ptr {address}"))
             for j in range(self.tile.vectors):
-                self._multiply_add(every, weights[j], f"%acc{r}_{j}_step", f"%acc{r}_{j}_next")
+                self._multiply_add(every, weights[j], f"%acc{r}_{j}_{name}", f"%acc{r}_{j}_{name}_next")
         step = "%pixel_stride" if self.tile.strided_runs else 1
         for group in range(len(self.leads)):
-            out.lines.append(f"  %x{group}_next = getelementptr {kind}, ptr %x{group}, i64 {step}")
+            # A pointer that LLVM cannot follow stays one: with an induction variable, each pixel would have its own.
+            following = out.value(f"getelementptr {kind}, ptr %x{group}_{name}, i64 {step}")
+            out.lines.append(f'  %x{group}_{name}_next = call ptr asm "", "=r,0"(ptr {following})')
         if not self.tile.strided_runs:
-            out.line("call void @llvm.prefetch.p0(ptr %ahead_step, i32 0, i32 2, i32 1)")
-        out.lines.append(f"  %w_step_next = getelementptr {kind}, ptr %w_step, i64 {self.panel}")
-        out.lines.append(f"  %ahead_step_next = getelementptr {kind}, ptr %ahead_step, i64 %ahead_stride")
-        self._next("step", "tap_end")
+            for pointer in POINTERS[1:]:
+                out.line(f"call void @llvm.prefetch.p0(ptr %{pointer}_{name}, i32 0, i32 2, i32 1)")
+        for pointer, stride in zip(POINTERS, (self.panel, "%ahead_stride", "%next_stride"), strict=True):
+            out.lines.append(f"  %{pointer}_{name}_next = getelementptr {kind}, ptr %{pointer}_{name}, i64 {stride}")
+        self._next(name, "tap_end")
 
     def _depthwise_tap(self) -> None:
         """Append one tap: vectors of the image times vectors of weights."""
@@ -282,7 +341,8 @@ class _ConvolutionTileText:
                 value = self._load(out.element(self.kind, at, j * tile.lanes), j)
                 self._multiply_add(value, weights[j], f"%acc{r}_{j}_tap", f"%acc{r}_{j}_end")
         out.lines.append(f"  %w_end = getelementptr {self.kind}, ptr %w_tap, i64 %w_stride")
-        out.lines.append(f"  %ahead_end = getelementptr {self.kind}, ptr %ahead_tap, i64 0")
+        for pointer in POINTERS[1:]:
+            out.lines.append(f"  %{pointer}_end = getelementptr {self.kind}, ptr %{pointer}_tap, i64 0")
 
     def _load(self, address: str, j: int) -> str:
         if self.tile.masked:
@@ -301,16 +361,15 @@ class _ConvolutionTileText:
             f"  {name} = call {vector} @llvm.fmuladd.{self.suffix}({vector} {left}, {vector} {right}, {vector} {total})"
         )
 
-    def _store(self) -> None:
+    def _store(self, sums: str) -> None:
         """Append the activation and the stores: whole vectors, or those of the live columns."""
         out, tile = self.out, self.tile
         results = {}
         if tile.relu:
             infinite = f"<{', '.join([f'{self.kind} 0xFFF0000000000000'] * tile.lanes)}>"
-            last = out.value(f"icmp uge i64 %chunk, {LAST_CHUNK}")
-            out.lines.append(f"  %least = select i1 {last}, {self.vector} zeroinitializer, {self.vector} {infinite}")
+            out.lines.append(f"  %least = select i1 %is_last, {self.vector} zeroinitializer, {self.vector} {infinite}")
         for r, j in self.cells:
-            value = f"%acc{r}_{j}_end"
+            value = sums.format(r, j)
             if tile.relu:
                 negative = out.value(f"fcmp olt {self.vector} {value}, %least")
                 value = out.value(f"select <{tile.lanes} x i1> {negative}, {self.vector} %least, {self.vector} {value}")

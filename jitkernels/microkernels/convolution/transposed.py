@@ -26,7 +26,7 @@ from jitkernels.microkernels.convolution.extents import (
     convolution_of,
     is_depthwise,
 )
-from jitkernels.microkernels.convolution.padding import padding_of, padding_slack
+from jitkernels.microkernels.convolution.image_copies import padding_of, padding_slack
 from jitkernels.microkernels.convolution.stride_phases import (
     ImageRows,
     StridedAxis,
@@ -195,7 +195,7 @@ def _dense(kind: Convolution) -> Any:
         for tap in range(0, e.kernel_height, step):
             rows = min(step, e.kernel_height - tap)
             state = (FIRST_CHUNK if tap == 0 else 0) + (LAST_CHUNK if tap + rows == e.kernel_height else 0)
-            pass_over(arrays, e, band, packed, columns, Chunk(tap, rows, state))
+            pass_over(arrays, e, band, packed, columns, Chunk(tap, rows, state, False))
 
     return dense
 
@@ -209,7 +209,10 @@ def band_of(e: ConvolutionExtents, source: ImageRows, rows: Any, columns: Any) -
     high = (source.rows - rows.place + e.stride_height - 1) // e.stride_height
     wide = (e.out_width - columns.place + e.stride_width - 1) // e.stride_width
     first = (source.row + rows.place) * e.out_width + columns.place
-    return Band(source.image, at, source.pitch, high, wide, first, e.stride_width, e.stride_height * e.out_width)
+    return Band(
+        source.image, at, source.pitch, high, wide, first, e.stride_width, e.stride_height * e.out_width,
+        rows.start, columns.start, 0, 0,
+    )  # fmt: skip
 
 
 def _compute(kind: Convolution) -> Any:
@@ -280,7 +283,7 @@ def _body(kind: Convolution) -> Callable[..., None]:
             if inside:
                 compute(images, e, ImageRows(x, 0, 0, e.width * c, row, first, rows), packed)
             else:
-                pad_rows(x, copied, top, bottom - top + 1, scratch)
+                pad_rows(x, copied, c, top, bottom - top + 1, scratch)
                 compute(images, e, ImageRows(scratch, top, left, wide * c, row, first, rows), packed)
             row += rows
 

@@ -233,10 +233,10 @@ def _multiply(kind: Winograd) -> Any:
             x, y = product.patches + done * row, product.to + done * to
             if live > lanes:
                 wide(workspace, x, row, lead, 1, 0, 1, 0, depth, w, product.filters, 0, ahead, stride, workspace, 0,
-                     workspace, workspace, y, to, live, n, ONCE)  # fmt: skip
+                     workspace, workspace, y, to, live, n, ONCE, 0, 0, workspace, 0, 0)  # fmt: skip
             else:
                 narrow(workspace, x, row, lead, 1, 0, 1, 0, depth, w, product.filters, 0, ahead, stride, workspace, 0,
-                       workspace, workspace, y, to, live, n, ONCE)  # fmt: skip
+                       workspace, workspace, y, to, live, n, ONCE, 0, 0, workspace, 0, 0)  # fmt: skip
             ahead += depth * stride
             done += n
 
