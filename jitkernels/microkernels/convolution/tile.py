@@ -59,20 +59,28 @@ class ConvolutionTile:
 
     def text(self) -> str:
         """Write the IR of `symbol`, and the declarations that it needs."""
-        typed = ", ".join(f"{kind} %{name}" for kind, name in TILE_ARGUMENTS)
-        cases = range(1, self.pixels + 1)
-        lines = [f"define void @{self.symbol}({typed}) alwaysinline nounwind {{", "  switch i64 %pixels, label %done ["]
-        lines += [f"    i64 {count}, label %of{count}" for count in cases]
-        lines.append("  ]")
-        for count in cases:
-            lines += [f"of{count}:", f"  call void @{self.symbol}_{count}({typed})", "  br label %done"]
-        lines += ["done:", "  ret void", "}\n"]
-        tiles = [_ConvolutionTileText(self, count).build() for count in cases]
-        return declarations(self.dtype, self.lanes) + "\n".join([*tiles, *lines])
+        tiles = [ConvolutionTileText(self, count).build() for count in range(1, self.pixels + 1)]
+        return declarations(self.dtype, self.lanes) + by_pixels(self.symbol, tiles, TILE_ARGUMENTS)
 
 
-class _ConvolutionTileText:
-    """Writer of the tile of one number of pixels, block by block."""
+def by_pixels(symbol: str, tiles: Sequence[str], arguments: Sequence[tuple[str, str]]) -> str:
+    """Write the functions for 1, 2 and more pixels, and `symbol`, which calls the right one."""
+    typed = ", ".join(f"{kind} %{name}" for kind, name in arguments)
+    cases = range(1, len(tiles) + 1)
+    lines = [f"define void @{symbol}({typed}) alwaysinline nounwind {{", "  switch i64 %pixels, label %done ["]
+    lines += [f"    i64 {count}, label %of{count}" for count in cases]
+    lines.append("  ]")
+    for count in cases:
+        lines += [f"of{count}:", f"  call void @{symbol}_{count}({typed})", "  br label %done"]
+    lines += ["done:", "  ret void", "}\n"]
+    return "\n".join([*tiles, *lines])
+
+
+class ConvolutionTileText:
+    """Writer of the tile of one number of pixels, block by block. `step`: the elements of a run that a step takes."""
+
+    arguments: Sequence[tuple[str, str]] = TILE_ARGUMENTS
+    step = 1
 
     def __init__(self, tile: ConvolutionTile, pixels: int) -> None:
         self.tile, self.pixels = tile, pixels
@@ -88,7 +96,7 @@ class _ConvolutionTileText:
 
     def build(self) -> str:
         out = self.out
-        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS)
+        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in self.arguments)
         self._entry()
         self._begin_loop("row", "rows", "begin", "row_end", "%{}_start", "%begin{}")
         out.line("br label %tap")
@@ -235,7 +243,7 @@ class _ConvolutionTileText:
 
         It is not unrolled: a step of many multiply-adds hides the loop's own instructions, and code is built faster.
         """
-        out, kind, lanes = self.out, self.kind, self.tile.lanes
+        out, kind = self.out, self.kind
         out.label("step_begin")
         out.lines.append('  %x_run = call ptr asm "", "=r,0"(ptr %x_tap)')
         for group, lead in enumerate(self.leads):
@@ -250,16 +258,8 @@ class _ConvolutionTileText:
                 f"  %{pointer}_step = phi ptr [ %{pointer}_tap, %step_begin ], [ %{pointer}_step_next, %step ]"
             )
         self._sums("step", [("%acc{}_tap", "step_begin"), ("%acc{}_next", "step")])
-        weights = [
-            out.value(f"load {self.vector}, ptr {out.element(kind, '%w_step', j * lanes)}, align {self.align}")
-            for j in range(self.tile.vectors)
-        ]
-        for r in range(self.pixels):
-            group = r // self.bases.step
-            every = self._broadcast(out.value(f"load {kind}, ptr {out.element(kind, f'%x{group}', self.steps[r])}"))
-            for j in range(self.tile.vectors):
-                self._multiply_add(every, weights[j], f"%acc{r}_{j}_step", f"%acc{r}_{j}_next")
-        step = "%pixel_stride" if self.tile.strided_runs else 1
+        self._dense_step()
+        step = "%pixel_stride" if self.tile.strided_runs else self.step
         for group in range(len(self.leads)):
             out.lines.append(f"  %x{group}_next = getelementptr {kind}, ptr %x{group}, i64 {step}")
         if not self.tile.strided_runs:
@@ -267,6 +267,19 @@ class _ConvolutionTileText:
         out.lines.append(f"  %w_step_next = getelementptr {kind}, ptr %w_step, i64 {self.panel}")
         out.lines.append(f"  %ahead_step_next = getelementptr {kind}, ptr %ahead_step, i64 %ahead_stride")
         self._next("step", "tap_end")
+
+    def _dense_step(self) -> None:
+        """Append one step: vectors of weights times an element of each pixel."""
+        out, kind = self.out, self.kind
+        weights = [
+            out.value(f"load {self.vector}, ptr {out.element(kind, '%w_step', j * self.tile.lanes)}, align {self.align}")
+            for j in range(self.tile.vectors)
+        ]
+        for r in range(self.pixels):
+            group = r // self.bases.step
+            every = self._broadcast(out.value(f"load {kind}, ptr {out.element(kind, f'%x{group}', self.steps[r])}"))
+            for j in range(self.tile.vectors):
+                self._multiply_add(every, weights[j], f"%acc{r}_{j}_step", f"%acc{r}_{j}_next")
 
     def _depthwise_tap(self) -> None:
         """Append one tap: vectors of the image times vectors of weights."""
