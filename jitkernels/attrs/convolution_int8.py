@@ -8,6 +8,7 @@ import numpy as np
 from jitkernels.attrs.filter_panels import PANEL
 from jitkernels.attrs.quantize import BYTES
 from jitkernels.attrs.schema.base import (
+    FLOATS,
     Case,
     KernelAttr,
     PackedInputs,
@@ -16,7 +17,6 @@ from jitkernels.attrs.schema.base import (
     choice,
     custom,
     grid,
-    stored,
     whole,
 )
 from jitkernels.attrs.schema.signature import AnyArray, Argument
@@ -54,7 +54,7 @@ class Conv2DInt8Attr(KernelAttr, kernel_type="CONV2D_INT8"):
 
     With y_dtype "float32", y = activation(float32(z) * scale[f]). With "uint8" or "int8", y = saturate(rint(float32(z)
     * scale[f]) + y_zero), ties to even, and an activation limits y to y_zero or more; NaN becomes the least number.
-    Zero points that are absent are 0, absent scales 1. For ONNX's QLinearConv, scale is x_scale * w_scale / y_scale.
+    Scales are rounded to float32; absent ones are 1, absent zero points 0. For ONNX's QLinearConv, scale is x_scale * w_scale / y_scale.
     """
 
     batch: int
@@ -78,7 +78,7 @@ class Conv2DInt8Attr(KernelAttr, kernel_type="CONV2D_INT8"):
     activation: str = choice("identity", "relu", default="identity")
     x_dtype: str = choice("uint8", "int8", default="uint8")
     y_dtype: str = choice(*RESULTS, default="int32")
-    dtype: str = stored("float32", default="float32")
+    dtype: str = "float32"
     arrays = (
         Argument("x", "in", "*batch height width channels", dtype="x_dtype", domain=(-128, 128)),
         Argument("w", "in", "kernel_height kernel_width group_channels filters", dtype="int8", domain=(-128, 128)),
@@ -179,10 +179,10 @@ class Conv2DInt8Attr(KernelAttr, kernel_type="CONV2D_INT8"):
         return cases(
             full,
             ci=[
-                *grid(cls, SWEEP_FIELDS, ci, dtype=("float32",), x_dtype=BYTES),
+                *grid(cls, SWEEP_FIELDS, ci, dtype=("float64",), x_dtype=BYTES),
                 *grid(cls, SWEEP_FIELDS, ci, **quantized, **bytes_of),
                 *grid(cls, SWEEP_FIELDS, ci[:3], shifted=(False,), biased=(False,), **bytes_of),
-                *grid(cls, SWEEP_FIELDS, ci[2:], scaled=(True,), y_dtype=("float32",), dtype=("float32",)),
+                *grid(cls, SWEEP_FIELDS, ci[2:], scaled=(True,), y_dtype=("float32",), dtype=FLOATS),
             ],
         )
 

@@ -164,7 +164,7 @@ def starts_of(kind: Int8Convolution, layout: Int8Layout) -> Any:
     shift, relu, scaled = np.int32(kind.shift), kind.relu, kind.scaled
     is_byte = kind.y_dtype in ("int8", "uint8")
     low, high = (np.iinfo(kind.y_dtype).min, np.iinfo(kind.y_dtype).max) if is_byte else (0, 0)
-    nothing, factor = np.int32(0), np.float32(1)
+    nothing = np.int32(0)
 
     @inlined()
     def write_limits(arrays: Int8Images, words: Any) -> None:
@@ -191,8 +191,7 @@ def starts_of(kind: Int8Convolution, layout: Int8Layout) -> Any:
                         if arrays.bias is not None:
                             start += arrays.bias[f]
                         if scaled:
-                            factor_of = arrays.scale[f]
-                            words[scales + to + j] = factor_of.view(np.int32)
+                            words[scales + to + j] = np.float32(arrays.scale[f]).view(np.int32)
                     words[to + j] = start
                 to += PANEL
                 panel += panel_words(e)
