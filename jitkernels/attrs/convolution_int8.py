@@ -181,8 +181,8 @@ class Conv2DInt8Attr(KernelAttr, kernel_type="CONV2D_INT8"):
             ci=[
                 *grid(cls, SWEEP_FIELDS, ci, dtype=("float64",), x_dtype=BYTES),
                 *grid(cls, SWEEP_FIELDS, ci, **quantized, **bytes_of),
-                *grid(cls, SWEEP_FIELDS, ci[:3], shifted=(False,), biased=(False,), **bytes_of),
-                *grid(cls, SWEEP_FIELDS, ci[2:], scaled=(True,), y_dtype=("float32",), dtype=FLOATS),
+                *grid(cls, SWEEP_FIELDS, ci[:3], biased=(False,), activation=("relu",)),
+                *grid(cls, SWEEP_FIELDS, ci[2:], scaled=(True,), y_dtype=("float32",), activation=("relu",), dtype=FLOATS),
             ],
         )
 
