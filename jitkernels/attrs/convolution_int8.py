@@ -54,7 +54,8 @@ class Conv2DInt8Attr(KernelAttr, kernel_type="CONV2D_INT8"):
 
     With y_dtype "float32", y = activation(float32(z) * scale[f]). With "uint8" or "int8", y = saturate(rint(float32(z)
     * scale[f]) + y_zero), ties to even, and an activation limits y to y_zero or more; NaN becomes the least number.
-    Scales are rounded to float32; absent ones are 1, absent zero points 0. For ONNX's QLinearConv, scale is x_scale * w_scale / y_scale.
+    Scales are rounded to float32; absent ones are 1, absent zero points 0. ONNX's QLinearConv has the scale x_scale *
+    w_scale / y_scale.
     """
 
     batch: int
@@ -144,7 +145,8 @@ class Conv2DInt8Attr(KernelAttr, kernel_type="CONV2D_INT8"):
 
     def convolved(self, x: AnyArray, w: AnyArray, zero: int) -> AnyArray:
         """z without the bias, in int64."""
-        return self.summed(x, w, zero) - zero * w.reshape(self.terms, self.filters).sum(0, dtype=np.int64)
+        sums: AnyArray = w.reshape(self.terms, self.filters).sum(0, dtype=np.int64)
+        return self.summed(x, w, zero) - zero * sums
 
     def tolerance(self) -> Tolerance:
         """All is exact, or rounded by definition."""
@@ -162,9 +164,10 @@ class Conv2DInt8Attr(KernelAttr, kernel_type="CONV2D_INT8"):
     @classmethod
     def sweep(cls) -> Iterable[Case]:
         layers = [
-            (1, 224, 224, 4, 7, 7, 64, 2, 3, 1), (1, 56, 56, 64, 1, 1, 256, 1, 0, 1), (1, 56, 56, 64, 3, 3, 64, 1, 1, 1),
-            (1, 28, 28, 128, 3, 3, 128, 1, 1, 1), (1, 28, 28, 512, 1, 1, 1024, 2, 0, 1),
-            (1, 14, 14, 256, 3, 3, 256, 1, 1, 1), (1, 7, 7, 512, 3, 3, 512, 1, 1, 1), (1, 7, 7, 2048, 1, 1, 512, 1, 0, 1),
+            (1, 224, 224, 4, 7, 7, 64, 2, 3, 1), (1, 56, 56, 64, 1, 1, 256, 1, 0, 1),
+            (1, 56, 56, 64, 3, 3, 64, 1, 1, 1), (1, 28, 28, 128, 3, 3, 128, 1, 1, 1),
+            (1, 28, 28, 512, 1, 1, 1024, 2, 0, 1), (1, 14, 14, 256, 3, 3, 256, 1, 1, 1),
+            (1, 7, 7, 512, 3, 3, 512, 1, 1, 1), (1, 7, 7, 2048, 1, 1, 512, 1, 0, 1),
         ]  # fmt: skip
         quantized = {"scaled": (True,), "y_shifted": (True,), "activation": ("relu",)}
         full = grid(cls, SWEEP_FIELDS, layers, **quantized, x_dtype=BYTES, y_dtype=("uint8",), dtype=("float32",))
@@ -182,7 +185,9 @@ class Conv2DInt8Attr(KernelAttr, kernel_type="CONV2D_INT8"):
                 *grid(cls, SWEEP_FIELDS, ci, dtype=("float64",), x_dtype=BYTES),
                 *grid(cls, SWEEP_FIELDS, ci, **quantized, **bytes_of),
                 *grid(cls, SWEEP_FIELDS, ci[:3], biased=(False,), activation=("relu",)),
-                *grid(cls, SWEEP_FIELDS, ci[2:], scaled=(True,), y_dtype=("float32",), activation=("relu",), dtype=FLOATS),
+                *grid(
+                    cls, SWEEP_FIELDS, ci[2:], scaled=(True,), y_dtype=("float32",), activation=("relu",), dtype=FLOATS
+                ),
             ],
         )
 

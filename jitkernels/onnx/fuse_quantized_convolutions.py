@@ -8,7 +8,6 @@ those of floats by the rounding of these alone.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -47,7 +46,12 @@ def fuse_quantized_convolutions(
             result = [*follower.inputs[1:]]
         last = chain[-1]
         new[last] = replace(
-            last, op="QLinearConv", opset=10, inputs=(*inputs[:6], *result, inputs[6]), attributes=attributes, proto=None
+            last,
+            op="QLinearConv",
+            opset=10,
+            inputs=(*inputs[:6], *result, inputs[6]),
+            attributes=attributes,
+            proto=None,
         )
         gone.update(chain)
     return tuple(new.get(node, node) for node in nodes if node in new or node not in gone), gone

@@ -158,7 +158,11 @@ def _multiplier(kind: Int8Convolution, layout: Int8Layout, *, depthwise: bool) -
 
 def _pass_of(kind: Int8Convolution, layout: Int8Layout, *, depthwise: bool) -> Any:
     """Make the function that passes some filters over a band."""
-    multiply, most, size = _multiplier(kind, layout, depthwise=depthwise), kind.dot.pixels, dtypes.named(kind.y_dtype).size
+    multiply, most, size = (
+        _multiplier(kind, layout, depthwise=depthwise),
+        kind.dot.pixels,
+        dtypes.named(kind.y_dtype).size,
+    )
     runs_of, run_of = layout.runs, layout.run
 
     @inlined()
@@ -188,7 +192,11 @@ def _pass_of(kind: Int8Convolution, layout: Int8Layout, *, depthwise: bool) -> A
 
 def _computer(kind: Int8Convolution, layout: Int8Layout) -> Any:
     """Make the function that computes a band."""
-    dense_pass, width, panel_words = _pass_of(kind, layout, depthwise=False), TILE_VECTORS * kind.dot.lanes, layout.panel_words
+    dense_pass, width, panel_words = (
+        _pass_of(kind, layout, depthwise=False),
+        TILE_VECTORS * kind.dot.lanes,
+        layout.panel_words,
+    )
     deep_pass = _pass_of(kind, layout, depthwise=True) if kind.has_depthwise else dense_pass
     is_deep = layout.is_deep
 

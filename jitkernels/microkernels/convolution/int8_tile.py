@@ -94,7 +94,7 @@ class Int8Tile:
         """Write the IR of `symbol`, and the declarations that it needs."""
         tiles = [_Int8TileText(self, count).build() for count in range(1, self.dot.pixels + 1)]
         declared = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n" + _declared(self.dot)
-        return declared + by_pixels(self.symbol, tiles, INT8_TILE_ARGUMENTS)
+        return declared + by_pixels(self.symbol, tiles, INT8_TILE_ARGUMENTS, jumps=True)
 
 
 def _intrinsic(dot: DotProduct) -> tuple[str, str]:
@@ -154,7 +154,9 @@ class _Int8TileText(ConvolutionTileText):
 
     def _words(self, pointer: str) -> list[list[str]]:
         """Append loads of a word of weights of each filter, as factors of dot products."""
-        addresses = [self.out.element("i8", pointer, WORD_BYTES * j * self.tile.lanes) for j in range(self.tile.vectors)]
+        addresses = [
+            self.out.element("i8", pointer, WORD_BYTES * j * self.tile.lanes) for j in range(self.tile.vectors)
+        ]
         return [self._weights(self.out.value(f"load {self.vector}, ptr {address}, align 1")) for address in addresses]
 
     def _cast(self, value: str, to: str) -> str:
@@ -164,8 +166,8 @@ class _Int8TileText(ConvolutionTileText):
         """Append the factors that signed bytes make: all four at once, pairs of 16 bits, or each by itself."""
         out, lanes, name = self.out, self.tile.lanes, self.tile.dot.name
         if name == "mul":
-            raised = [out.value(f"shl {self.vector} {words}, splat (i32 {24 - 8 * i})") for i in range(4)]
-            return [out.value(f"ashr {self.vector} {value}, splat (i32 24)") for value in raised]
+            words_up = [out.value(f"shl {self.vector} {words}, splat (i32 {24 - 8 * i})") for i in range(4)]
+            return [out.value(f"ashr {self.vector} {value}, splat (i32 24)") for value in words_up]
         factors = self._cast(words, _intrinsic(self.tile.dot)[1])
         if name != "pmaddwd":
             return [factors]
@@ -255,7 +257,9 @@ class _Int8TileText(ConvolutionTileText):
             row = out.element("i8", "%to", out.times(r, "%to_stride"))
             for j in range(tile.vectors):
                 value = self._result(f"%acc{r}_{j}_end", scales[j] if scales else "", limits)
-                out.line(f"store <{tile.lanes} x {kind}> {value}, ptr {out.element(kind, row, j * tile.lanes)}, align 1")
+                out.line(
+                    f"store <{tile.lanes} x {kind}> {value}, ptr {out.element(kind, row, j * tile.lanes)}, align 1"
+                )
         out.line("ret void")
 
     def _limits(self) -> list[str]:

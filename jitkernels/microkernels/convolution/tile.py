@@ -63,15 +63,20 @@ class ConvolutionTile:
         return declarations(self.dtype, self.lanes) + by_pixels(self.symbol, tiles, TILE_ARGUMENTS)
 
 
-def by_pixels(symbol: str, tiles: Sequence[str], arguments: Sequence[tuple[str, str]]) -> str:
-    """Write the functions for 1, 2 and more pixels, and `symbol`, which calls the right one."""
+def by_pixels(symbol: str, tiles: Sequence[str], arguments: Sequence[tuple[str, str]], *, jumps: bool = False) -> str:
+    """Write the functions for 1, 2 and more pixels, and `symbol`, which calls the right one.
+
+    It is inlined, unless it `jumps`: that takes as long, and less code where it is called in many places.
+    """
     typed = ", ".join(f"{kind} %{name}" for kind, name in arguments)
     cases = range(1, len(tiles) + 1)
-    lines = [f"define void @{symbol}({typed}) alwaysinline nounwind {{", "  switch i64 %pixels, label %done ["]
+    attribute, call = ("noinline", "musttail call") if jumps else ("alwaysinline", "call")
+    lines = [f"define void @{symbol}({typed}) {attribute} nounwind {{", "  switch i64 %pixels, label %done ["]
     lines += [f"    i64 {count}, label %of{count}" for count in cases]
     lines.append("  ]")
     for count in cases:
-        lines += [f"of{count}:", f"  call void @{symbol}_{count}({typed})", "  br label %done"]
+        after = "  ret void" if jumps else "  br label %done"
+        lines += [f"of{count}:", f"  {call} void @{symbol}_{count}({typed})", after]
     lines += ["done:", "  ret void", "}\n"]
     return "\n".join([*tiles, *lines])
 
@@ -272,7 +277,9 @@ class ConvolutionTileText:
         """Append one step: vectors of weights times an element of each pixel."""
         out, kind = self.out, self.kind
         weights = [
-            out.value(f"load {self.vector}, ptr {out.element(kind, '%w_step', j * self.tile.lanes)}, align {self.align}")
+            out.value(
+                f"load {self.vector}, ptr {out.element(kind, '%w_step', j * self.tile.lanes)}, align {self.align}"
+            )
             for j in range(self.tile.vectors)
         ]
         for r in range(self.pixels):

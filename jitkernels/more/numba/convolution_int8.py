@@ -8,14 +8,7 @@ from jitkernels.attrs.convolution_int8 import Conv2DInt8Attr
 from jitkernels.attrs.quantize import BYTES
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import RangeKernel
-from jitkernels.more.numba.numba_kernel import (
-    RowArguments,
-    ScalarFunction,
-    numba_kernel,
-    real,
-    threads_along,
-    usable,
-)
+from jitkernels.more.numba.numba_kernel import RowArguments, ScalarFunction, numba_kernel, real, threads_along, usable
 
 rint = ScalarFunction("rint")
 int32, float32 = np.int32, np.float32
@@ -29,12 +22,12 @@ def conv2d_int8(attr: Conv2DInt8Attr, parallel: bool = False) -> RangeKernel:
 
     def body(x: Any, w: Any, y: Any, sizes: RowArguments, begin: int, end: int) -> None:
         own = sizes.filters // sizes.groups
-        x_zero, y_zero = 0, 0
+        x_shift, y_shift = 0, 0
         if shifted:
-            x_zero = int32(sizes.x_zero[0])
+            x_shift = int32(sizes.x_zero[0])
         if y_shifted:
-            y_zero = int32(sizes.y_zero[0])
-        least, most = float32(low - y_zero), float32(high - y_zero)
+            y_shift = int32(sizes.y_zero[0])
+        least, most = float32(low - y_shift), float32(high - y_shift)
         if relu:
             least = max(least, float32(0))
         for pixel in range(begin * sizes.out_height * sizes.out_width, end * sizes.out_height * sizes.out_width):
@@ -52,7 +45,7 @@ def conv2d_int8(attr: Conv2DInt8Attr, parallel: bool = False) -> RangeKernel:
                         at = ((image * sizes.height + h) * sizes.width + v) * sizes.channels + first
                         weights = tap * sizes.group_channels * sizes.filters + f
                         for c in range(sizes.group_channels):
-                            total += (int32(x[at + c]) - x_zero) * int32(w[weights + c * sizes.filters])
+                            total += (int32(x[at + c]) - x_shift) * int32(w[weights + c * sizes.filters])
                 whole, k = int32(total), pixel * sizes.filters + f
                 if is_whole:
                     y[k] = max(whole, int32(0)) if relu else whole
@@ -65,6 +58,6 @@ def conv2d_int8(attr: Conv2DInt8Attr, parallel: bool = False) -> RangeKernel:
                     else:
                         value = value if value > least else least
                         value = value if value < most else most
-                        y[k] = int32(rint(real(value))) + y_zero
+                        y[k] = int32(rint(real(value))) + y_shift
 
     return numba_kernel(attr, body, "batch", parallel=parallel)

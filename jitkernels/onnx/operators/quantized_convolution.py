@@ -7,7 +7,15 @@ import numpy as np
 import jitkernels as jk
 from jitkernels.attrs.quantize import BYTES
 from jitkernels.onnx.operator_registry import operator
-from jitkernels.onnx.operators.convolution import Window, channels_first, convolved, images, options, space_of, window_of
+from jitkernels.onnx.operators.convolution import (
+    Window,
+    channels_first,
+    convolved,
+    images,
+    options,
+    space_of,
+    window_of,
+)
 from jitkernels.onnx.operators.quantization import quantized
 from jitkernels.onnx.values import NotServedError, constant, is_constant, is_traced, like
 
@@ -55,7 +63,7 @@ def _window_of(x: Any, w: Any, node: Any) -> Window:
 def _exact_sums(x: Any, w: Any, x_zero: Any, w_zero: Any, window: Window, group: int) -> Any:
     """The sums in int32, zero points subtracted first: padding stands for the zero point."""
     if _is_served(x, x_zero, window) and is_constant(w) and is_constant(w_zero) and w.dtype.name in BYTES:
-        return _by_window_sums(x, w, x_zero, np.asarray(w_zero), window, group)
+        return _by_window_sums(x, w, x_zero, w_zero, window, group)
     wide = x.astype(np.int32) if x_zero is None else x.astype(np.int32) - x_zero.astype(np.int32)
     filters = w.astype(np.int32)
     if w_zero is not None:
@@ -73,7 +81,7 @@ def _by_window_sums(x: Any, w: Any, x_zero: Any, w_zero: Any, window: Window, gr
     total, sums = (_by_int8_kernel(x, one, window, x_zero, groups=group) for one in (filters, ones))
     if group > 1:
         sums = np.repeat(sums, int(w.shape[0]) // group, axis=1)
-    zeros = constant(w_zero.astype(np.int32) - shift, np.int32)
+    zeros = constant(np.asarray(0 if w_zero is None else w_zero, np.int32) - shift, np.int32)
     return total - sums * _of_channels(zeros, x.ndim)
 
 

@@ -14,11 +14,9 @@ MISTAKES = {
         "padding of the bottom is at the top": ("*((top, bottom), (left, right))", "*((bottom, top), (left, right))"),
         "zero point is forgotten": ("[:, :, columns] - zero", "[:, :, columns]"),
         "unsigned is read as signed": ("x.astype(np.int64)", "x.view(np.int8).astype(np.int64)"),
-        "pairs of products saturate": (
+        "sums saturate in 16 bits": (
             "+= seen[..., group * per : group * per + per] @ taps",
-            "+= sum(np.clip(seen[..., i : i + 2] @ taps[i - group * per : i - group * per + 2], -32768, 32767)"
-            " for i in range(group * per, group * per + per - 1, 2)) + (seen[..., group * per + per - 1 :"
-            " group * per + per] @ taps[per - 1 :] if per % 2 else 0)",
+            "+= np.clip(seen[..., group * per : group * per + per] @ taps, -32768, 32767)",
         ),
         "strides are swapped": ("down, along = attr.stride", "along, down = attr.stride"),
         "dilation is forgotten": ("skip, over = attr.dilation", "skip, over = (1, 1)"),
@@ -38,7 +36,8 @@ MISTAKES = {
         "relu of floats is forgotten": ("np.where(value < 0, 0, value)", "value"),
         "relu of integers is forgotten": ("np.maximum(z, 0)", "z"),
         "last images of many are not computed": (
-            "limits, shift = np.iinfo(y.dtype)", "y = y[: len(y) - len(y) // 9]; value = value[: len(y)]; limits, shift = np.iinfo(y.dtype)",
+            "limits, shift = np.iinfo(y.dtype)",
+            "y, value = (a[: len(y) - len(y) // 9] for a in (y, value))\n    limits, shift = np.iinfo(y.dtype)",
         ),
     },
     "conv2d_int8_packed": {
