@@ -146,7 +146,8 @@ class Conv2DInt8Attr(KernelAttr, kernel_type="CONV2D_INT8"):
     def convolved(self, x: AnyArray, w: AnyArray, zero: int) -> AnyArray:
         """z without the bias, in int64."""
         sums: AnyArray = w.reshape(self.terms, self.filters).sum(0, dtype=np.int64)
-        return self.summed(x, w, zero) - zero * sums
+        result: AnyArray = self.summed(x, w, zero) - zero * sums
+        return result
 
     def tolerance(self) -> Tolerance:
         """All is exact, or rounded by definition."""

@@ -140,7 +140,7 @@ def test_extremes_do_not_saturate(kind: str) -> None:
 
 
 @pytest.mark.parametrize("y_dtype", BYTES)
-def test_halves_are_rounded_to_even(y_dtype: str) -> None:
+def test_halves_are_rounded_to_even(y_dtype: Any) -> None:
     x, w = np.arange(256, dtype=np.uint8).reshape(1, 16, 16, 1), np.ones((1, 1, 1, 16), np.int8)
     for zero in (0, 7, -3):
         got = jk.conv2d_int8(x, w, np.array([128], np.uint8), None, np.full(16, 0.5), zero, y_dtype=y_dtype)

@@ -111,9 +111,10 @@ CONV = ("Conv", ["xf", "wf", "bf"], "c", {"pads": [1] * 4})
 @pytest.mark.parametrize("kind", ["uint8", "int8"])
 def test_qdq_pairs_around_conv(kind: str, channels: bool) -> None:
     """The sums of floats may round another way, by which a few results differ by a step."""
-    given, quantize = constants(kind, channels=channels), ("QuantizeLinear", ["c", "ys", "yz"], "y", {})
+    given = constants(kind, channels=channels)
+    quantize: Any = ("QuantizeLinear", ["c", "ys", "yz"], "y", {})
     assert "kernel: jk.conv2d_int8" in run([*DEQUANTIZED, CONV, quantize], given, kind, within=1)
-    relu = [("Relu", ["c"], "r", {}), ("QuantizeLinear", ["r", "ys", "yz"], "y", {})]
+    relu: Any = [("Relu", ["c"], "r", {}), ("QuantizeLinear", ["r", "ys", "yz"], "y", {})]
     text = run([*DEQUANTIZED, CONV, *relu], given, kind, within=1)
     assert text.count("kernel: jk.conv2d_int8") == 1, text
     assert text.count("loop nest") == text.count("loop nest: copy") == 1, text  # of the channels of x

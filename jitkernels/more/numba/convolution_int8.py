@@ -22,7 +22,7 @@ def conv2d_int8(attr: Conv2DInt8Attr, parallel: bool = False) -> RangeKernel:
 
     def body(x: Any, w: Any, y: Any, sizes: RowArguments, begin: int, end: int) -> None:
         own = sizes.filters // sizes.groups
-        x_shift, y_shift = 0, 0
+        x_shift, y_shift = int32(0), int32(0)
         if shifted:
             x_shift = int32(sizes.x_zero[0])
         if y_shifted:
@@ -45,7 +45,7 @@ def conv2d_int8(attr: Conv2DInt8Attr, parallel: bool = False) -> RangeKernel:
                         at = ((image * sizes.height + h) * sizes.width + v) * sizes.channels + first
                         weights = tap * sizes.group_channels * sizes.filters + f
                         for c in range(sizes.group_channels):
-                            total += (int32(x[at + c]) - x_shift) * int32(w[weights + c * sizes.filters])
+                            total += int((int32(x[at + c]) - x_shift) * int32(w[weights + c * sizes.filters]))
                 whole, k = int32(total), pixel * sizes.filters + f
                 if is_whole:
                     y[k] = max(whole, int32(0)) if relu else whole
