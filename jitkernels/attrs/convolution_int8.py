@@ -35,7 +35,7 @@ from jitkernels.attrs.windows import (
 from jitkernels.core.aligned_memory import aligned_empty
 from jitkernels.errors import AttrError
 
-SWEEP_FIELDS = "batch height width channels kernel_height kernel_width filters stride padding groups"
+INT8_SWEEP_FIELDS = "batch height width channels kernel_height kernel_width filters stride padding groups"
 RESULTS = ("int32", "float32", *BYTES)
 """Dtypes of results, the default first."""
 WORD = 4
@@ -127,7 +127,7 @@ class Conv2DInt8Attr(KernelAttr, kernel_type="CONV2D_INT8"):
     ) -> tuple[KernelAttr, PackedInputs] | None:
         """CONV2D_INT8_PACKED where filters consist of whole words; others are few weights, packed in each call."""
         runs, run = runs_of(self.fields() | {"group_channels": self.group_channels})
-        if "w" not in constants or run % WORD or self.is_depthwise:
+        if "w" not in constants or run % WORD or not run or self.is_depthwise:
             return None
         attr = Conv2DInt8PackedAttr(**self.fields())
         return attr, {"w": (("CONV2D_INT8_PACKED", self.groups, runs), attr.pack)}
@@ -171,23 +171,29 @@ class Conv2DInt8Attr(KernelAttr, kernel_type="CONV2D_INT8"):
             (1, 7, 7, 512, 3, 3, 512, 1, 1, 1), (1, 7, 7, 2048, 1, 1, 512, 1, 0, 1),
         ]  # fmt: skip
         quantized = {"scaled": (True,), "y_shifted": (True,), "activation": ("relu",)}
-        full = grid(cls, SWEEP_FIELDS, layers, **quantized, x_dtype=BYTES, y_dtype=("uint8",), dtype=("float32",))
+        full = grid(cls, INT8_SWEEP_FIELDS, layers, **quantized, x_dtype=BYTES, y_dtype=("uint8",), dtype=("float32",))
         ci = [(1, 2, 3, 4, 1, 1, 70, 1, 0, 1), (2, 5, 7, 4, 3, 3, 5, 1, 1, 1), (1, 6, 31, 8, 2, 3, 40, 2, 2, 1),
               (1, 4, 5, 12, 1, 3, 9, 2, 1, 3)]  # fmt: skip
         if cls is Conv2DInt8Attr:
             ci += [(1, 1, 1, 1, 1, 1, 1, 1, 0, 1), (2, 5, 7, 3, 3, 3, 5, 1, 1, 1), (2, 5, 6, 6, 3, 2, 6, 1, 1, 6),
                    (1, 4, 5, 6, 1, 3, 9, 2, 1, 3), (3, 4, 9, 17, 1, 1, 17, 1, 0, 1)]  # fmt: skip
             depthwise = [(1, 56, 56, 58, 3, 3, 58, 2, 1, 58), (1, 28, 28, 116, 3, 3, 116, 1, 1, 116)]
-            full += grid(cls, SWEEP_FIELDS, depthwise, **quantized, y_dtype=("uint8",), dtype=("float32",))
+            full += grid(cls, INT8_SWEEP_FIELDS, depthwise, **quantized, y_dtype=("uint8",), dtype=("float32",))
         bytes_of = {"y_dtype": BYTES, "x_dtype": BYTES, "dtype": ("float32",)}
         return cases(
             full,
             ci=[
-                *grid(cls, SWEEP_FIELDS, ci, dtype=("float64",), x_dtype=BYTES),
-                *grid(cls, SWEEP_FIELDS, ci, **quantized, **bytes_of),
-                *grid(cls, SWEEP_FIELDS, ci[:3], biased=(False,), activation=("relu",)),
+                *grid(cls, INT8_SWEEP_FIELDS, ci, dtype=("float64",), x_dtype=BYTES),
+                *grid(cls, INT8_SWEEP_FIELDS, ci, **quantized, **bytes_of),
+                *grid(cls, INT8_SWEEP_FIELDS, ci[:3], biased=(False,), activation=("relu",)),
                 *grid(
-                    cls, SWEEP_FIELDS, ci[2:], scaled=(True,), y_dtype=("float32",), activation=("relu",), dtype=FLOATS
+                    cls,
+                    INT8_SWEEP_FIELDS,
+                    ci[2:],
+                    scaled=(True,),
+                    y_dtype=("float32",),
+                    activation=("relu",),
+                    dtype=FLOATS,
                 ),
             ],
         )
@@ -226,7 +232,7 @@ class Conv2DInt8PackedAttr(Conv2DInt8Attr, kernel_type="CONV2D_INT8_PACKED"):
     def derive(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         known = super().derive(fields)
         runs, run = runs_of({**fields, **known})
-        if run % WORD:
+        if run % WORD or not run:
             raise AttrError(f"{cls.__name__}: channels: expected runs of a multiple of 4 weights, got {run}")
         panels = fields["groups"] * ((fields["filters"] // fields["groups"] + PANEL - 1) // PANEL)
         words = 1 + fields["kernel_height"] * runs * run // WORD

@@ -152,12 +152,13 @@ def test_halves_are_rounded_to_even(y_dtype: Any) -> None:
 def test_compiled_functions_pack_constant_filters() -> None:
     rng = np.random.default_rng(0)
     weights, few = rng.integers(-128, 128, (3, 3, 8, 50), np.int8), rng.integers(-128, 128, (3, 3, 3, 8), np.int8)
+    zero, scale, y_zero = np.array([3], np.uint8), np.full(8, 0.01, np.float32), np.array([9], np.int16)
 
     def layers(x: Any) -> Any:
-        y = jk.conv2d_int8(x, few, 3, None, np.full(8, 0.01, np.float32), 9, padding=1, y_dtype="uint8")
-        return jk.conv2d_int8(y, weights, 9, stride=2, padding=1, activation="relu")
+        y = jk.conv2d_int8(x, few, zero, None, scale, y_zero, padding=1, y_dtype="uint8")
+        return jk.conv2d_int8(y, weights, zero, stride=2, padding=1, activation="relu")
 
-    compiled = jk.jit(layers, static_argnames=("weights", "few"))
+    compiled = jk.jit(layers, static_argnames=("weights", "few", "zero", "scale", "y_zero"))
     for shape in ((1, 12, 13, 3), (3, 20, 7, 3)):
         x = rng.integers(0, 256, shape, np.uint8)
         np.testing.assert_array_equal(compiled(x), layers(x))
