@@ -20,6 +20,8 @@ from jitkernels.attrs.cdist import CDistAttr as CDistAttr
 from jitkernels.attrs.convolution import Conv2DAttr as Conv2DAttr
 from jitkernels.attrs.convolution import Conv2DPackedAttr as Conv2DPackedAttr
 from jitkernels.attrs.convolution_gradient import Conv2DBackwardWeightsAttr as Conv2DBackwardWeightsAttr
+from jitkernels.attrs.convolution_int8 import Conv2DInt8Attr as Conv2DInt8Attr
+from jitkernels.attrs.convolution_int8 import Conv2DInt8PackedAttr as Conv2DInt8PackedAttr
 from jitkernels.attrs.convolution_transpose import Conv2DTransposeAttr as Conv2DTransposeAttr
 from jitkernels.attrs.convolution_transpose import Conv2DTransposePackedAttr as Conv2DTransposePackedAttr
 from jitkernels.attrs.crf_decoding import CRFDecodingAttr as CRFDecodingAttr
@@ -198,6 +200,8 @@ __all__ = [
     "CRFDecodingAttr",
     "Conv2DAttr",
     "Conv2DBackwardWeightsAttr",
+    "Conv2DInt8Attr",
+    "Conv2DInt8PackedAttr",
     "Conv2DPackedAttr",
     "Conv2DTransposeAttr",
     "Conv2DTransposePackedAttr",
@@ -290,6 +294,8 @@ __all__ = [
     "cdist",
     "conv2d",
     "conv2d_backward_weights",
+    "conv2d_int8",
+    "conv2d_int8_packed",
     "conv2d_packed",
     "conv2d_transpose",
     "conv2d_transpose_packed",
@@ -533,6 +539,52 @@ def conv2d_backward_weights(
     groups: int = 1,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
+def quantize(
+    x: ArrayLike,
+    scale: ArrayLike,
+    zero: ArrayLike | None = None,
+    q_dtype: Literal['int8', 'uint8'] = 'int8',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def dequantize(
+    q: ArrayLike,
+    scale: ArrayLike,
+    zero: ArrayLike | None = None,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def conv2d_int8(
+    x: ArrayLike,
+    w: ArrayLike,
+    x_zero: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    scale: ArrayLike | None = None,
+    y_zero: ArrayLike | None = None,
+    stride: Any = (1, 1),
+    padding: Any = ((0, 0), (0, 0)),
+    dilation: Any = (1, 1),
+    groups: int = 1,
+    activation: Literal['identity', 'relu'] = 'identity',
+    y_dtype: Literal['int32', 'float32', 'int8', 'uint8'] = 'int32',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def conv2d_int8_packed(
+    x: ArrayLike,
+    w: ArrayLike,
+    x_zero: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    scale: ArrayLike | None = None,
+    y_zero: ArrayLike | None = None,
+    filters: int = 32,
+    kernel_height: int = 1,
+    kernel_width: int = 1,
+    stride: Any = (1, 1),
+    padding: Any = ((0, 0), (0, 0)),
+    dilation: Any = (1, 1),
+    groups: int = 1,
+    activation: Literal['identity', 'relu'] = 'identity',
+    y_dtype: Literal['int32', 'float32', 'int8', 'uint8'] = 'int32',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def conv2d_transpose(
     x: ArrayLike,
     w: ArrayLike,
@@ -665,19 +717,6 @@ def matmul_int4(
     scale: ArrayLike,
     zero: ArrayLike | None = None,
     rounded: Literal['float', 'int16', 'int8'] = 'float',
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def quantize(
-    x: ArrayLike,
-    scale: ArrayLike,
-    zero: ArrayLike | None = None,
-    q_dtype: Literal['int8', 'uint8'] = 'int8',
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def dequantize(
-    q: ArrayLike,
-    scale: ArrayLike,
-    zero: ArrayLike | None = None,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def matmul_int8(

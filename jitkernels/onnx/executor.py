@@ -11,6 +11,7 @@ import numpy as np
 
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.onnx.fuse_convolutions import fuse_convolutions, mark_channels_last
+from jitkernels.onnx.fuse_quantized_convolutions import fuse_quantized_convolutions
 from jitkernels.onnx.fuse_quantized_weights import fuse_quantized_weights
 from jitkernels.onnx.model_graph import OnnxGraph, OnnxNode, needed
 from jitkernels.onnx.run_node import run_node
@@ -67,7 +68,9 @@ class Executor:
         if self._nodes is None:
             with build_lock:
                 nodes = needed(self.graph.nodes, self.graph.output_names)
-                nodes, self.fused = fuse_quantized_weights(nodes, self.constants)
+                nodes, self.fused = fuse_quantized_convolutions(nodes, self.graph.output_names, self.constants)
+                nodes, gone = fuse_quantized_weights(nodes, self.constants)
+                self.fused |= gone
                 nodes = self._folded(needed(nodes, self.graph.output_names))
                 nodes, gone = fuse_convolutions(nodes, self.graph.output_names, self.constants)
                 self.fused |= gone

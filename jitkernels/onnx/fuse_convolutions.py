@@ -14,7 +14,10 @@ import numpy as np
 from jitkernels.onnx.model_graph import ELEMENTWISE, OnnxNode
 from jitkernels.onnx.weights import LazyArray, Weights
 
-CHANNELS_LAST = ("Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "ConvTranspose")
+CHANNELS_LAST = (
+    "Conv", "QLinearConv", "ConvInteger", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
+    "ConvTranspose",
+)  # fmt: skip
 """Operators whose results are channels last in memory."""
 KEEPING_ORDER = ELEMENTWISE | {
     "BatchNormalization",
@@ -151,4 +154,4 @@ def mark_channels_last(nodes: Sequence[OnnxNode]) -> None:
             is_last = is_last and [perm[0], *perm[-2:]] == [0, len(perm) - 2, len(perm) - 1]
         if is_last and not node.domain:
             last.update(node.outputs)
-            node.is_channels_last = node.op in KEEPING_ORDER
+            node.is_channels_last = node.op in KEEPING_ORDER and not node.attributes.get("block_size")

@@ -121,7 +121,7 @@ class OnnxGraph:
 
 ELEMENTWISE = frozenset({
     "Relu", "Add", "Sum", "Mul", "Sub", "Div", "Sigmoid", "Clip", "LeakyRelu", "PRelu", "Elu", "HardSwish",
-    "HardSigmoid", "Tanh", "Identity",
+    "HardSigmoid", "Tanh", "Identity", "QuantizeLinear", "DequantizeLinear",
 })  # fmt: skip
 """Operators of single elements that networks of convolutions have."""
 

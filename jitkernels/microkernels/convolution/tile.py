@@ -28,8 +28,6 @@ TILE_ARGUMENTS = (
 )  # fmt: skip
 FIRST_CHUNK, LAST_CHUNK = 1, 2
 """Bits of `chunk`: whether these rows of the filter are the first, and the last, of those that are summed up in y."""
-POINTERS = "w", "ahead", "next"
-"""What the loops advance beside the pixels: weights, and what they prefetch of the weights and of the image."""
 ROW_PIXELS = 7
 """Pixels in a row: those behind begin `lead` elements after the first one, so that two rows of seven fill a tile."""
 
@@ -66,20 +64,37 @@ class ConvolutionTile:
 
     def text(self) -> str:
         """Write the IR of `symbol`, and the declarations that it needs."""
-        typed = ", ".join(f"{kind} %{name}" for kind, name in TILE_ARGUMENTS)
-        cases = range(1, self.pixels + 1)
-        lines = [f"define void @{self.symbol}({typed}) alwaysinline nounwind {{", "  switch i64 %pixels, label %done ["]
-        lines += [f"    i64 {count}, label %of{count}" for count in cases]
-        lines.append("  ]")
-        for count in cases:
-            lines += [f"of{count}:", f"  call void @{self.symbol}_{count}({typed})", "  br label %done"]
-        lines += ["done:", "  ret void", "}\n"]
-        tiles = [_ConvolutionTileText(self, count).build() for count in cases]
-        return declarations(self.dtype, self.lanes) + "\n".join([*tiles, *lines])
+        tiles = [ConvolutionTileText(self, count).build() for count in range(1, self.pixels + 1)]
+        return declarations(self.dtype, self.lanes) + by_pixels(self.symbol, tiles, TILE_ARGUMENTS)
 
 
-class _ConvolutionTileText:
-    """Writer of the tile of one number of pixels, block by block."""
+def by_pixels(symbol: str, tiles: Sequence[str], arguments: Sequence[tuple[str, str]], *, jumps: bool = False) -> str:
+    """Write the functions for 1, 2 and more pixels, and `symbol`, which calls the right one.
+
+    It is inlined, unless it `jumps`: that takes as long, and less code where it is called in many places.
+    """
+    typed = ", ".join(f"{kind} %{name}" for kind, name in arguments)
+    cases = range(1, len(tiles) + 1)
+    attribute, call = ("noinline", "musttail call") if jumps else ("alwaysinline", "call")
+    lines = [f"define void @{symbol}({typed}) {attribute} nounwind {{", "  switch i64 %pixels, label %done ["]
+    lines += [f"    i64 {count}, label %of{count}" for count in cases]
+    lines.append("  ]")
+    for count in cases:
+        after = "  ret void" if jumps else "  br label %done"
+        lines += [f"of{count}:", f"  {call} void @{symbol}_{count}({typed})", after]
+    lines += ["done:", "  ret void", "}\n"]
+    return "\n".join([*tiles, *lines])
+
+
+class ConvolutionTileText:
+    """Writer of the tile of one number of pixels, block by block. `step`: the elements of a run that a step takes.
+
+    `pointers`: what loops advance beside the pixels, weights, and what they prefetch of the weights and of the image.
+    """
+
+    arguments: Sequence[tuple[str, str]] = TILE_ARGUMENTS
+    pointers: Sequence[str] = ("w", "ahead", "next")
+    step = 1
 
     def __init__(self, tile: ConvolutionTile, pixels: int) -> None:
         self.tile, self.pixels = tile, pixels
@@ -96,7 +111,7 @@ class _ConvolutionTileText:
 
     def build(self) -> str:
         out = self.out
-        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in TILE_ARGUMENTS)
+        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in self.arguments)
         self._entry()
         self._begin_loop("row", "rows", "begin", "row_end", "%{}_start", "%begin{}")
         out.line("br label %tap")
@@ -125,12 +140,7 @@ class _ConvolutionTileText:
             out.lines.append(f"  %{name}_start = getelementptr {self.kind}, ptr %{name}, i64 %{name}_offset")
         out.lines.append(f"  %ahead_start = getelementptr {self.kind}, ptr %w, i64 %ahead_offset")
         out.lines.append(f"  %next_start = getelementptr {self.kind}, ptr %next, i64 %next_offset")
-        steps = [self._opaque(out.times(r, "%pixel_stride")) for r in range(min(ROW_PIXELS, self.pixels))]
-        self.steps = [r if tile.strided_runs else steps[r % ROW_PIXELS] for r in range(self.pixels)]
-        if not (tile.strided_runs or tile.depthwise):
-            odd = range(1, min(ROW_PIXELS, self.pixels), 2)
-            self.odd_steps = {k: self._opaque(out.times(k * self.align, "%pixel_stride")) for k in odd}
-        self.leads = [self._opaque(out.times(group, "%lead")) for group in range(len(self.bases))]
+        self._offsets_of_pixels()
         self.y_rows = [out.element(self.kind, "%y_start", out.times(r, "%y_stride")) for r in range(self.pixels)]
         if tile.has_residual:
             out.lines.append(f"  %residual_start = getelementptr {self.kind}, ptr %residual, i64 %y_offset")
@@ -157,6 +167,16 @@ class _ConvolutionTileText:
         self._prefetch()
         self._add_rows("resume", self.y_rows, ("begin", "prefetch", "%bias{1}"))
         out.line("br label %row")
+
+    def _offsets_of_pixels(self) -> None:
+        """Append where the pixels lie behind the first one."""
+        out, tile = self.out, self.tile
+        steps = [self._opaque(out.times(r, "%pixel_stride")) for r in range(min(ROW_PIXELS, self.pixels))]
+        self.steps = [r if tile.strided_runs else steps[r % ROW_PIXELS] for r in range(self.pixels)]
+        if not (tile.strided_runs or tile.depthwise):
+            odd = range(1, min(ROW_PIXELS, self.pixels), 2)
+            self.odd_steps = {k: self._opaque(out.times(k * self.align, "%pixel_stride")) for k in odd}
+        self.leads = [self._opaque(out.times(group, "%lead")) for group in range(len(self.bases))]
 
     def _prefetch(self) -> None:
         """Append the block before the first sums: what the code behind the loops reads and writes arrives meanwhile."""
@@ -227,7 +247,7 @@ class _ConvolutionTileText:
         out.label(name)
         out.lines.append(f"  %{name}_left = phi i64 [ %{count}, %{before} ], [ %{name}_next, %{after} ]")
         out.lines.append(f"  %x_{name} = phi ptr [ {start.format('x')}, %{before} ], [ %x_{name}_next, %{after} ]")
-        for pointer in POINTERS:
+        for pointer in self.pointers:
             begin = start.format(pointer)
             out.lines.append(f"  %{pointer}_{name} = phi ptr [ {begin}, %{before} ], [ %{pointer}_end, %{after} ]")
         self._sums(name, [(sums, before), ("%acc{}_end", after)])
@@ -255,7 +275,7 @@ class _ConvolutionTileText:
         for name, pixels in loops.items():
             self._run_loop(name, pixels)
         out.label("tap_end")
-        for pointer in POINTERS:
+        for pointer in self.pointers:
             ends = "".join(f", [ %{pointer}_{name}_next, %{name} ]" for name in loops)
             out.lines.append(f"  %{pointer}_end = phi ptr [ %{pointer}_tap, %tap ]{ends}")
         for r, j in self.cells:
@@ -265,8 +285,9 @@ class _ConvolutionTileText:
             )
             out.lines.append(f"  %acc{r}_{j}_end = phi {self.vector} [ %acc{r}_{j}_tap, %tap ]{ends}")
 
-    def _pixel(self, base: str, r: int) -> str:
+    def _address_of_pixel(self, name: str, r: int) -> str:
         """Append the address of pixel r, by scales of the odd multiples of a pixel, which are in few registers."""
+        base = f"%x{r // self.bases.step}_{name}"
         if self.tile.strided_runs:
             return self.out.element(self.kind, base, r)
         place = r % ROW_PIXELS
@@ -290,7 +311,7 @@ class _ConvolutionTileText:
 
         It is not unrolled: a step of many multiply-adds hides the loop's own instructions, and code is built faster.
         """
-        out, kind, lanes = self.out, self.kind, self.tile.lanes
+        out, kind = self.out, self.kind
         out.label(f"{name}_begin")
         out.lines.append(f'  %x_{name}_run = call ptr asm "", "=r,0"(ptr %x_tap)')
         for group, lead in enumerate(self.leads):
@@ -299,33 +320,37 @@ class _ConvolutionTileText:
         out.label(name)
         out.lines.append(f"  %{name}_left = phi i64 [ %run, %{name}_begin ], [ %{name}_next, %{name} ]")
         starts = {f"x{group}": f"%x{group}_{name}_begin" for group in range(len(self.leads))}
-        for pointer, start in (starts | {pointer: f"%{pointer}_tap" for pointer in POINTERS}).items():
+        for pointer, start in (starts | {pointer: f"%{pointer}_tap" for pointer in self.pointers}).items():
             ends = f"[ {start}, %{name}_begin ], [ %{pointer}_{name}_next, %{name} ]"
             out.lines.append(f"  %{pointer}_{name} = phi ptr {ends}")
         for r, j in self.cells:
             if r in pixels:
                 ends = f"[ %acc{r}_{j}_tap, %{name}_begin ], [ %acc{r}_{j}_{name}_next, %{name} ]"
                 out.lines.append(f"  %acc{r}_{j}_{name} = phi {self.vector} {ends}")
-        weights = [
-            out.value(f"load {self.vector}, ptr {out.element(kind, f'%w_{name}', j * lanes)}, align {self.align}")
-            for j in range(self.tile.vectors)
-        ]
-        for r in pixels:
-            address = self._pixel(f"%x{r // self.bases.step}_{name}", r)
-            every = self._broadcast(out.value(f"load {kind}, ptr {address}"))
-            for j in range(self.tile.vectors):
-                self._multiply_add(every, weights[j], f"%acc{r}_{j}_{name}", f"%acc{r}_{j}_{name}_next")
-        step = "%pixel_stride" if self.tile.strided_runs else 1
+        self._dense_step(name, pixels)
+        step = "%pixel_stride" if self.tile.strided_runs else self.step
         for group in range(len(self.leads)):
             # A pointer that LLVM cannot follow stays one: with an induction variable, each pixel would have its own.
             following = out.value(f"getelementptr {kind}, ptr %x{group}_{name}, i64 {step}")
             out.lines.append(f'  %x{group}_{name}_next = call ptr asm "", "=r,0"(ptr {following})')
         if not self.tile.strided_runs:
-            for pointer in POINTERS[1:]:
+            for pointer in self.pointers[1:]:
                 out.line(f"call void @llvm.prefetch.p0(ptr %{pointer}_{name}, i32 0, i32 2, i32 1)")
-        for pointer, stride in zip(POINTERS, (self.panel, "%ahead_stride", "%next_stride"), strict=True):
+        for pointer, stride in zip(self.pointers, (self.panel, "%ahead_stride", "%next_stride"), strict=False):
             out.lines.append(f"  %{pointer}_{name}_next = getelementptr {kind}, ptr %{pointer}_{name}, i64 {stride}")
         self._next(name, "tap_end")
+
+    def _dense_step(self, name: str, pixels: range) -> None:
+        """Append one step of a loop: vectors of weights times an element of each pixel."""
+        out, kind, lanes = self.out, self.kind, self.tile.lanes
+        weights = [
+            out.value(f"load {self.vector}, ptr {out.element(kind, f'%w_{name}', j * lanes)}, align {self.align}")
+            for j in range(self.tile.vectors)
+        ]
+        for r in pixels:
+            every = self._broadcast(out.value(f"load {kind}, ptr {self._address_of_pixel(name, r)}"))
+            for j in range(self.tile.vectors):
+                self._multiply_add(every, weights[j], f"%acc{r}_{j}_{name}", f"%acc{r}_{j}_{name}_next")
 
     def _depthwise_tap(self) -> None:
         """Append one tap: vectors of the image times vectors of weights."""
@@ -341,7 +366,7 @@ class _ConvolutionTileText:
                 value = self._load(out.element(self.kind, at, j * tile.lanes), j)
                 self._multiply_add(value, weights[j], f"%acc{r}_{j}_tap", f"%acc{r}_{j}_end")
         out.lines.append(f"  %w_end = getelementptr {self.kind}, ptr %w_tap, i64 %w_stride")
-        for pointer in POINTERS[1:]:
+        for pointer in self.pointers[1:]:
             out.lines.append(f"  %{pointer}_end = getelementptr {self.kind}, ptr %{pointer}_tap, i64 0")
 
     def _load(self, address: str, j: int) -> str:

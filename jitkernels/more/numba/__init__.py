@@ -2,6 +2,7 @@
 
 WITHOUT = {
     "ATTENTION": "register tiles of two products with a softmax between: plain loops read all keys per query",
+    "CONV2D_INT8_PACKED": "a layout for register tiles: plain loops compute CONV2D_INT8",
     "CONV2D_PACKED": "a layout for register tiles: plain loops compute CONV2D",
     "CONV2D_TRANSPOSE_PACKED": "a layout for register tiles: plain loops compute CONV2D_TRANSPOSE",
     "CONV2D_WINOGRAD": "a layout for register tiles: plain loops compute CONV2D",

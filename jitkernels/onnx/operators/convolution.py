@@ -14,8 +14,7 @@ import numpy as np
 import jitkernels as jk
 from jitkernels.errors import ModelError
 from jitkernels.onnx.operator_registry import operator
-from jitkernels.onnx.operators.quantization import quantized
-from jitkernels.onnx.values import NotServedError, is_traced, like, limit
+from jitkernels.onnx.values import is_traced, like, limit
 
 MAX_TAPS = 64
 """Most taps of a filter of single channels that are multiplied one by one."""
@@ -204,35 +203,6 @@ def conv(x: Any, weights: Any, bias: Any = None, residual: Any = None, *, group:
     kernel = tuple(int(extent) for extent in weights.shape[2:])
     activation = node.attributes.get("activation", "identity")
     return convolved(x, weights, bias, window_of(node.attributes, kernel, space_of(x)), group, activation, residual)
-
-
-@operator("ConvInteger")
-def conv_integer(
-    x: Any, weights: Any, x_zero: Any = None, w_zero: Any = None, *, group: int = 1, node: Any = None
-) -> Any:
-    """In int32, zero points subtracted first: padding stands for the zero point."""
-    wide = x.astype(np.int32) if x_zero is None else x.astype(np.int32) - x_zero.astype(np.int32)
-    filters = weights.astype(np.int32)
-    if w_zero is not None:
-        zero = w_zero.astype(np.int32)
-        zero = np.reshape(zero, (-1, *(1,) * (weights.ndim - 1))) if getattr(zero, "ndim", 0) else zero
-        filters = filters - zero
-    return conv(wide, filters, group=group, node=node)
-
-
-@operator("QLinearConv")
-def quantized_conv(
-    x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, *rest: Any, group: int = 1, node: Any = None
-) -> Any:
-    w_zero, scale, zero, bias = (*rest, None)[:4]
-    if not {x.dtype.name, w.dtype.name} <= {"int8", "uint8"}:
-        raise NotServedError("elements that NumPy lacks")
-    total = conv_integer(x, w, x_zero, w_zero, group=group, node=node)
-    if bias is not None:
-        total = total + np.reshape(bias, (-1, *(1,) * (x.ndim - 2)))
-    factor = x_scale.astype(np.float32) * w_scale.astype(np.float32) / scale.astype(np.float32)
-    factor = np.reshape(factor, (-1, *(1,) * (x.ndim - 2))) if getattr(factor, "ndim", 0) else factor
-    return quantized(total.astype(np.float32) * factor, np.float32(1), zero, zero.dtype)
 
 
 @operator("ConvTranspose")
