@@ -84,7 +84,7 @@ class Cells(NamedTuple):
     channel: int
 
 
-class Operands(NamedTuple):
+class Int8Operands(NamedTuple):
     """The arrays, the panels, and the workspace."""
 
     arrays: Int8Images
@@ -108,7 +108,7 @@ class BytesBand(NamedTuple):
     down: int
 
 
-class Taps(NamedTuple):
+class TapBytes(NamedTuple):
     """How the taps of a filter lie in a band: distances in bytes, and how long its runs are in words."""
 
     pixel: int
@@ -119,7 +119,7 @@ class Taps(NamedTuple):
     words: int
 
 
-class Span(NamedTuple):
+class PixelSpan(NamedTuple):
     """Neighbouring pixels: the first byte of the image, and of the results, and how many."""
 
     x: int
@@ -150,7 +150,7 @@ def _multiplier(kind: Int8Convolution, layout: Int8Layout, *, depthwise: bool) -
 
     @inlined()
     def multiply(
-        of: Operands, image: Any, e: ConvolutionExtents, taps: Taps, cells: Cells, span: Span, ahead: Ahead
+        of: Int8Operands, image: Any, e: ConvolutionExtents, taps: TapBytes, cells: Cells, span: PixelSpan, ahead: Ahead
     ) -> None:
         starts, strip, y = offset(of.workspace, LIMIT_WORDS), offset(of.workspace, strip_at(e)), of.arrays.y
         scales, stride = offset(starts, panels_of(e) * PANEL), e.filters * size
@@ -181,13 +181,13 @@ def _pass_of(kind: Int8Convolution, layout: Int8Layout, *, depthwise: bool) -> A
     runs_of, run_of = layout.runs, layout.run
 
     @inlined()
-    def pass_over(of: Operands, e: ConvolutionExtents, band: BytesBand, cells: Cells) -> None:
+    def pass_over(of: Int8Operands, e: ConvolutionExtents, band: BytesBand, cells: Cells) -> None:
         runs, words = runs_of(e), (run_of(e) + WORD - 1) // WORD
         pixel, pitch = e.stride_width * e.channels, e.stride_height * band.pitch
         lead, step = ROW_PIXELS * pixel, 1
         if band.pixels == ROW_PIXELS and most >= 2 * ROW_PIXELS:
             lead, step = pitch, 2
-        taps = Taps(pixel, lead, e.dilation_height * band.pitch, e.dilation_width * e.channels, runs, words)
+        taps = TapBytes(pixel, lead, e.dilation_height * band.pitch, e.dilation_width * e.channels, runs, words)
         tiles = (band.rows + step - 1) // step * ((band.pixels * step + most - 1) // most)
         ahead = cells.words + e.kernel_height * runs * words * PANEL_BYTES
         per_step = (PANEL_BYTES + tiles - 1) // max(tiles, 1)
@@ -198,7 +198,7 @@ def _pass_of(kind: Int8Convolution, layout: Int8Layout, *, depthwise: bool) -> A
             for part in range(count):
                 n = (pixels - done + count - part - 1) // (count - part)
                 at = ((band.first + i * band.down + done) * e.filters + cells.first) * size
-                multiply(of, band.image, e, taps, cells, Span(row + done * pixel, at, n), Ahead(ahead, per_step))
+                multiply(of, band.image, e, taps, cells, PixelSpan(row + done * pixel, at, n), Ahead(ahead, per_step))
                 ahead += e.kernel_height * runs * words * per_step
                 done += n
 
@@ -224,7 +224,7 @@ def _computer(kind: Int8Convolution, layout: Int8Layout) -> Any:
         return Cells(group * own + first, min(own - first, width), panel * PANEL + first % PANEL, words, channel)
 
     @inlined()
-    def deep(of: Operands, e: ConvolutionExtents, band: BytesBand) -> None:
+    def deep(of: Int8Operands, e: ConvolutionExtents, band: BytesBand) -> None:
         """Compute row by row: neighbouring channels share cache lines."""
         for i in range(band.rows):
             at, first = band.at + i * e.stride_height * band.pitch, band.first + i * band.down
@@ -233,7 +233,7 @@ def _computer(kind: Int8Convolution, layout: Int8Layout) -> Any:
                 deep_pass(of, e, row, cells_of(e, 0, f, e.filters))
 
     @inlined()
-    def compute(of: Operands, e: ConvolutionExtents, band: BytesBand) -> None:
+    def compute(of: Int8Operands, e: ConvolutionExtents, band: BytesBand) -> None:
         if is_deep(e):
             deep(of, e, band)
         else:
@@ -310,7 +310,7 @@ def _body(kind: Int8Convolution) -> Callable[..., None]:
     needs_copy, copy_rows = _copier(kind, layout)
 
     @inlined()
-    def compute_rows(of: Operands, e: ConvolutionExtents, part: Range) -> None:
+    def compute_rows(of: Int8Operands, e: ConvolutionExtents, part: Range) -> None:
         arrays, row, pitch = of.arrays, part.begin, e.width * e.channels
         most, copies, pointwise = band_rows(e), needs_copy(e), is_pointwise(e)
         scratch = offset(of.workspace, rows_at(e))
@@ -331,11 +331,11 @@ def _body(kind: Int8Convolution) -> Callable[..., None]:
     def body(arrays: Int8Images, e: ConvolutionExtents, workspace: Any, part: Range) -> None:
         if is_packed:
             write_starts(arrays, e, arrays.w, workspace)
-            compute_rows(Operands(arrays, arrays.w, workspace), e, part)
+            compute_rows(Int8Operands(arrays, arrays.w, workspace), e, part)
         else:
             packed = offset(workspace, packed_at(e))
             pack(arrays.w, e, packed)
             write_starts(arrays, e, packed, workspace)
-            compute_rows(Operands(arrays, packed, workspace), e, part)
+            compute_rows(Int8Operands(arrays, packed, workspace), e, part)
 
     return body
