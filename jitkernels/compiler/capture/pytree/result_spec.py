@@ -56,11 +56,13 @@ class ResultPlan:
     `is_tuple`: whether it is a tuple of the outputs, or the one output; None if `make` builds it from these `leaves`
     and, with `views` or numbers, the values of symbols. `itself`: the argument that the call returns unchanged.
     `kinds`: the returned type of each output: "array", "scalar" for NumPy scalars, or the name of a Python type.
+    `axes`: for each output the axes by which it is returned transposed, None for one returned as it is.
     `are_arguments`: the call returns nothing but arguments. `recipe`: how a compiled entry builds the result, or None.
     """
 
     make: Make
     kinds: tuple[str, ...] = ()
+    axes: tuple[tuple[int, ...] | None, ...] = ()
     is_tuple: bool | None = None
     leaves: tuple[int, ...] = ()
     views: int = 0
@@ -371,7 +373,8 @@ def _plan(planner: ResultPlanner, make: Make, result: Any) -> ResultPlan:
     parts = result if type(result) is tuple else (result,)
     kinds = _kinds_of_outputs(planner, parts)
     if kinds is not None:
-        return ResultPlan(make, tuple(kinds), type(result) is tuple)
+        axes = tuple(None if value.view.parent is None else _axes(value.view) for value in parts)
+        return ResultPlan(make, tuple(kinds), axes if any(axes) else (), is_tuple=type(result) is tuple)
     return ResultPlan(
         make,
         leaves=tuple(sorted(planner.leaves)),
@@ -381,13 +384,31 @@ def _plan(planner: ResultPlanner, make: Make, result: Any) -> ResultPlan:
     )
 
 
+def _axes(view: View) -> tuple[int, ...] | None:
+    """The axes by which a view transposes a whole new array of C order; None for another view."""
+    parent, storage = view.parent, view.storage
+    is_single = parent is not None and parent.parent is None and type(view) is View and not view.is_readonly
+    if not is_single or storage.order is not None or view.map is None or len(view.map) != len(view.shape):
+        return None
+    axes = [0] * len(view.shape)
+    for axis, (start, steps) in enumerate(view.map):
+        if start != 0 or len(steps) != 1 or steps[0][1] != 1:
+            return None
+        axes[steps[0][0]] = axis
+    extents = storage.node.shape
+    is_whole = sorted(axes) == [*range(len(axes))] and all(
+        symbolic_dims.same(extent, extents[axis]) for extent, axis in zip(view.shape, axes, strict=True)
+    )
+    return tuple(axes) if is_whole else None
+
+
 def _kinds_of_outputs(planner: ResultPlanner, parts: Sequence[Any]) -> list[str] | None:
     """The returned types of parts that are the outputs in order; None where a part is not."""
     kinds = []
     for i, value in enumerate(parts):
         if (
             type(value) is not Traced
-            or value.view.parent is not None
+            or (value.view.parent is not None and (planner.shared[value.view.storage] > 1 or _axes(value.view) is None))
             or value.view.storage.leaf is not None
             or id(value) in planner.arguments
             or planner.outputs.get(id(value.view.storage)) != i
