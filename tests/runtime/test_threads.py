@@ -307,14 +307,16 @@ def test_workspace_is_freed_or_reused() -> None:
         testing.check_values(attr, function)
 
 
-def beginnings(n: int, **blocks: int) -> AnyArray:
+def beginnings(n: int, *, block: int, max_blocks: int) -> AnyArray:
     """For each element of a range, where the part begins that has it."""
 
     def body(x: Any, n: int, begin: int, end: int) -> None:
         for i in range(begin, end):
             x[i] += begin + 1
 
-    kernel = RangeKernel("parts", ("int64*", "int64"), body, extent=1, parallel=True, **blocks)
+    kernel = RangeKernel(
+        "parts", ("int64*", "int64"), body, extent=1, parallel=True, block=block, max_blocks=max_blocks
+    )
     address, x = loader.address_of(kernel), np.zeros(n, np.int64)
     assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(address)(x.ctypes.data, n) == 0
     return x - 1
@@ -336,9 +338,7 @@ def test_blocks_of_long_ranges_are_larger(block: int, most: int, restored_thread
 
 def test_one_object_for_convolutions_of_all_sizes() -> None:
     layers = [
-        jk.Conv2DPackedAttr(
-            batch=1, height=size, width=size, channels=64, kernel_height=3, kernel_width=3, filters=64, padding=1
-        )
+        jk.Conv2DPackedAttr(batch=1, height=size, width=size, channels=64, kernel_height=3, kernel_width=3, filters=64)
         for size in (112, 56, 28, 14)
     ]
     gen = implementation(jk.Conv2DPackedAttr, "gen")
