@@ -4,7 +4,7 @@ Making a source costs far more than loading its object: a graph is traced, and t
 keys. A stored source has the key alone; only objects that the cache or a pack has can be loaded by it.
 
 Of functions that are built when a call first needs them, those are stored that were built: code that needs another one
-says so, and its caller compiles anew.
+says so, and its caller compiles again.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ from jitkernels.runtime import c_api, vectorcall
 from jitkernels.runtime.loading import lazy_link, loader
 from jitkernels.runtime.threads import team_size
 
-HERE, MISSING = -1, -2
+IN_PROCESS, NOT_BUILT = -1, -2
 """In place of the number of a source: what each process has, and a lazy function that nobody has built."""
 
 
@@ -66,12 +66,12 @@ def described(*sources: Source) -> list[dict[str, Any]]:
         for external in source.externals:
             lazy = lazy_link.of_words(external.symbol)
             if external.symbol in here:
-                links.append((external.symbol, HERE))
+                links.append((external.symbol, IN_PROCESS))
             elif external.source is None:
                 raise NotStorableError(f"{symbol} links to {external.symbol}")
             else:
                 is_missing = lazy is not None and not lazy.is_there
-                links.append((external.symbol, MISSING if is_missing else add(external.source())))
+                links.append((external.symbol, NOT_BUILT if is_missing else add(external.source())))
         known[symbol] = len(table)
         table.append({
             "name": source.name, "digest": digest_of(source), "suffix": source.suffix,
@@ -98,9 +98,9 @@ def restored(table: Sequence[Mapping[str, Any]]) -> list[Source]:
 
 
 def _linked(symbol: str, at: int, sources: Sequence[StoredSource], here: Mapping[str, External]) -> External:
-    if at == HERE:
+    if at == IN_PROCESS:
         return here[symbol]
-    if at == MISSING:
+    if at == NOT_BUILT:
         return External(symbol, "int64", (), partial(_words, symbol, None))
     find = _words if lazy_link.is_of_words(symbol) else _address
     return External(symbol, "void", (), partial(find, symbol, sources[at]), partial(sources.__getitem__, at))

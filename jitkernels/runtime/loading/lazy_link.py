@@ -83,7 +83,7 @@ fine:
 
     @property
     def is_there(self) -> bool:
-        """Whether it was brought."""
+        """Whether it is built, and calls find it."""
         return bool(self._words[ENTRY_WORD])
 
     def bound_text(self) -> str:
