@@ -19,7 +19,7 @@ from jitkernels.compiler.capture.dynamic import computed_size
 from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice
 from jitkernels.compiler.capture.functionalization import PlaneView, Storage, View
 from jitkernels.compiler.capture.pytree import dynamic_results, result_recipe
-from jitkernels.compiler.capture.pytree.result_arrays import are_equal, transposed_axes
+from jitkernels.compiler.capture.pytree.transposed_results import are_equal, transposed_axes
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree, symbolic_dims
