@@ -3,6 +3,8 @@
 Written as text and not with a builder because it is part of the cache key that every warm start computes.
 """
 
+from typing import NamedTuple
+
 from jitkernels.core import dtypes
 
 SLOTS = 64
@@ -19,6 +21,27 @@ MAX_MEMBERS = 64
 """The most threads of a team kernel."""
 
 
+class Blocks(NamedTuple):
+    """How threads share a range out: in blocks of `least` elements, or larger ones where more than `most` would be."""
+
+    least: int
+    most: int = 0
+
+    def size(self, extent: str) -> tuple[str, str, str, list[str]]:
+        """The elements of a block, twice that and one less, as IR values, and the instructions that compute them."""
+        least, most = self
+        if not most:
+            return str(least), str(2 * least), str(least - 1), []
+        lines = [
+            f"  %rounded = add i64 {extent}, {most - 1}",
+            f"  %share = sdiv i64 %rounded, {most}",
+            f"  %block = call i64 @llvm.smax.i64(i64 %share, i64 {least})",
+            "  %double = add i64 %block, %block",
+            "  %less_one = add i64 %block, -1",
+        ]
+        return "%block", "%double", "%less_one", lines
+
+
 def types_of(arguments: tuple[str, ...]) -> list[str]:
     """LLVM types of C arguments."""
     return [dtypes.c_type(argument).llvm for argument in arguments]
@@ -28,7 +51,7 @@ def ir(
     arguments: tuple[str, ...],
     *,
     extent: int | tuple[int, ...],
-    block: int | None,
+    blocks: Blocks | None,
     workspace: int,
     no_memory: int,
     check: bool,
@@ -38,10 +61,10 @@ def ir(
 
     ``i64 @entry(arguments)`` is the kernel: it checks, forks threads if they pay, and runs the whole range. ``i64
     @entry_range(arguments, begin, end)`` runs a part on the calling thread, for other generated code. It checks
-    nothing: ``i64 @entry_check(arguments)`` does, for callers of ranges of a kernel with a check. `block` is that of
-    threads, which share the range out in blocks; None if there is one thread. `workspace` is in
-    bytes, or `SIZED`. For team kernels (`together`), ``i64 @members(integer arguments, begin, end)`` returns how many
-    threads pay; `_group` documents their arguments.
+    nothing: ``i64 @entry_check(arguments)`` does, for callers of ranges of a kernel with a check. `blocks` are those of
+    threads, which share the range out; None if there is one thread. `workspace` is in bytes, or `SIZED`. For team
+    kernels (`together`), ``i64 @members(integer arguments, begin, end)`` returns how many threads pay; `_group`
+    documents their arguments.
     """
     kinds = types_of(arguments)
     names = [f"{kind} %a{i}" for i, kind in enumerate(kinds)]
@@ -55,8 +78,8 @@ def ir(
     if check:
         lines += [f"declare i64 @check({', '.join(kinds)})", *_visible_check(names)]
     lines += [f"define i64 @entry({passed}) {{", "start:", *_call_check(passed, check), "run:", *product]
-    if block is not None:
-        lines += _team(kinds, names, whole, block)
+    if blocks is not None:
+        lines += _team(kinds, names, whole, blocks)
     if together:
         lines += [
             f"  %worth = call i64 @members({', '.join([*_integers(names), 'i64 0', f'i64 {whole}'])})",
@@ -72,8 +95,8 @@ def ir(
         lines += _group(kinds, names, scratch)
     else:
         lines += _part(names, workspace, no_memory, "@body")
-    if block is not None:
-        lines += _region(kinds, extent, block)
+    if blocks is not None:
+        lines += _region(kinds, extent, blocks)
     return "\n".join(lines)
 
 
@@ -298,11 +321,13 @@ done:
 }}""".splitlines()
 
 
-def _team(kinds: list[str], names: list[str], extent: str, block: int) -> list[str]:
+def _team(kinds: list[str], names: list[str], extent: str, blocks: Blocks) -> list[str]:
     """Fork a parallel region if the runtime grants several threads and each gets two blocks."""
     structure = "{ " + ", ".join([*kinds, "i64"]) + " }"
+    _, double, _, computed = blocks.size(extent)
     lines = [
-        f"  %wanted = sdiv i64 {extent}, {2 * block}",
+        *computed,
+        f"  %wanted = sdiv i64 {extent}, {double}",
         "  %team = call i64 @jk_team(i64 %wanted)",
         "  %several = icmp sgt i64 %team, 1",
         "  br i1 %several, label %fork, label %serial",
@@ -325,7 +350,7 @@ def _team(kinds: list[str], names: list[str], extent: str, block: int) -> list[s
     ]
 
 
-def _region(kinds: list[str], extent: int | tuple[int, ...], block: int) -> list[str]:
+def _region(kinds: list[str], extent: int | tuple[int, ...], blocks: Blocks) -> list[str]:
     """``@region``: one thread's part of the range, a run of whole blocks. Its number is its workspace slot."""
     structure = "{ " + ", ".join([*kinds, "i64"]) + " }"
     lines = ["declare i64 @jk_team(i64)", "declare void @jk_parallel(ptr, ptr, i64, i64)"]
@@ -337,10 +362,12 @@ def _region(kinds: list[str], extent: int | tuple[int, ...], block: int) -> list
         ]
     passed = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
     whole, product = _product(extent)
+    block, _, less_one, computed = blocks.size(whole)
     return [
         *lines,
         *product,
-        f"""  %padded = add i64 {whole}, {block - 1}
+        *computed,
+        f"""  %padded = add i64 {whole}, {less_one}
   %blocks = sdiv i64 %padded, {block}
   %first = mul i64 %number, %blocks
   %after = add i64 %first, %blocks

@@ -48,7 +48,9 @@ class RangeKernel:
     `workspace` is the size in bytes of a 64-byte aligned scratch area of elements `workspace_dtype`, one per
     running thread, kept between calls; or a function of the integer arguments, begin and end in the language of bodies,
     which gives that size. `vector_bytes` limits the vector registers that LLVM may use.
-    `parallel` asks for threads when there are at least two blocks for each.
+    `parallel` asks for threads when there are at least two blocks for each. With `max_blocks`, the blocks of a long
+    range are so much larger than `block` that there are no more: one object serves all extents, where a block that
+    depends on the attr makes an object for each size class.
     `together`, in place of it, is a function of the integer arguments, begin and end in the language of bodies, which
     says how many threads are worth it. All of them are given the whole range and one workspace, and behind begin and
     end ``words, thread, team_size``: what `jitkernels.microkernels.team_barrier` takes, their number, and how many
@@ -74,6 +76,7 @@ class RangeKernel:
     body: Code
     extent: int | tuple[int, ...]
     block: int = 1
+    max_blocks: int = 0
     parallel: bool = False
     together: Callable[..., Any] | None = None
     workspace: int | Callable[..., Any] = 0
@@ -131,8 +134,12 @@ class RangeKernel:
         return self._identified()
 
     def _identified(self) -> Identity | None:
-        """As `identity`, computed again. `block` matters for threads only."""
-        fields = [(name, getattr(self, name)) for name in FIELDS if name != "block" or self.parallel]
+        """As `identity`, computed again. `block` matters for threads only; `max_blocks` is in the entry."""
+        fields = [
+            (name, getattr(self, name))
+            for name in FIELDS
+            if name != "max_blocks" and (name != "block" or self.parallel)
+        ]
         try:
             return Identity([*fields, ("entry", self.entry), ("parameters", self._parameters)])
         except UnlikeError:
@@ -177,7 +184,7 @@ class RangeKernel:
         return entry_points.ir(
             self.arguments,
             extent=self.extent,
-            block=self.block if self.parallel else None,
+            blocks=entry_points.Blocks(self.block, self.max_blocks) if self.parallel else None,
             workspace=entry_points.SIZED if callable(self.workspace) else self.workspace,
             no_memory=error_status.no_memory_for(self.name) if self.workspace else 0,
             check=self.check is not None,

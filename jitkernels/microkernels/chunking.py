@@ -10,6 +10,8 @@ from jitkernels.codegen.source_protocol import inlined
 
 PIECE = 2048
 """Elements per call."""
+MAX_BLOCKS = 64
+"""Blocks that threads share rows of images out in: half as many threads may take part."""
 MIN_THREAD_ELEMENTS = 2 * PIECE
 """Least number of elements per thread."""
 

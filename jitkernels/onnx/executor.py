@@ -218,6 +218,8 @@ class _Planner:
             return SingleStage(nodes[0], level, constants)
         made = [name for node in nodes for name in node.outputs if name]
         inputs = [name for name in reads if name not in constants and name not in set(made) and name not in statics]
+        known = {name: place for place, name in enumerate(self._executor.inputs)}
+        inputs.sort(key=lambda name: known.get(name, len(known)))  # as callers pass them
         stage = CompiledStage(nodes, inputs, statics, [name for name in made if name in wanted], constants)
         fixed = {one.name for one in self._executor.graph.inputs if one.is_fixed}
         stage.is_profiled, stage.winograd = self._executor.is_profiled, self._executor.winograd

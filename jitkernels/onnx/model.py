@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from jitkernels.onnx.read_model import ReadModel
 
 
+NOT_CALLED = "not looked at yet: the model was not called"
+"""State of the code of a model in the cache."""
+
+
 class NotCachedError(Exception):
     """A call that the code in the cache does not accept."""
 
@@ -84,7 +88,7 @@ class Model:
         self._executors: dict[frozenset[str], Executor] = {}
         self._direct: Any = None
         self._served: tuple[Any, ...] | None = None
-        self._is_stored = False
+        self._is_stored, self._cache_state = False, NOT_CALLED
         self._input_names, self._output_names = interface.input_names, list(interface.output_names)
 
     @unlocked_cached_property
@@ -181,9 +185,9 @@ class Model:
                 return served
         results = self._executor.run(values)
         self._direct = direct = self._executor.direct_function(self._input_names)
-        if direct is not None and self._served is None and not (self._is_stored or self._options["profile"]):
-            self._is_stored = True
-            self._store(direct, inputs)
+        if self._served is None and not self._is_stored:
+            self._is_stored = direct is not None
+            self._cache_state = self._store(direct, inputs)
         return results
 
     def _run_cached(self, cached: CachedModel, inputs: tuple[Any, ...]) -> list[Any] | None:
@@ -200,19 +204,30 @@ class Model:
             self._cached = None
             return None
         self._direct, self._served = function, tuple((array.shape, array.dtype) for array in inputs)
+        self._cache_state = "read from the cache"
         return list(results)
 
-    def _store(self, function: Any, inputs: tuple[Any, ...]) -> None:
-        """Keep the code of such calls for other processes, where they can run it."""
+    def _store(self, function: Any, inputs: tuple[Any, ...]) -> str:
+        """Keep the code of such calls for other processes, where they can run it; what became of it, as text."""
         from jitkernels.compiler.export.store_entry import described_call
 
         source = self._read.source
-        if source is None or source.folder is None or self._read.reads_more_files or model_cache.are_pinned():
-            return
-        with suppress(NotStorableError):
+        reason = (
+            "it counts times" if self._options["profile"]
+            else "the model is no file" if source is None or source.folder is None
+            else "tensors other than initializers lie in files of their own" if self._read.reads_more_files
+            else "jk.use pins implementations" if model_cache.are_pinned()
+            else "it is not one compiled function of all inputs that returns all outputs as arrays" if function is None
+            else ""
+        )  # fmt: skip
+        if reason or source is None:
+            return f"not kept, as {reason}"
+        try:
             code = described_call(function, inputs)
-            external, winograd = self._read.external_files, self._options["winograd"]
-            model_cache.store(source, self._interface, code, external=external, winograd=winograd)
+        except NotStorableError as error:
+            return f"not kept, as it needs what only this process has: {error}"
+        external, winograd = self._read.external_files, self._options["winograd"]
+        return model_cache.store(source, self._interface, code, external=external, winograd=winograd)
 
     def _compile_served(self) -> None:
         """Compile what code from the cache has computed so far, for those who ask how."""
@@ -247,7 +262,7 @@ class Model:
             self(*inputs)
             self._compile_served()
         values = dict(zip(self._input_names, map(plain, inputs), strict=False))
-        return explanation(self.name, self._executor, values if inputs else None)
+        return explanation(self.name, self._executor, values if inputs else None, cache=self._cache_state)
 
     def drawing(self, *inputs: Any) -> "ModelDrawing":
         """Draw the kernels of a call with these inputs, with nodes and, after ``load(model, profile=True)``, times.

@@ -4,8 +4,9 @@ An entry holds what the first call of an earlier process compiled: its stored en
 and its arrays, packed weights included. Its name is the SHA-256 of the whole file, so that a changed file is a miss,
 whatever its size and times say; hashing takes a millisecond for each megabyte, a fraction of reading and packing them.
 It is hashed only where an entry for a file of that size exists. The facts in an entry, of which each must be as it was,
-are those that decide what would be compiled now: package, processor, settings, measurements, and the content of
-external data. All else is a miss: an entry that is damaged, or whose objects are gone.
+are those that decide what would be compiled now: package, plug-ins, processor, settings, measurements, and the content
+of external data. Kernels of which the program has registered implementations keep an entry from being used. All else is
+a miss: an entry that is damaged, or whose objects are gone.
 """
 
 import os
@@ -16,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jitkernels.attrs.schema import plugins
 from jitkernels.codegen import object_cache
 from jitkernels.core import array_archive, cache_dirs, environment, settings, source_hash, versions
 from jitkernels.core.array_archive import ArrayArchive, DamagedError
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from jitkernels.compiler.export.store_entry import CallDescription
 
-MODEL_FORMAT = 1
+MODEL_FORMAT = 2
 MODELS, MODEL_SUFFIX = "models", ".model"
 MAX_MODEL_BYTES = 1 << 33
 """The most bytes of all entries of an environment: those that were used least recently make room."""
@@ -99,7 +101,7 @@ def find(source: ModelSource, *, winograd: bool) -> CachedModel | None:
     except (OSError, DamagedError, ValueError) as error:
         warn_once(str(folder), f"{folder}: {error}: the model is compiled again")
         return None
-    if archive.header["facts"] != _facts(archive.header["kernels"]):
+    if archive.header["facts"] != _facts(archive.header["kernels"]) or _are_replaced(archive.header["kernels"]):
         return None
     external = _external_files(source.folder, archive.header["external"])
     if external is None:
@@ -116,13 +118,20 @@ def store(
     *,
     external: Sequence[ModelFile],
     winograd: bool,
-) -> None:
-    """Let a thread write the entry of a model file, for which the process waits at its end.
+) -> str:
+    """Let a thread write the entry of a model file, for which the process waits at its end; what is done, as text.
 
     `external`: the other files with data of the model.
     """
     from threading import Thread
 
+    folder, size = object_cache.directory_of(MODELS), sum(array.nbytes for array in code.arrays)
+    if any(file.is_linked for file in external):
+        return "not kept, as files of external data are links"
+    if folder is None:
+        return "not kept, as there is no cache folder that can be written"
+    if size > MAX_MODEL_BYTES or not _has_room(folder, size):
+        return f"not kept, as its {size:,} bytes are too many for the disk of the cache"
     listed = sorted({*ALWAYS_MEASURED, *code.kernels})
     facts = {**_chosen(), "measurements": _measurements(listed)}  # of which a program may change some meanwhile
     header = {"facts": facts, "kernels": listed, "interface": interface.as_json(), "entry": code.entry}
@@ -132,6 +141,8 @@ def store(
         writer.start()
     except RuntimeError:  # the system has no more threads, or the process ends
         _writers.remove(writer)
+        return "not kept, as no thread could be started that writes it"
+    return "written to the cache"
 
 
 def wait_for_writers() -> None:
@@ -144,15 +155,14 @@ def _write(
     source: ModelSource, header: dict[str, Any], arrays: Sequence[Any], external: Sequence[ModelFile], *, winograd: bool
 ) -> None:
     folder = object_cache.directory_of(MODELS)
-    size = sum(array.nbytes for array in arrays)
-    if folder is None or source.folder is None or size > MAX_MODEL_BYTES or not _has_room(folder, size):
+    if folder is None or source.folder is None:
         return
     try:
         files = [[file.relative_to(source.folder), file.size, file.digest()] for file in external]
         path = folder / _name(source, winograd=winograd)
     except ModelError:  # written to meanwhile
         return
-    if any(file.is_linked for file in external) or not all(file.is_untouched() for file in (source, *external)):
+    if not all(file.is_untouched() for file in (source, *external)):
         return
     facts = {**_facts(header["kernels"]), **header["facts"]}  # as they were when it was compiled
     array_archive.write(path, {**header, "facts": facts, "external": files}, arrays)
@@ -163,6 +173,12 @@ def are_pinned() -> bool:
     """Whether this code runs inside of a ``with jk.use(...)`` block, whose module is loaded then."""
     overrides: Any = sys.modules.get("jitkernels.selection.overrides")
     return overrides is not None and overrides.are_pinned_here()
+
+
+def _are_replaced(kernels: Sequence[str]) -> bool:
+    """Whether the program has registered implementations of kernels, for which it imported the registry."""
+    registry: Any = sys.modules.get("jitkernels.attrs.schema.registry")
+    return registry is not None and not registry.foreign_kernels().isdisjoint(kernels)
 
 
 def _folder() -> Path | None:
@@ -185,6 +201,7 @@ def _facts(kernels: Sequence[str]) -> dict[str, Any]:
         "package": source_hash.state_of(*_parts()),
         "python": sys.implementation.cache_tag,
         "onnx": versions.version("onnx"),
+        "plugins": plugins.state(),
         "measurements": _measurements(kernels),
         **_chosen(),
     }

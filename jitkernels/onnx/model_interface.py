@@ -80,7 +80,13 @@ def checked_input(declared: ValueType, value: Any) -> Any:
         or any(type(one) is int and one != size for one, size in zip(shape, array.shape, strict=True))
     ):
         raise ArgumentError(f"{declared.name}: expected the shape {list(shape)}, got {list(array.shape)}")
-    return array.astype(object) if is_string and array.dtype != object else array
+    return array.astype(object) if is_string and array.dtype != object else _readable(array)
+
+
+def _readable(array: Any) -> Any:
+    """The array, or a copy where compiled code does not read it: another byte order, elements at odd addresses."""
+    is_even = array.flags.aligned and not any(step % array.itemsize for step in array.strides if array.itemsize)
+    return array if is_even and array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def plain(value: Any) -> Any:

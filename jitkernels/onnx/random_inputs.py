@@ -22,6 +22,16 @@ def random_inputs(declared: Sequence[ValueType], sizes: Mapping[str, int], seed:
     return {one.name: _array(one, shape_of(one, sizes), rng) for one in declared}
 
 
+def open_dimensions(declared: Sequence[ValueType]) -> dict[str, None]:
+    """The names of the dimensions of inputs whose sizes the model does not fix, in order."""
+    return {
+        size if isinstance(size, str) else f"{one.name}.{axis}": None
+        for one in declared
+        for axis, size in enumerate(one.shape or ())
+        if not isinstance(size, int)
+    }
+
+
 def shape_of(declared: ValueType, sizes: Mapping[str, int]) -> tuple[int, ...]:
     """The declared shape with these sizes of symbolic dimensions."""
     if declared.shape is None:

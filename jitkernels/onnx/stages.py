@@ -270,7 +270,7 @@ class SingleStage:
                 run_node(node, inputs)
         except MemoryError as error:
             raise WorkspaceError(f"{node}: {error}") from error
-        except TooLargeError as error:
+        except ModelError as error:  # no implementation computes it
             raise ModelError(f"{node}: {error}") from error
         except Exception as error:  # the reference computes the node, or raises its error
             if node.proto is None:  # it contains the nodes behind it, which the reference does not know

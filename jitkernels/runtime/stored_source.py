@@ -2,8 +2,12 @@
 
 Making a source costs far more than loading its object: a graph is traced, and the bytecode of kernels becomes their
 keys. A stored source has the key alone; only objects that the cache or a pack has can be loaded by it.
+
+Of functions that are built when a call first needs them, those are stored that were built: code that needs another one
+says so, and its caller compiles again.
 """
 
+import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
@@ -16,6 +20,9 @@ from jitkernels.errors import BuildError
 from jitkernels.runtime import c_api, vectorcall
 from jitkernels.runtime.loading import lazy_link, loader
 from jitkernels.runtime.threads import team_size
+
+IN_PROCESS, NOT_BUILT = -1, -2
+"""In place of the number of a source: what each process has, and a lazy function that nobody has built."""
 
 
 class NotStorableError(Exception):
@@ -55,14 +62,16 @@ def described(*sources: Source) -> list[dict[str, Any]]:
         symbol = symbol_of(source)
         if symbol in known:
             return known[symbol]
-        links = []
+        links: list[tuple[str, int]] = []
         for external in source.externals:
+            lazy = lazy_link.of_words(external.symbol)
             if external.symbol in here:
-                links.append([external.symbol, -1])
-            elif external.source is None or lazy_link.of_words(external.symbol) is not None:
+                links.append((external.symbol, IN_PROCESS))
+            elif external.source is None:
                 raise NotStorableError(f"{symbol} links to {external.symbol}")
             else:
-                links.append([external.symbol, add(external.source())])
+                is_missing = lazy is not None and not lazy.is_there
+                links.append((external.symbol, NOT_BUILT if is_missing else add(external.source())))
         known[symbol] = len(table)
         table.append({
             "name": source.name, "digest": digest_of(source), "suffix": source.suffix,
@@ -89,16 +98,30 @@ def restored(table: Sequence[Mapping[str, Any]]) -> list[Source]:
 
 
 def _linked(symbol: str, at: int, sources: Sequence[StoredSource], here: Mapping[str, External]) -> External:
-    if at < 0:
+    if at == IN_PROCESS:
         return here[symbol]
-    return External(symbol, "void", (), partial(_address, sources[at], symbol), partial(sources.__getitem__, at))
+    if at == NOT_BUILT:
+        return External(symbol, "int64", (), partial(_words, symbol, None))
+    find = _words if lazy_link.is_of_words(symbol) else _address
+    return External(symbol, "void", (), partial(find, symbol, sources[at]), partial(sources.__getitem__, at))
 
 
-def _address(source: Source, symbol: str) -> int:
-    """The address of a source's entry, or of another function of its object."""
-    if symbol == symbol_of(source):
+def _address(symbol: str, source: Source) -> int:
+    """The address of a function of a source's object.
+
+    Names of functions beside the entry begin with that of the entry. Other names are further ones of the entry, such as
+    those of slow paths.
+    """
+    if symbol == symbol_of(source) or not symbol.startswith(symbol_of(source)):
         return loader.address_of(source)
     return loader.functions_of(source, (symbol,))[symbol]
+
+
+def _words(symbol: str, source: Source | None) -> int:
+    """The address of the words of a lazy function, which lead to its source if that was built."""
+    if source is not None:
+        lazy_link.bring(symbol, source)
+    return ctypes.addressof(lazy_link.words_of(symbol))
 
 
 def process_externals() -> dict[str, External]:

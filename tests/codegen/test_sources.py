@@ -93,6 +93,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
         "body": [doubling_late, DOUBLING, b"BC"],
         "extent": [0],
         "block": [],  # for threads
+        "max_blocks": [],
         "parallel": [True],
         "together": [],  # which another body goes with
         "workspace": [],
@@ -107,7 +108,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
         "straight": [True],
         "calls": [(External("jk_test_halve", "double", ("double",), lambda: 0),)],
     },
-    THREADS: {"block": [2], "parallel": [False], "extent": [0]},
+    THREADS: {"block": [2], "max_blocks": [2, 64], "parallel": [False], "extent": [0]},
     TOGETHER: {"together": [three]},
     SCRATCH: {"workspace": [0, 128], "workspace_dtype": ["float32", "int64"]},
     C_BASE: {
@@ -147,7 +148,7 @@ def test_every_change_of_code_changes_the_key(base: Any) -> None:
 def decisive(source: Any) -> tuple[Any, ...]:
     """Everything but the functions that a source is made from, and the blocks of what has no threads."""
     if isinstance(source, RangeKernel) and not source.parallel:
-        source = dataclasses.replace(source, block=1)
+        source = dataclasses.replace(source, block=1, max_blocks=0)
     values = (getattr(source, field.name) for field in dataclasses.fields(source))
     return (type(source), *(value for value in values if not callable(value)))
 

@@ -130,3 +130,15 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = command(capsys, *words)
     assert "output y: differs by 0" in table
     assert "peak memory" in table
+
+
+def test_dimensions_that_the_model_has_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = command(capsys, "run", saved(tmp_path), "--dim", "batch=2", "--dim", "size=3", code=2)
+    assert "--dim size=3: expected one of the dimensions batch" in printed.replace("\n", " ")
+
+
+def test_large_outputs_are_abbreviated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "y.npy"
+    printed = command(capsys, "run", saved(tmp_path), "--dim", "batch=2", "--output", str(target))
+    assert "..." in printed
+    assert len(printed) < 1000 < np.load(target).size

@@ -13,10 +13,14 @@ import pytest
 from processes import python
 
 import jitkernels as jk
+from jitkernels.attrs.schema.registry import implementation
 from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.codegen.source_protocol import symbol_of
 from jitkernels.dispatch import operators
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.errors import ArgumentError, ArgumentTypeError
+from jitkernels.runtime.loading import loader
 from jitkernels.runtime.threads import team_size
 from jitkernels.tools import testing
 
@@ -301,3 +305,43 @@ def test_workspace_is_freed_or_reused() -> None:
             caller.start()
             caller.join()
         testing.check_values(attr, function)
+
+
+def beginnings(n: int, *, block: int, max_blocks: int) -> AnyArray:
+    """For each element of a range, where the part begins that has it."""
+
+    def body(x: Any, n: int, begin: int, end: int) -> None:
+        for i in range(begin, end):
+            x[i] += begin + 1
+
+    kernel = RangeKernel(
+        "parts", ("int64*", "int64"), body, extent=1, parallel=True, block=block, max_blocks=max_blocks
+    )
+    address, x = loader.address_of(kernel), np.zeros(n, np.int64)
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(address)(x.ctypes.data, n) == 0
+    return x - 1
+
+
+@needs_openmp
+@pytest.mark.parametrize(("block", "most"), [(1, 4), (3, 4), (1, 64), (5, 1)])
+def test_blocks_of_long_ranges_are_larger(block: int, most: int, restored_threads: int) -> None:
+    """One object for all extents: parts begin at multiples of the block, and cover each element once."""
+    jk.set_num_threads(3)
+    for n in (0, 1, 2, 3, 7, 24, 25, 100, 1000, 1001):
+        parts = beginnings(n, block=block, max_blocks=most)
+        size = max(-(-n // most), block)
+        assert (parts % size == 0).all()
+        assert (np.diff(parts) >= 0).all()
+        assert (parts <= np.arange(n)).all()
+        assert len({*parts.tolist()}) <= max(n // (2 * size), min(n, 1))
+
+
+def test_one_object_for_convolutions_of_all_sizes() -> None:
+    layers = [
+        jk.Conv2DPackedAttr(batch=1, height=size, width=size, channels=64, kernel_height=3, kernel_width=3, filters=64)
+        for size in (112, 56, 28, 14)
+    ]
+    gen = implementation(jk.Conv2DPackedAttr, "gen")
+    sources = [gen.source(attr, variant) for attr in layers for variant in gen.variants(attr) if variant["parallel"]]
+    assert len(sources) == len(layers)
+    assert len({*map(symbol_of, sources)}) == 1

@@ -7,7 +7,7 @@ package: it is imported only if one of those files names the group.
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jitkernels.core.atomic_files import warn_once
@@ -32,21 +32,33 @@ def installed() -> "Sequence[EntryPoint]":
         return ()
 
 
-def _may_name_the_group(folder: str) -> bool:
+def state() -> list[list[str]]:
+    """What decides which plug-ins there are: folders of metadata, which name versions, with their entry-point files."""
+    found = []
+    for path in sys.path:
+        with suppress(NotADirectoryError):  # an archive, which is not ours to open
+            files = [one for one in _entry_point_files(path) if ENTRY_POINT_GROUP.encode() in one[1]]
+            found += [[os.path.basename(folder), content.decode(errors="replace")] for folder, content in files]
+    return sorted(found)
+
+
+def _may_name_the_group(path: str) -> bool:
     """Whether a directory of `sys.path` may hold a plug-in, judged by its entry-point files."""
     try:
-        with os.scandir(folder or ".") as entries:
-            metadata_folders = [entry.path for entry in entries if entry.name.endswith(FOLDERS)]
+        return any(ENTRY_POINT_GROUP.encode() in content for _, content in _entry_point_files(path))
     except NotADirectoryError:
         return True  # packages in an archive are not ours to open
+
+
+def _entry_point_files(path: str) -> Iterator[tuple[str, bytes]]:
+    """The folders of metadata in a directory, and their entry-point files. Raises NotADirectoryError for a file."""
+    try:
+        with os.scandir(path or ".") as entries:
+            folders = [entry.path for entry in entries if entry.name.endswith(FOLDERS)]
+    except NotADirectoryError:
+        raise
     except OSError:
-        return False
-    return any(ENTRY_POINT_GROUP.encode() in content for content in _entry_point_files(metadata_folders))
-
-
-def _entry_point_files(folders: Sequence[str]) -> Iterator[bytes]:
+        return
     for folder in folders:
-        try:
-            yield Path(folder, "entry_points.txt").read_bytes()
-        except OSError:
-            continue
+        with suppress(OSError), open(os.path.join(folder, "entry_points.txt"), "rb") as file:
+            yield folder, file.read()

@@ -39,6 +39,8 @@ __all__ = [
 ]  # fmt: skip
 
 MORE = ("mkl", "openblas", "onednn", "intrinsic", "mix", "numba")
+OURS = frozenset({"refer", "gen", *MORE})
+"""Names of implementations of this package."""
 UNEARNED = frozenset({"numba"})
 """Implementations that calls do not pay for: each takes some tenths of a second to build and rarely wins.
 
@@ -380,6 +382,11 @@ def _forget_foreign(known: dict[str, Implementation], before: Mapping[str, Imple
     for name in set(known) - set(before):
         if not known[name].function.__module__.startswith("jitkernels."):
             del known[name]
+
+
+def foreign_kernels() -> frozenset[str]:
+    """The kernels that plug-ins imported so far, or the program, have implementations of."""
+    return frozenset(kind.kernel_type.name.lower() for kind, known in _implementations.items() if {*known} - OURS)
 
 
 def import_all_schemas() -> None:

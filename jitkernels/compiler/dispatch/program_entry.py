@@ -47,8 +47,8 @@ class EntryInterface:
 
     `guards` on extents; `sources`: for each input the step of `reach` that loads it, and its type if it is a number
     (see `call_abi.Argument`). The results are the outputs, in a tuple if `is_tuple`, or what `rebuilt` makes of such a
-    tuple; Python numbers where `kinds` names their types. The segment's context slots start at `word`. `own`: the
-    inputs that are constants of the code, whose addresses are in the context.
+    tuple; Python numbers where `kinds` names their types, and arrays transposed by `axes`. The segment's context slots
+    start at `word`. `own`: the inputs that are constants of the code, whose addresses are in the context.
     """
 
     guards: Sequence[Guard]
@@ -58,6 +58,7 @@ class EntryInterface:
     is_tuple: bool
     rebuilt: call_abi.Rebuilt | None
     kinds: Sequence[str]
+    axes: Sequence[tuple[int, ...] | None]
     own: Container[int]
 
 
@@ -101,6 +102,7 @@ def build_entry(
         is_tuple=plan.is_tuple is not False,
         rebuilt=rebuilt,
         kinds=kinds,
+        axes=plan.axes,
         own=own,
     )
     entry = emit_entry(program, interface)
@@ -175,8 +177,12 @@ def emit_entry(program: CompiledProgram, interface: EntryInterface) -> EntrySour
         size = np.dtype(node.dtype).itemsize
         kind = interface.kinds[number] if interface.kinds else ""
         is_number = kind in call_abi.NUMBERS or (kind == "scalar" and interface.rebuilt is not None)
+        axes, shape = interface.axes[number] if interface.axes else None, node.shape
+        if axes is not None:
+            inner = order or range(node.ndim)
+            shape, order = tuple(shape[axis] for axis in axes), tuple(axes.index(axis) for axis in inner)
         word = program.words[node]
-        results.append(call_abi.ResultArray(word, node.dtype, size, node.shape, order, kind if is_number else ""))
+        results.append(call_abi.ResultArray(word, node.dtype, size, shape, order, kind if is_number else ""))
     if len({result.word for result in results}) < len(results) or not (interface.is_tuple or len(results) <= 1):
         return None
     segment = steps[0]

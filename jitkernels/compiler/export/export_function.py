@@ -48,8 +48,9 @@ def _export(directory: Path | str, compiled: Any, call: FlatCall) -> Description
         raise BundleError(f"{name} falls back to NumPy: {specialization.reason}")
     if specialization.has_foreign:
         raise BundleError(f"{name} takes arrays of another library: expected NumPy's")
-    gives_arrays = specialization.plan.is_tuple is not None and set(specialization.plan.kinds) <= {"array", "scalar"}
-    if not gives_arrays and not (specialization.plan.are_arguments and specialization.graph.writes):
+    plan = specialization.plan
+    gives_arrays = plan.is_tuple is not None and not plan.axes and set(plan.kinds) <= {"array", "scalar"}
+    if not gives_arrays and not (plan.are_arguments and specialization.graph.writes):
         raise BundleError(
             f"{name}: expected a function that returns a new array, or a tuple of them, or writes to its arguments"
         )

@@ -2,15 +2,15 @@
 
 from typing import Any, NamedTuple
 
-from jitkernels.attrs.schema.registry import MORE, implementations, op_schema
+from jitkernels.attrs.schema.registry import foreign_kernels, implementations, op_schema
 from jitkernels.compiler.dispatch import program_entry
 from jitkernels.compiler.dispatch.object_guards import UnreachableError
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.runtime import stored_entry
 from jitkernels.runtime.stored_source import NotStorableError
 
-OURS = frozenset({"refer", "gen", *MORE})
-"""Implementations of this package."""
+ALWAYS_CALLED = frozenset({"matmul"})
+"""Kernels that code may call without a node of their names."""
 
 
 class CallDescription(NamedTuple):
@@ -31,6 +31,9 @@ def described_call(function: Any, *args: Any) -> CallDescription:
         specialization, call = function._compile_for(args, {})
         if specialization is None or specialization.graph is None or specialization.links.get(call.form) is None:
             raise NotStorableError("calls that Python serves")
+        plan = specialization.plan
+        if plan is not None and plan.is_tuple is None and plan.recipe is None:
+            raise NotStorableError("results that Python builds, such as views of arrays")
         is_plain = specialization.is_quiet and not specialization.failures and not specialization.written
         if not is_plain or specialization.has_tapes or specialization.has_foreign:
             raise NotStorableError("calls with warnings, writes, tapes or arrays of other libraries")
@@ -49,6 +52,10 @@ def described_call(function: Any, *args: Any) -> CallDescription:
             max_work=entry.max_work_with_gil,
         )
         kernels = {node.options["function"].__name__ for node in specialization.graph if node.operation == "kernel"}
-        if any(name not in OURS for kernel in {*kernels, "matmul"} for name in implementations(op_schema(kernel))):
-            raise NotStorableError("a kernel of another package, which may change")
+        listed = {*kernels, *ALWAYS_CALLED}
+        for kernel in listed:  # which imports plug-ins
+            implementations(op_schema(kernel))
+        foreign = sorted(foreign_kernels() & listed)
+        if foreign:
+            raise NotStorableError(f"implementations of {', '.join(foreign)} that are not of this package may change")
         return CallDescription(description, arrays, frozenset(kernels))

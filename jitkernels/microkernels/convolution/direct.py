@@ -21,6 +21,7 @@ from jitkernels.attrs.filter_panels import PANEL
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.chunking import MAX_BLOCKS
 from jitkernels.microkernels.convolution.depthwise import depthwise_of
 from jitkernels.microkernels.convolution.extents import (
     TILE_VECTORS,
@@ -66,13 +67,12 @@ def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool, segment: i
     kind = convolution_of(attr, cpu_target.target(), is_packed=is_packed, has_residual=attr.has_residual)
     few = few_filters(kind, segment) if segment else NO_FEW_FILTERS
     size, signature = element_size(kind.dtype), attr.signature()
-    rows = attr.batch * attr.out_height
     return RangeKernel(
         f"{attr.name}_{attr.activation}_{attr.dtype}",
         signature.c_arguments,
         _body(kind, few),
         extent=(signature.index("batch"), signature.index("out_height")),
-        block=max(-(-rows // 64), 1) if parallel else 1,
+        max_blocks=MAX_BLOCKS,
         parallel=parallel,
         workspace=_workspace(kind, few),
         workspace_dtype=kind.dtype,

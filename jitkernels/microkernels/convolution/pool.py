@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, written_by
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.chunking import MAX_BLOCKS
 from jitkernels.microkernels.convolution.pool_tile import POOL_ARGUMENTS, PoolTile
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
@@ -118,7 +119,7 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
         signature.c_arguments,
         body,
         extent=(signature.index("batch"), signature.index("out_height")),
-        block=max(-(-attr.batch * attr.out_height // 64), 1) if parallel else 1,
+        max_blocks=MAX_BLOCKS,
         parallel=parallel,
         flags=("contract",),
         vector_bytes=lanes * element_size(attr.dtype),

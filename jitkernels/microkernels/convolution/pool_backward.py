@@ -9,6 +9,7 @@ import numpy as np
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.chunking import MAX_BLOCKS
 from jitkernels.microkernels.convolution.pool import Axis, PoolExtents, Taps, taps_from
 from jitkernels.microkernels.gemm.microkernel import element_size
 
@@ -87,7 +88,7 @@ def max_pool_backward_kernel(attr: Any, *, parallel: bool) -> RangeKernel:
         signature.c_arguments,
         body,
         extent=signature.index("batch"),
-        block=max(-(-attr.batch // 64), 1) if parallel else 1,
+        max_blocks=MAX_BLOCKS,
         parallel=parallel,
         workspace=needed,
         workspace_dtype=attr.dtype,

@@ -16,6 +16,7 @@ from jitkernels.attrs.resize import CUBIC
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.chunking import MAX_BLOCKS
 from jitkernels.microkernels.gemm.microkernel import element_size
 
 
@@ -321,7 +322,7 @@ def resize_kernel(attr: Any, *, parallel: bool) -> RangeKernel:
         signature.c_arguments,
         _body(attr),
         extent=(signature.index("batch"), signature.index("out_height")),
-        block=max(-(-attr.batch * attr.out_height // 64), 1) if parallel else 1,
+        max_blocks=MAX_BLOCKS,
         parallel=parallel,
         workspace=needed,
         workspace_dtype=attr.dtype,

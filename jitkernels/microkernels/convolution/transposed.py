@@ -14,6 +14,7 @@ from jitkernels.attrs.filter_panels import PANEL
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.chunking import MAX_BLOCKS
 from jitkernels.microkernels.convolution.depthwise import depthwise_of
 from jitkernels.microkernels.convolution.direct import pass_of
 from jitkernels.microkernels.convolution.extents import (
@@ -57,13 +58,12 @@ def transposed_kernel(attr: Any, *, is_packed: bool, parallel: bool) -> RangeKer
     """Make the loop nest of CONV2D_TRANSPOSE or its packed form for any sizes; threads split the rows of the result."""
     kind = convolution_of(attr, cpu_target.target(), is_packed=is_packed)
     size, signature = element_size(kind.dtype), attr.signature()
-    rows = attr.batch * attr.out_height
     return RangeKernel(
         f"{attr.name}_{attr.activation}_{attr.dtype}",
         signature.c_arguments,
         _body(kind),
         extent=(signature.index("batch"), signature.index("out_height")),
-        block=max(-(-rows // 64), 1) if parallel else 1,
+        max_blocks=MAX_BLOCKS,
         parallel=parallel,
         workspace=_workspace(kind),
         workspace_dtype=kind.dtype,

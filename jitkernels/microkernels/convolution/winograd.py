@@ -16,6 +16,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core import cpu_target
 from jitkernels.core.frozen_dataclass import frozen_dataclass
+from jitkernels.microkernels.chunking import MAX_BLOCKS
 from jitkernels.microkernels.convolution.extents import ONCE, TILE_VECTORS, Images
 from jitkernels.microkernels.convolution.tile import ROW_PIXELS, TILE_ARGUMENTS, ConvolutionTile
 from jitkernels.microkernels.convolution.winograd_transform import PATCH_ARGUMENTS, RESULT_ARGUMENTS, Matrix, Transform
@@ -118,13 +119,13 @@ def winograd_kernel(attr: Any, *, parallel: bool) -> RangeKernel:
         attr.dtype, lanes, pixels, attr.tile, patch, attr.biased, attr.has_residual, attr.activation,
         cpu_target.l2_cache_bytes() // size,
     )  # fmt: skip
-    tiles = attr.batch * attr.tile_rows * attr.tile_columns
     return RangeKernel(
         f"{attr.name}_{attr.tile}_{attr.activation}_{attr.dtype}",
         signature.c_arguments,
         _body(kind),
         extent=tuple(signature.index(name) for name in ("batch", "tile_rows", "tile_columns")),
-        block=max(-(-tiles // 64), MIN_THREAD_TILES) if parallel else 1,
+        block=MIN_THREAD_TILES,
+        max_blocks=MAX_BLOCKS,
         parallel=parallel,
         workspace=_workspace(kind),
         workspace_dtype=attr.dtype,

@@ -21,11 +21,15 @@ class NodeReport:
 
 @dataclass(frozen=True)
 class ModelExplanation:
-    """How the nodes of a model run, and what its compiled functions are made of."""
+    """How the nodes of a model run, and what its compiled functions are made of.
+
+    `cache`: whether other processes find the code of its calls in the cache on disk, or why not.
+    """
 
     name: str
     nodes: tuple[NodeReport, ...]
     functions: tuple[Any, ...]
+    cache: str
 
     @property
     def levels(self) -> dict[str, int]:
@@ -36,14 +40,15 @@ class ModelExplanation:
         """The number of nodes of each level, and why nodes are not compiled."""
         counts = ", ".join(f"{count} {level}" for level, count in self.levels.items())
         lines = [f"{self.name}: {len(self.nodes)} nodes ({counts})"]
-        return "\n".join([*lines, *(f"  {one.node}: {one.level}, {one.reason}" for one in self.nodes if one.reason)])
+        lines += [f"  {one.node}: {one.level}, {one.reason}" for one in self.nodes if one.reason]
+        return "\n".join([*lines, f"  code: {self.cache}"])
 
     def __str__(self) -> str:
         return "\n".join([self.levels_text(), *map(str, self.functions)])
 
 
-def explanation(name: str, executor: Executor, values: Mapping[str, Any] | None) -> ModelExplanation:
-    """How a model runs for inputs that it has run for; for None as it is planned."""
+def explanation(name: str, executor: Executor, values: Mapping[str, Any] | None, cache: str) -> ModelExplanation:
+    """How a model runs for inputs that it has run for; for None as it is planned. `cache`: see `ModelExplanation`."""
     plan = executor.plan_for(values or {})
     functions = tuple(
         function.explain(tuple(values[name] for name in stage.inputs))
@@ -51,7 +56,8 @@ def explanation(name: str, executor: Executor, values: Mapping[str, Any] | None)
         if isinstance(stage, CompiledStage) and len(plan.stages) == 1 and values
         for function in [stage.function(values)]
     )
-    return ModelExplanation(name, tuple(_report(executor, plan, node) for node in executor.graph.nodes), functions)
+    nodes = tuple(_report(executor, plan, node) for node in executor.graph.nodes)
+    return ModelExplanation(name, nodes, functions, cache)
 
 
 def _report(executor: Executor, plan: Plan, node: OnnxNode) -> NodeReport:

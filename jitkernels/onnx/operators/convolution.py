@@ -39,7 +39,8 @@ class Window(NamedTuple):
         sides = zip(extents, self.begin, self.end, self.reach, strict=True)
         free = [extent + low + high - reach for extent, low, high, reach in sides]
         if any(count < 0 for count in free):
-            raise ModelError(f"a window of {list(self.kernel)} over {list(extents)} elements")
+            reach, pads = list(self.reach), [*self.begin, *self.end]
+            raise ModelError(f"a window of {reach} elements over an image of {list(extents)}, with the padding {pads}")
         return tuple(count // step + 1 for count, step in zip(free, self.strides, strict=True))
 
 

@@ -6,9 +6,9 @@ returns `MISSING`, Python builds the requested functions, and calls again.
 """
 
 import ctypes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from jitkernels.codegen.source_protocol import External, IRFunction, symbol_of
+from jitkernels.codegen.source_protocol import External, IRFunction, Source, symbol_of
 from jitkernels.core import dtypes
 from jitkernels.runtime.loading import loader
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MISSING = 10
 """The status of code that has written nothing, as it needs a function that is not built yet."""
+WORDS_PREFIX = "jk_later_"
+"""What the symbols of words begin with."""
 ENTRY_WORD, RANGE_WORD, WANTED_WORD, WORD_COUNT = 0, 1, 2, 3
 """The words of a function: its address and that of its range function, 0 before, and whether it is requested."""
 
@@ -31,8 +33,8 @@ class LazyKernel:
 
     def __init__(self, kernel: "RangeKernel") -> None:
         self.source, self.symbol = kernel, symbol_of(kernel)
-        self._words = (ctypes.c_int64 * WORD_COUNT)()
-        self.variable = f"jk_later_{self.symbol}"
+        self.variable = f"{WORDS_PREFIX}{self.symbol}"
+        self._words = words_of(self.variable)
         self._declared = f"@{self.variable} = external global [{WORD_COUNT} x i64]\n"
         self.entry = self._call_text("entry", kernel.arguments, ENTRY_WORD)
         self.part = self._call_text("part", (*kernel.arguments, "int64", "int64"), RANGE_WORD)
@@ -77,11 +79,12 @@ fine:
 
     def bring(self) -> None:
         """Build it, if it is not built. Raises BuildError if that fails."""
-        self._words[WANTED_WORD] = 0
-        address = loader.address_of(self.source)
-        name = f"{self.symbol}_range"
-        self._words[RANGE_WORD] = loader.functions_of(self.source, (name,))[name]
-        self._words[ENTRY_WORD] = address  # last: `missing` tests this word
+        bring(self.variable, self.source)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is built, and calls find it."""
+        return bool(self._words[ENTRY_WORD])
 
     def bound_text(self) -> str:
         """LLVM IR of its words for static linking with its callers."""
@@ -93,6 +96,29 @@ fine:
 
 _known: dict[str, LazyKernel] = {}
 """All lazy functions, by the symbols of their words."""
+_words: dict[str, Any] = {}
+"""The words of all of them, and of those that stored code calls (`jitkernels.runtime.stored_source`): callers that are
+loaded once must find one set of words.
+"""
+
+
+def is_of_words(symbol: str) -> bool:
+    """Whether a symbol is that of words."""
+    return symbol.startswith(WORDS_PREFIX)
+
+
+def words_of(variable: str) -> Any:
+    """The words of this symbol, as an array of ints."""
+    return _words.setdefault(variable, (ctypes.c_int64 * WORD_COUNT)())
+
+
+def bring(variable: str, source: Source) -> None:
+    """Let the words of this symbol lead to a source, which is built if it is not. Raises BuildError if that fails."""
+    words, name = words_of(variable), f"{symbol_of(source)}_range"
+    words[WANTED_WORD] = 0
+    address = loader.address_of(source)
+    words[RANGE_WORD] = loader.functions_of(source, (name,))[name]
+    words[ENTRY_WORD] = address  # last: `missing` tests this word
 
 
 def later(kernel: "RangeKernel") -> LazyKernel:

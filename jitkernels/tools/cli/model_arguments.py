@@ -8,7 +8,7 @@ import numpy as np
 
 from jitkernels.errors import ArgumentError
 from jitkernels.onnx.model_interface import ValueType
-from jitkernels.onnx.random_inputs import random_inputs
+from jitkernels.onnx.random_inputs import open_dimensions, random_inputs
 
 
 def feeds_of(file: Path, declared: Sequence[ValueType], inputs: Sequence[str], dims: Sequence[str]) -> dict[str, Any]:
@@ -29,7 +29,12 @@ def feeds_of(file: Path, declared: Sequence[ValueType], inputs: Sequence[str], d
     if len(in_order) > len(rest):
         raise ArgumentError(f"{file}: expected {len(names)} inputs ({', '.join(names)}), got {len(inputs)}")
     feeds.update(zip(rest, in_order, strict=False))
-    random = random_inputs([one for one in declared if one.name not in feeds], sizes_of(dims))
+    sizes, known = sizes_of(dims), open_dimensions(declared)
+    for name, size in sizes.items():
+        if name not in known:
+            expected = f"expected one of the dimensions {', '.join(known)}" if known else "the model fixes all sizes"
+            raise ArgumentError(f"--dim {name}={size}: {expected}")
+    random = random_inputs([one for one in declared if one.name not in feeds], sizes)
     return {name: feeds[name] if name in feeds else random[name] for name in names}
 
 

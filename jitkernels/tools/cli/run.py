@@ -17,6 +17,8 @@ from jitkernels.tools.cli.model_arguments import array_of, feeds_of, shapes_of
 
 SECONDS_OF_CALLS, MOST_CALLS = 0.5, 1000
 """For how long a profile repeats the call, and the most calls."""
+MAX_PRINTED = 100
+"""Elements of an output that are printed; of a larger one some of each end are. Files get all."""
 
 
 class RunOptions(NamedTuple):
@@ -79,8 +81,9 @@ def call_for_some_time(model: Any, feeds: Mapping[str, Any]) -> None:
 
 def _show(titles: Sequence[str], names: Sequence[str], results: Sequence[Any], target: Path | None) -> None:
     """Print results, and write them to a file if `target` names one."""
-    for title, array in zip(titles, results, strict=True):
-        output.console().print(escape(f"{title}\n{array}"))
+    with np.printoptions(threshold=MAX_PRINTED):
+        for title, array in zip(titles, results, strict=True):
+            output.console().print(escape(f"{title}\n{array}"))
     _write(names, results, target)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
+from jitkernels.compiler.capture.pytree import result_spec
 from jitkernels.compiler.dispatch import specialization
 
 
@@ -106,3 +107,33 @@ def test_calls_with_results_in_any_order_need_no_python(monkeypatch: pytest.Monk
     for out in (np.empty((3, 2, 4)), np.empty((4, 2, 3)).transpose(2, 1, 0)):
         compiled(x, out=out)
         np.testing.assert_array_equal(out, x + 1)
+
+
+@pytest.mark.parametrize("axes", [*itertools.permutations(range(3))])
+def test_transposed_results_need_no_python(axes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry makes them with NumPy's strides; those that share memory are still views."""
+
+    def transposed(x: Any) -> Any:
+        return np.transpose(x + 1, axes), np.transpose(x.sum(0))
+
+    def shared(x: Any) -> Any:
+        y = x + 1
+        return np.transpose(y, axes), y
+
+    for shape in ((2, 3, 5), (1, 3, 5), (4, 1, 1), (0, 3, 2), (3, 3, 3)):
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        for function in (transposed, shared):
+            f = jk.jit(function, strict=True)
+            for _ in range(2):
+                assert lies(f(x)) == lies(function(x))
+        y, z = jk.jit(shared, strict=True)(x)
+        assert not x.size or np.shares_memory(y, z)
+        f = jk.jit(transposed, strict=True)
+        f(x)
+        out = tuple(np.empty_like(one) for one in transposed(x))
+        assert f(x, out=out) is out
+        assert lies(out) == lies(transposed(x))
+        monkeypatch.setattr(result_spec.ResultPlan, "finisher", None)
+        for found, expected in zip(jk.jit(transposed, strict=True)(x), transposed(x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+        monkeypatch.undo()

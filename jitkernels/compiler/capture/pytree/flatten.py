@@ -50,6 +50,10 @@ SHARED = bool, int, float, complex, str, tuple, list, dict, np.ndarray, np.gener
 """Types of attributes of classes and modules that other code may change between calls."""
 
 
+ARGUMENT = "an argument"
+"""What reasons begin with that are about a value, whose name the caller knows."""
+
+
 class Flattener:
     """Collects the leaves of one call in order. `flatten` returns the hashable structure."""
 
@@ -131,7 +135,7 @@ class Flattener:
                 return "slice", *(self.flatten(item) for item in (value.start, value.stop, value.step))
             return "static", kind, value
         if id(value) in self._open:
-            raise UnsupportedError("an argument that contains itself")
+            raise UnsupportedError(f"an argument of type {kind.__name__} that refers to itself")
         if len(self._open) > MAX_OPEN_CONTAINERS:
             raise UnsupportedError("an argument nested too deeply")
         self._open.append(id(value))
@@ -247,9 +251,15 @@ class Flattener:
             raise UnsupportedError(f"the function reads {'.'.join(read.chain)}")
         return "static", type(value), free_variables.Same(value)  # the trace calls and checks it
 
-    def _referred(self, value: Any, is_static: bool) -> Any:
-        """The value of a global or free variable."""
-        return constant(value) if is_static else self.flatten(value)
+    def _referred(self, name: str, value: Any, is_static: bool) -> Any:
+        """The value of a global or free variable, which the reason names where it is none that code reads."""
+        try:
+            return constant(value) if is_static else self.flatten(value)
+        except UnsupportedError as error:
+            text = str(error)
+            if not text.startswith(ARGUMENT) or error.is_placed:
+                raise
+            raise UnsupportedError(text.replace(ARGUMENT, f"the variable {name!r} holds a value", 1)) from None
 
     def _function(self, value: types.FunctionType, *, is_outermost: bool = False) -> Any:
         """A function with its free variables, defaults and globals."""
@@ -268,7 +278,7 @@ class Flattener:
             why = impure.why_impure(item)
             if why:
                 raise UnsupportedError(f"{why}{free_variables.place_of(value.__code__, name)}", is_placed=True)
-        cells = tuple([self._referred(item, name in statics) for name, item in around.items()])
+        cells = tuple([self._referred(name, item, name in statics) for name, item in around.items()])
         keywords = {} if is_outermost else value.__kwdefaults__ or {}
         defaults = () if is_outermost else tuple([self.flatten(item) for item in value.__defaults__ or ()])
         keyword_defaults = tuple([(name, self.flatten(item)) for name, item in keywords.items()])
@@ -282,7 +292,7 @@ class Flattener:
                 raise UnsupportedError(
                     f"{name!r} refers to itself, by recursion: write a loop{location}", is_placed=True
                 )
-            parts.append((name, self._referred(item, name in statics)))
+            parts.append((name, self._referred(name, item, name in statics)))
         read = tuple([(item.chain, self._read(item)) for item in attributes])
         return (
             "function",

@@ -19,6 +19,7 @@ from jitkernels.compiler.capture.dynamic import computed_size
 from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice
 from jitkernels.compiler.capture.functionalization import PlaneView, Storage, View
 from jitkernels.compiler.capture.pytree import dynamic_results, result_recipe
+from jitkernels.compiler.capture.pytree.transposed_results import are_equal, transposed_axes
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree, symbolic_dims
@@ -56,11 +57,13 @@ class ResultPlan:
     `is_tuple`: whether it is a tuple of the outputs, or the one output; None if `make` builds it from these `leaves`
     and, with `views` or numbers, the values of symbols. `itself`: the argument that the call returns unchanged.
     `kinds`: the returned type of each output: "array", "scalar" for NumPy scalars, or the name of a Python type.
+    `axes`: for each output the axes by which it is returned transposed, None for one returned as it is.
     `are_arguments`: the call returns nothing but arguments. `recipe`: how a compiled entry builds the result, or None.
     """
 
     make: Make
     kinds: tuple[str, ...] = ()
+    axes: tuple[tuple[int, ...] | None, ...] = ()
     is_tuple: bool | None = None
     leaves: tuple[int, ...] = ()
     views: int = 0
@@ -300,15 +303,6 @@ def _children(value: Any) -> Sequence[Any]:
     return () if container is None else container.children(value)
 
 
-def _are_equal(left: Node, right: Node) -> Node:
-    """A node that says whether two arrays that may alias have equal elements; then NumPy decides."""
-    equal = builder.elementwise("equal", left, right)
-    if np.dtype(left.dtype).kind == "f":
-        both_nan = [builder.elementwise("isnan", node) for node in (left, right)]
-        equal = builder.elementwise("logical_or", equal, builder.elementwise("logical_and", *both_nan))
-    return builder.reduce("all", equal, range(equal.ndim))
-
-
 def plan_result(tracer: Tracer, result: Any, proxies: Sequence[Any]) -> tuple[Graph, ResultPlan]:
     """The graph of a trace, and the plan of its result. Raises UnsupportedError for unsupported results."""
     result = pytree.tree_map(computed_size.as_result, result, dataclasses_too=True, keeps_identity=True)
@@ -354,7 +348,7 @@ def _check_aliases(tracer: Tracer, arguments: Sequence[Storage], results: Sequen
         for other in dict.fromkeys(alias for alias in storage.may_aliases if alias in own):
             if tracer.differentiates or not storage.is_whole_alias(other):
                 raise UnsupportedError("a result that may be a view or a copy")
-            tracer.checks.append(_are_equal(storage.node, other.node))
+            tracer.checks.append(are_equal(storage.node, other.node))
     returned = set(results)
     for storage in () if tracer.differentiates else arguments:
         if any(alias in returned and storage not in alias.may_aliases for alias in storage.may_aliases):
@@ -371,7 +365,8 @@ def _plan(planner: ResultPlanner, make: Make, result: Any) -> ResultPlan:
     parts = result if type(result) is tuple else (result,)
     kinds = _kinds_of_outputs(planner, parts)
     if kinds is not None:
-        return ResultPlan(make, tuple(kinds), type(result) is tuple)
+        axes = tuple(None if value.view.parent is None else transposed_axes(value.view) for value in parts)
+        return ResultPlan(make, tuple(kinds), axes if any(axes) else (), is_tuple=type(result) is tuple)
     return ResultPlan(
         make,
         leaves=tuple(sorted(planner.leaves)),
@@ -387,7 +382,10 @@ def _kinds_of_outputs(planner: ResultPlanner, parts: Sequence[Any]) -> list[str]
     for i, value in enumerate(parts):
         if (
             type(value) is not Traced
-            or value.view.parent is not None
+            or (
+                value.view.parent is not None
+                and (planner.shared[value.view.storage] > 1 or transposed_axes(value.view) is None)
+            )
             or value.view.storage.leaf is not None
             or id(value) in planner.arguments
             or planner.outputs.get(id(value.view.storage)) != i
