@@ -22,7 +22,6 @@ from jitkernels.microkernels.gemm.thresholds import (
     COMPACT,
     CONFLICT_BYTES,
     DOT_DEPTH,
-    FEW_ROWS,
     IN_PLACE_BYTES,
     IN_PLACE_SHARE,
     MIN_PARALLEL_STATIC_MULTIPLY_ADDS,
@@ -174,7 +173,7 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
     direct, packed = direct_choices(product, target), [{"algorithm": "packed"}]
     if uses_dot(product, target):
         result = [dot_choice(product, target)] + (direct[:1] if 1 not in (product.m, product.n) else [])
-    elif not product.swapped and few_rows_of_large_matrix(product.trans_b, product.dtype)(*product.shape):
+    elif not product.swapped and few_rows_of_large_matrix(product.trans_b, product.dtype, least=2)(*product.shape):
         result = [{"algorithm": "any"}, *direct[:1]]
     elif product.m == 1 and not product.trans_b or reads_in_place(product):
         result = direct
@@ -251,13 +250,13 @@ def few_columns_of(trans_a: bool, trans_b: bool) -> Any:
     return fits
 
 
-def few_rows_of_large_matrix(trans_b: bool, dtype: str) -> Any:
-    """Return the predicate (m, n, k) -> bool: C has few rows, more than a tile in place, and no L2 cache holds B."""
-    least, long = cpu_target.l2_cache_bytes() // element_size(dtype), ROW_BYTES // element_size(dtype)
+def few_rows_of_large_matrix(trans_b: bool, dtype: str, *, least: int) -> Any:
+    """Return the predicate (m, n, k) -> bool: C has few rows, `least` of them or more, and no L2 cache holds B."""
+    large, long = cpu_target.l2_cache_bytes() // element_size(dtype), ROW_BYTES // element_size(dtype)
 
     @inlined()
     def fits(m: int, n: int, k: int) -> bool:
-        return not trans_b and m > FEW_ROWS and m <= PACKED_ROWS and n >= long and n * k >= least
+        return not trans_b and m >= least and m <= PACKED_ROWS and n >= long and n * k >= large
 
     return fits
 

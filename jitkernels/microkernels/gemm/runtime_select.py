@@ -25,6 +25,7 @@ from jitkernels.microkernels.gemm.row_bands import banded_kernel
 from jitkernels.microkernels.gemm.skinny import skinny_kernel
 from jitkernels.microkernels.gemm.skinny_direct import large_matrix_kernel
 from jitkernels.microkernels.gemm.thresholds import (
+    FEW_ROWS,
     MIRROR_DEPTH,
     PACKED_ROWS,
     ROW_BYTES,
@@ -133,7 +134,7 @@ def _conditions(attr: MatMulAttr, *, single_rows: bool) -> _Conditions:
     def has_few_rows(m: int, n: int, k: int) -> bool:
         return trans_b and has_few(n, m, k)
 
-    is_large_matrix = few_rows_of_large_matrix(trans_b, attr.dtype)
+    is_large_matrix = few_rows_of_large_matrix(trans_b, attr.dtype, least=FEW_ROWS + 1)
     return _Conditions(is_large_row, few_columns_of(trans_a, trans_b), has_few_rows, is_large_matrix)
 
 

@@ -1,7 +1,7 @@
 """Tiles for a skinny C of few rows whose right operand is read in place, as LLVM IR text, and the loops around them.
 
 A B that no L2 cache holds is read once: all tiles of rows pass over the same two vectors of its rows, from a packed A,
-while the next two are prefetched. The hardware prefetches nothing there, as each row of B begins on another page.
+while further ones are prefetched. The hardware prefetches nothing there, as each row of B begins on another page.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any
 from jitkernels.attrs.matmul import MatMulAttr
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, written_by
-from jitkernels.core.cpu_target import Target
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES, Target
 from jitkernels.microkernels.gemm.gemm_arguments import (
     NAMES,
     GemmExtents,
@@ -119,12 +119,15 @@ def large_matrix_kernel(attr: MatMulAttr, target: Target, *, parallel: bool = Fa
 
 
 def _panel_tile(attr: MatMulAttr, lanes: int, rows: int, counts: Sequence[int]) -> Any:
-    """Make ``(a, b, c, k, first, live)``: packed rows of A by two vectors, in the smallest tile that holds them."""
+    """Make ``(a, b, c, k, first, live)``: packed rows of A by two vectors, in the smallest tile that holds them.
+
+    It prefetches two tiles ahead, from the second line on: of rows that are not aligned, those before took the first.
+    """
     count, *larger = counts
-    symbol = f"matmul_panel{count}"
+    symbol, ahead = f"matmul_panel{count}", 4 * lanes + CACHE_LINE_BYTES // element_size(attr.dtype)
     tile = Tile(
         symbol, attr.dtype, lanes, count, 2, attr.beta, a_by_column=True, a_stride=rows, guard_rows=True,
-        prefetch=True, prefetch_beside=True,
+        prefetch=True, prefetch_ahead=ahead,
     )  # fmt: skip
     call = ir_function(symbol, attr.dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 
