@@ -72,3 +72,20 @@ def test_gradients_read_the_matrix_itself() -> None:
     x = np.random.default_rng(1).standard_normal((5, 70)).astype(np.float32)
     gradient: Any = jk.jit(jk.grad(loss), static_argnames="w")
     np.testing.assert_allclose(gradient(x, WEIGHTS), 2 * (x @ WEIGHTS) @ WEIGHTS.T, rtol=1e-3, atol=1e-2)
+
+
+def split_product(x: Any, w: Any, b: Any) -> tuple[Any, ...]:
+    y = x @ w + b
+    return y[:, :200], y[:, 200:400], y[:, 400:]
+
+
+def test_parts_of_a_product_are_not_left_to_numpy() -> None:
+    """The weights count for how large a call is: views as results cost as much as NumPy takes for small arrays."""
+    rng = np.random.default_rng(1)
+    x, w, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((1, 300), (300, 600), (600,)))
+    compiled: Any = jk.jit(split_product, static_argnames=("w", "b"), strict=True)
+    for _ in range(5):
+        found = compiled(x, w, b)
+    for one, right in zip(found, split_product(x, w, b), strict=True):
+        np.testing.assert_allclose(one, right, rtol=0, atol=1e-3)
+    assert compiled.stats().python_entries == 1
