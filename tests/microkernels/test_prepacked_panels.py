@@ -11,11 +11,12 @@ from jitkernels.microkernels.prepacked import panels
 from jitkernels.runtime.loading.loader import address_of
 
 
-def multiplied(x: Any, w: Any) -> Any:
-    """The product by the kernel itself."""
+def multiplied(x: Any, w: Any, *, is_row: bool = False) -> Any:
+    """The product by the kernel itself, or by that for one row."""
     import ctypes
 
-    kernel = panels.prepacked_kernel(w.dtype.name, cpu_target.target())
+    make = panels.prepacked_row_kernel if is_row else panels.prepacked_kernel
+    kernel = make(w.dtype.name, cpu_target.target())
     call = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(address_of(kernel))
     packed, result = panels.packed_columns(w), np.full((len(x), w.shape[1]), np.nan, w.dtype)
     assert call(x.ctypes.data, packed.ctypes.data, result.ctypes.data, len(x), w.shape[1], w.shape[0]) == 0
@@ -33,14 +34,15 @@ def test_edges(inputs: int, outputs: int, dtype: str) -> None:
         x = rng.standard_normal((rows, inputs)).astype(dtype)
         atol = 20 * float(np.finfo(dtype).eps) * inputs
         np.testing.assert_allclose(multiplied(x, w), x @ w, rtol=0, atol=atol, err_msg=str(rows))
+    np.testing.assert_allclose(multiplied(x[:1], w, is_row=True), x[:1] @ w, rtol=0, atol=atol)
 
 
 def test_many_rows_of_large_weights() -> None:
     """Several bands of rows, and weights from memory; a single row of these."""
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal((500, 600)).astype(np.float32), rng.standard_normal((600, 1000)).astype(np.float32)
-    for rows in (x, x[:1]):
-        np.testing.assert_allclose(multiplied(rows, w), rows @ w, rtol=0, atol=1e-3)
+    for rows, is_row in ((x, False), (x[:1], False), (x[:1], True)):
+        np.testing.assert_allclose(multiplied(rows, w, is_row=is_row), rows @ w, rtol=0, atol=1e-3)
 
 
 def test_panels_hold_the_matrix() -> None:
