@@ -40,7 +40,9 @@ def test_edges(dtype: str, trans_a: bool, beta: float) -> None:
         guarded[:m] = c
         multiplied(attr, a, b, guarded)
         right: Any = (a.T if trans_a else a).astype("f8") @ b + beta * 2
-        np.testing.assert_allclose(guarded[:m], right, rtol=0, atol=8 * (k + 4) * np.finfo(dtype).eps, err_msg=str(attr))
+        np.testing.assert_allclose(
+            guarded[:m], right, rtol=0, atol=8 * (k + 4) * np.finfo(dtype).eps, err_msg=str(attr)
+        )
         assert np.all(guarded[m] == 7)
 
 

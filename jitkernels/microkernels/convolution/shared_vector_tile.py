@@ -64,8 +64,8 @@ class SharedVectorTile:
     For each of `rows` rows of repeated elements, and each of `taps` taps in it, a vector of weights is multiplied; the
     next tap begins a segment further on. The sums begin with a vector of biases. `pixels` pixels are stored, with
     `filters` elements each: in their order, as the unused lanes of a segment lie where the next pixel does. The last
-    vector has one pixel at least. With `results` of 2, a second row of the result begins `lead` rows of repeated elements
-    further down, fewer than there are rows, and `y_below` elements further on.
+    vector has one pixel at least. With `results` of 2, a second row of the result begins `lead` rows of repeated
+    elements further down, fewer than there are rows, and `y_below` elements further on.
     """
 
     symbol: str
@@ -162,7 +162,9 @@ class _SharedTileText:
                 )
         out.lines.append(f"  %x_{name}_right = getelementptr {kind}, ptr %x_{name}_tap, i64 {self.tile.segment}")
         for one in weights:
-            out.lines.append(f"  %{one}_{name}_right = getelementptr {kind}, ptr %{one}_{name}_tap, i64 {self.tile.lanes}")
+            out.lines.append(
+                f"  %{one}_{name}_right = getelementptr {kind}, ptr %{one}_{name}_tap, i64 {self.tile.lanes}"
+            )
         self._next(name, "tap", f"{name}_row_end")
         out.label(f"{name}_row_end")
         out.lines.append(f"  %x_{name}_down = getelementptr {kind}, ptr %x_{name}_row, i64 %row_stride")

@@ -182,7 +182,7 @@ def _large_matrix_body(attr: MatMulAttr, lanes: int, rows: int) -> Any:
             tall = ((high + tiles - 1) // tiles + 1) // 2 * 2
             for p in range(0, max(k, 1), deepest):
                 deep, first = min(deepest, k - p), 1 if p == 0 else 0
-                for i in range(0, tiles):
+                for i in range(tiles):
                     start = (top + i * tall if trans_a else (top + i * tall) * stride) + p * step
                     live = min(high - i * tall, tall)
                     pack_rows(operands.a, start, stride, workspace, i * rows * deep, live, deep)
@@ -190,7 +190,7 @@ def _large_matrix_body(attr: MatMulAttr, lanes: int, rows: int) -> Any:
                 while j < part.end:
                     columns = width if part.end - j >= width else min(part.end - j, lanes)
                     b = MatrixPart(operands.b, p * n + j, n)
-                    for i in range(0, tiles):
+                    for i in range(tiles):
                         live = min(high - i * tall, tall)
                         a = MatrixPart(workspace, i * rows * deep, 0)
                         c = MatrixPart(operands.c, (top + i * tall) * n + j, n)
