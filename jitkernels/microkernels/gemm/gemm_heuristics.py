@@ -174,7 +174,8 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
     if uses_dot(product, target):
         result = [dot_choice(product, target)] + (direct[:1] if 1 not in (product.m, product.n) else [])
     elif not product.swapped and few_rows_of_large_matrix(product.trans_b, product.dtype, least=2)(*product.shape):
-        result = [{"algorithm": "any"}, *direct[:1]]
+        # Records of other sizes, whose B is in the cache, must not select another algorithm here.
+        result = [{"algorithm": "any"}]
     elif product.m == 1 and not product.trans_b or reads_in_place(product):
         result = direct
     else:
