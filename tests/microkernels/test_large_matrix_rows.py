@@ -40,9 +40,8 @@ def test_edges(dtype: str, trans_a: bool, beta: float) -> None:
         guarded[:m] = c
         multiplied(attr, a, b, guarded)
         right: Any = (a.T if trans_a else a).astype("f8") @ b + beta * 2
-        np.testing.assert_allclose(
-            guarded[:m], right, rtol=0, atol=8 * (k + 4) * np.finfo(dtype).eps, err_msg=str(attr)
-        )
+        atol = 8 * (k + 4) * float(np.finfo(dtype).eps)
+        np.testing.assert_allclose(guarded[:m], right, rtol=0, atol=atol, err_msg=str(attr))
         assert np.all(guarded[m] == 7)
 
 
@@ -77,4 +76,4 @@ def test_it_serves_large_matrices(rows: int, restored_threads: int) -> None:
         np.testing.assert_allclose(jk.matmul(a, b), right, rtol=0, atol=1e-3)
         np.testing.assert_allclose(compiled(a, b), np.maximum(right, 0), rtol=0, atol=1e-3)
         found.append(c)
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0], found[1])

@@ -104,15 +104,12 @@ def _tile(kind: Convolution, segment: int, vectors: int, results: int) -> Any:
     return ir_function(symbol, kind.dtype, SHARED_TILE_ARGUMENTS, written_by(SharedVectorTile.text, tile))
 
 
-def few_filters(kind: Convolution, segment: int) -> FewFilters:
-    """Make the code for convolutions of at most `segment` filters, with strides along the height alone."""
-    lanes = kind.lanes
-    per, finish_pixels, zero = lanes // segment, finisher_of(kind), np.dtype(kind.dtype).type(0)
-    most = min(MOST_VECTORS, kind.pixels)
-    multiply, multiply_two = _tile(kind, segment, MOST_VECTORS, 1), _tile(kind, segment, most, 2)
+def _copies(kind: Convolution, segment: int) -> tuple[Any, Any]:
+    """Make the functions that repeat biases and weights, and the rows of an image that a band reads."""
+    lanes, zero = kind.lanes, np.dtype(kind.dtype).type(0)
     repeat_elements = _copier(kind, "convolution_repeat_elements", 1, segment)
     repeat_weights = _copier(kind, "convolution_repeat_weights", segment, lanes)
-    pitch_of, weights_of, band_rows, elements = _sizes(kind, segment)
+    pitch_of, weights_of, _, _ = _sizes(kind, segment)
 
     @inlined()
     def prepare(arrays: Images, e: ConvolutionExtents, packed: Any, scratch: Any) -> None:
@@ -139,6 +136,18 @@ def few_filters(kind: Convolution, segment: int) -> FewFilters:
                 for lane in range(lanes):
                     scratch[at + wide * segment + lane] = zero
                 at += pitch_of(e)
+
+    return prepare, repeat
+
+
+def few_filters(kind: Convolution, segment: int) -> FewFilters:
+    """Make the code for convolutions of at most `segment` filters, with strides along the height alone."""
+    lanes = kind.lanes
+    per, finish_pixels = lanes // segment, finisher_of(kind)
+    most = min(MOST_VECTORS, kind.pixels)
+    multiply, multiply_two = _tile(kind, segment, MOST_VECTORS, 1), _tile(kind, segment, most, 2)
+    prepare, repeat = _copies(kind, segment)
+    pitch_of, weights_of, band_rows, elements = _sizes(kind, segment)
 
     @inlined()
     def compute(arrays: Images, e: ConvolutionExtents, band: Band, scratch: Any) -> None:
