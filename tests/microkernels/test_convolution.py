@@ -89,6 +89,9 @@ def test_layers(layer: str, row: type[Conv2DAttr]) -> None:
 FEW_FILTERS: dict[str, dict[str, Any]] = {
     "one": {"height": 6, "width": 41, "kernel": 2, "channels": 3, "filters": 1},
     "a whole segment": {"height": 5, "width": 29, "kernel": (2, 3), "channels": 2, "filters": 4, "padding": (0, 2)},
+    "pairs of rows and a last one": {"height": 9, "width": 40, "kernel": (3, 2), "channels": 2, "filters": 5},
+    "two rows of several tiles": {"height": 4, "width": 90, "kernel": (2, 5), "channels": 1, "filters": 8},
+    "one row of taps": {"height": 5, "width": 31, "kernel": (1, 5), "channels": 3, "filters": 6},
     "three": {"height": 9, "width": 38, "kernel": 3, "channels": 5, "filters": 3, "stride": (2, 1), "padding": 1},
     "six, an odd width, bands of rows": {"height": 120, "width": 101, "kernel": 2, "channels": 23, "filters": 6},
 }

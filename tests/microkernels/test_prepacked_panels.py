@@ -11,11 +11,12 @@ from jitkernels.microkernels.prepacked import panels
 from jitkernels.runtime.loading.loader import address_of
 
 
-def multiplied(x: Any, w: Any) -> Any:
-    """The product by the kernel itself."""
+def multiplied(x: Any, w: Any, *, is_row: bool = False) -> Any:
+    """The product by the kernel itself, or by that for one row."""
     import ctypes
 
-    kernel = panels.prepacked_kernel(w.dtype.name, cpu_target.target())
+    make = panels.prepacked_row_kernel if is_row else panels.prepacked_kernel
+    kernel = make(w.dtype.name, cpu_target.target())
     call = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)(address_of(kernel))
     packed, result = panels.packed_columns(w), np.full((len(x), w.shape[1]), np.nan, w.dtype)
     assert call(x.ctypes.data, packed.ctypes.data, result.ctypes.data, len(x), w.shape[1], w.shape[0]) == 0
@@ -33,14 +34,15 @@ def test_edges(inputs: int, outputs: int, dtype: str) -> None:
         x = rng.standard_normal((rows, inputs)).astype(dtype)
         atol = 20 * float(np.finfo(dtype).eps) * inputs
         np.testing.assert_allclose(multiplied(x, w), x @ w, rtol=0, atol=atol, err_msg=str(rows))
+    np.testing.assert_allclose(multiplied(x[:1], w, is_row=True), x[:1] @ w, rtol=0, atol=atol)
 
 
 def test_many_rows_of_large_weights() -> None:
     """Several bands of rows, and weights from memory; a single row of these."""
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal((500, 600)).astype(np.float32), rng.standard_normal((600, 1000)).astype(np.float32)
-    for rows in (x, x[:1]):
-        np.testing.assert_allclose(multiplied(rows, w), rows @ w, rtol=0, atol=1e-3)
+    for rows, is_row in ((x, False), (x[:1], False), (x[:1], True)):
+        np.testing.assert_allclose(multiplied(rows, w, is_row=is_row), rows @ w, rtol=0, atol=1e-3)
 
 
 def test_panels_hold_the_matrix() -> None:
@@ -72,3 +74,20 @@ def test_gradients_read_the_matrix_itself() -> None:
     x = np.random.default_rng(1).standard_normal((5, 70)).astype(np.float32)
     gradient: Any = jk.jit(jk.grad(loss), static_argnames="w")
     np.testing.assert_allclose(gradient(x, WEIGHTS), 2 * (x @ WEIGHTS) @ WEIGHTS.T, rtol=1e-3, atol=1e-2)
+
+
+def split_product(x: Any, w: Any, b: Any) -> tuple[Any, ...]:
+    y = x @ w + b
+    return y[:, :200], y[:, 200:400], y[:, 400:]
+
+
+def test_parts_of_a_product_are_not_left_to_numpy() -> None:
+    """The weights count for how large a call is: views as results cost as much as NumPy takes for small arrays."""
+    rng = np.random.default_rng(1)
+    x, w, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((1, 300), (300, 600), (600,)))
+    compiled: Any = jk.jit(split_product, static_argnames=("w", "b"), strict=True)
+    for _ in range(5):
+        found = compiled(x, w, b)
+    for one, right in zip(found, split_product(x, w, b), strict=True):
+        np.testing.assert_allclose(one, right, rtol=0, atol=1e-3)
+    assert compiled.stats().python_entries == 1

@@ -122,8 +122,9 @@ class Specialization:
     def _elements_of_constants(self) -> int:
         """The elements of the largest constant."""
         assert self.graph is not None, "traced"
-        sizes = [node.shape for node in self.graph if node.operation == "constant"]
-        return max((math.prod(map(int, shape)) for shape in sizes), default=0)
+        shapes = [node.shape for node in self.graph if node.operation == "constant"]
+        shapes += [array.shape for array in self.constants]
+        return max((math.prod(map(int, shape)) for shape in shapes), default=0)
 
     @unlocked_cached_property
     def _is_numpy(self) -> bool:

@@ -154,7 +154,7 @@ class MatMulStep:
         choice, attr = self.choice, self.attr
         assert choice is not None, "it has a kernel"
         if self.is_packed:
-            return prepacked_entry(attr.dtype, cpu_target.target())
+            return prepacked_entry(attr.dtype, cpu_target.target(), is_row=same(self.sizes[0], 1))
         if choice.implementation.name == "gen":
             from jitkernels.microkernels.gemm.runtime_select import runtime_select_entry
 
@@ -170,7 +170,7 @@ class MatMulStep:
         the end.
         """
         if self.is_packed:
-            return prepacked_entry(self.node.dtype, cpu_target.target(), followed=True)
+            return prepacked_entry(self.node.dtype, cpu_target.target(), followed=True, is_row=same(self.sizes[0], 1))
         is_symmetric = self.left is self.right and self.transposed[0] != self.transposed[1]
         if is_symmetric or self.choice is None or self.choice.implementation.name != "gen":
             return None

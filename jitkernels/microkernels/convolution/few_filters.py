@@ -97,18 +97,19 @@ def _copier(kind: Convolution, name: str, elements: int, lanes: int) -> Any:
     return ir_function(name, kind.dtype, REPETITION_ARGUMENTS, text)
 
 
-def few_filters(kind: Convolution, segment: int) -> FewFilters:
-    """Make the code for convolutions of at most `segment` filters, with strides along the height alone."""
-    lanes, relu = kind.lanes, kind.activation == "relu"
-    per, finish_pixels, zero = lanes // segment, finisher_of(kind), np.dtype(kind.dtype).type(0)
-    tile = SharedVectorTile("convolution_shared", kind.dtype, lanes, segment, MOST_VECTORS, relu)
-    multiply = ir_function(
-        "convolution_shared", kind.dtype, SHARED_TILE_ARGUMENTS, written_by(SharedVectorTile.text, tile)
-    )
+def _tile(kind: Convolution, segment: int, vectors: int, results: int) -> Any:
+    """Make the tile of some rows of the result at once."""
+    symbol = f"convolution_shared_{results}"
+    tile = SharedVectorTile(symbol, kind.dtype, kind.lanes, segment, vectors, kind.activation == "relu", results)
+    return ir_function(symbol, kind.dtype, SHARED_TILE_ARGUMENTS, written_by(SharedVectorTile.text, tile))
 
+
+def _copies(kind: Convolution, segment: int) -> tuple[Any, Any]:
+    """Make the functions that repeat biases and weights, and the rows of an image that a band reads."""
+    lanes, zero = kind.lanes, np.dtype(kind.dtype).type(0)
     repeat_elements = _copier(kind, "convolution_repeat_elements", 1, segment)
     repeat_weights = _copier(kind, "convolution_repeat_weights", segment, lanes)
-    pitch_of, weights_of, band_rows, elements = _sizes(kind, segment)
+    pitch_of, weights_of, _, _ = _sizes(kind, segment)
 
     @inlined()
     def prepare(arrays: Images, e: ConvolutionExtents, packed: Any, scratch: Any) -> None:
@@ -136,21 +137,43 @@ def few_filters(kind: Convolution, segment: int) -> FewFilters:
                     scratch[at + wide * segment + lane] = zero
                 at += pitch_of(e)
 
+    return prepare, repeat
+
+
+def few_filters(kind: Convolution, segment: int) -> FewFilters:
+    """Make the code for convolutions of at most `segment` filters, with strides along the height alone."""
+    lanes = kind.lanes
+    per, finish_pixels = lanes // segment, finisher_of(kind)
+    most = min(MOST_VECTORS, kind.pixels)
+    multiply, multiply_two = _tile(kind, segment, MOST_VECTORS, 1), _tile(kind, segment, most, 2)
+    prepare, repeat = _copies(kind, segment)
+    pitch_of, weights_of, band_rows, elements = _sizes(kind, segment)
+
     @inlined()
     def compute(arrays: Images, e: ConvolutionExtents, band: Band, scratch: Any) -> None:
         repeat(e, band, scratch)
         pitch, first = pitch_of(e), weights_of(e)
         vectors = (e.out_width + per - 1) // per
-        tiles = (vectors + MOST_VECTORS - 1) // MOST_VECTORS
+        results = 2 if e.stride_height == 1 and e.kernel_height > 1 and band.rows > 1 else 1
+        at_once = most if results == 2 else MOST_VECTORS
+        tiles = (vectors + at_once - 1) // at_once
         step = (vectors + tiles - 1) // max(tiles, 1) * per
-        for i in range(band.rows):
-            x, y = first + i * e.stride_height * e.channels * pitch, (band.first + i * band.down) * e.filters
+        below = band.down * e.filters
+        for i in range(0, band.rows, results):
+            x, y = first + i * e.stride_height * e.channels * pitch, band.first * e.filters + i * below
             for j in range(0, e.out_width, step):
-                pixels = min(step, e.out_width - j)
-                multiply(
-                    scratch, x + j * segment, e.kernel_height * e.channels, pitch, e.kernel_width, scratch, lanes,
-                    scratch, 0, arrays.y, y + j * e.filters, e.filters, pixels,
-                )  # fmt: skip
+                pixels, is_pair = min(step, e.out_width - j), results == 2 and band.rows - i > 1
+                if is_pair:
+                    multiply_two(
+                        scratch, x + j * segment, e.kernel_height * e.channels, pitch, e.kernel_width, scratch, lanes,
+                        scratch, 0, arrays.y, y + j * e.filters, e.filters, pixels, e.channels, below,
+                    )  # fmt: skip
+                    finish_pixels(arrays.y, y + below + j * e.filters, e.filters, e.filters, pixels)
+                else:
+                    multiply(
+                        scratch, x + j * segment, e.kernel_height * e.channels, pitch, e.kernel_width, scratch, lanes,
+                        scratch, 0, arrays.y, y + j * e.filters, e.filters, pixels, 0, 0,
+                    )  # fmt: skip
                 finish_pixels(arrays.y, y + j * e.filters, e.filters, e.filters, pixels)
 
     return FewFilters(segment, elements, band_rows, prepare, compute)

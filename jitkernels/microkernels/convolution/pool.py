@@ -69,16 +69,29 @@ def taps_from(begin: int, axis: Axis) -> Any:
     return Taps(min(first, axis.window), max(last, 0), max(most - least, 0))
 
 
+def _half(lanes: int) -> int:
+    """Return the lanes of few channels: some processors compute half of the widest vectors twice as fast."""
+    return max(lanes // 2, 2)
+
+
+def _tiles(dtype: str, lanes: int, *, mean: bool) -> tuple[Any, Any, Any]:
+    """Make the functions for several vectors of channels, for a part of one, and for at most half of one."""
+
+    def function(symbol: str, lanes: int, vectors: int, *, masked: bool) -> Any:
+        tile = PoolTile(symbol, dtype, lanes, vectors, mean, masked)
+        return ir_function(symbol, dtype, POOL_ARGUMENTS, written_by(PoolTile.text, tile))
+
+    whole = function("pool_whole", lanes, CHANNEL_VECTORS, masked=False)
+    return whole, function("pool_part", lanes, 1, masked=True), function("pool_half", _half(lanes), 1, masked=True)
+
+
 def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) -> RangeKernel:
     """Make the loop nest of MAX_POOL2D or AVG_POOL2D for any sizes; threads split the rows of the result."""
     target, signature = cpu_target.target(), attr.signature()
     lanes, counted = target.lanes(attr.dtype), int(counts_padding)
 
-    def function(symbol: str, vectors: int, *, masked: bool) -> Any:
-        tile = PoolTile(symbol, attr.dtype, lanes, vectors, mean, masked)
-        return ir_function(symbol, attr.dtype, POOL_ARGUMENTS, written_by(PoolTile.text, tile))
-
-    whole, part_of = function("pool_whole", CHANNEL_VECTORS, masked=False), function("pool_part", 1, masked=True)
+    whole, part_of, half_of = _tiles(attr.dtype, lanes, mean=mean)
+    half = _half(lanes)
     width = CHANNEL_VECTORS * lanes
 
     def body(x: Any, y: Any, e: PoolExtents, part: Range) -> None:
@@ -106,6 +119,11 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
                               columns.last - columns.first, e.dilation_width * c, y, to + done, width,
                               rows.counted * columns.counted, windows, e.stride_width * c, c)  # fmt: skip
                         done += width
+                    elif c - done <= half:
+                        half_of(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
+                                columns.last - columns.first, e.dilation_width * c, y, to + done, c - done,
+                                rows.counted * columns.counted, windows, e.stride_width * c, c)  # fmt: skip
+                        done = c
                     else:
                         part_of(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
                                 columns.last - columns.first, e.dilation_width * c, y, to + done,

@@ -5,6 +5,9 @@ lane of a segment, so that one load takes those of all pixels of a vector, which
 one vector of weights, the same in each segment, and issues a fused multiply-add with a vector of the image for each of
 its sums. Lanes that belong to no filter are computed and not stored.
 
+Two rows of the result share the rows of the image between their first and last ones: each vector of these is loaded
+once for two multiply-adds. Half of the loads cross a cache line, and would take longer than the arithmetic.
+
 Every process builds the text again at its start to compute the cache key of the object, so this module must not import
 a compiler.
 """
@@ -18,7 +21,7 @@ from jitkernels.microkernels.gemm.microkernel import Text, element_size, element
 SHARED_TILE_ARGUMENTS = (
     ("ptr", "x"), ("i64", "x_offset"), ("i64", "rows"), ("i64", "row_stride"), ("i64", "taps"),
     ("ptr", "w"), ("i64", "w_offset"), ("ptr", "bias"), ("i64", "bias_offset"),
-    ("ptr", "y"), ("i64", "y_offset"), ("i64", "filters"), ("i64", "pixels"),
+    ("ptr", "y"), ("i64", "y_offset"), ("i64", "filters"), ("i64", "pixels"), ("i64", "lead"), ("i64", "y_below"),
 )  # fmt: skip
 
 REPETITION_ARGUMENTS = (
@@ -61,7 +64,8 @@ class SharedVectorTile:
     For each of `rows` rows of repeated elements, and each of `taps` taps in it, a vector of weights is multiplied; the
     next tap begins a segment further on. The sums begin with a vector of biases. `pixels` pixels are stored, with
     `filters` elements each: in their order, as the unused lanes of a segment lie where the next pixel does. The last
-    vector has one pixel at least.
+    vector has one pixel at least. With `results` of 2, a second row of the result begins `lead` rows of repeated
+    elements further down, fewer than there are rows, and `y_below` elements further on.
     """
 
     symbol: str
@@ -70,6 +74,7 @@ class SharedVectorTile:
     segment: int
     vectors: int
     relu: bool
+    results: int = 1
 
     def text(self) -> str:
         """Write the IR of `symbol`, and the declarations that it needs."""
@@ -106,88 +111,118 @@ class _SharedTileText:
         self.per = tile.lanes // tile.segment
 
     def build(self) -> str:
-        out, kind = self.out, self.kind
+        out, kind, results = self.out, self.kind, range(self.tile.results)
         arguments = ", ".join(f"{one} {'noalias ' if one == 'ptr' else ''}%{n}" for one, n in SHARED_TILE_ARGUMENTS)
         out.label("entry")
         for name in ("x", "w", "bias", "y"):
             out.lines.append(f"  %{name}_start = getelementptr {kind}, ptr %{name}, i64 %{name}_offset")
         out.lines.append(f"  %bias_vector = load {self.vector}, ptr %bias_start, align {self.align}")
-        out.line("br label %row")
-        self._begin("row", "rows", "entry", {"x": "%x_start", "w": "%w_start"}, "%bias_vector", "tap")
-        out.line("br label %tap")
-        self._begin("tap", "taps", "row", {"x": "%x_row", "w": "%w_row"}, "%acc{}_row", "tap")
-        weights = out.value(f"load {self.vector}, ptr %w_tap, align {self.align}")
-        for i in range(self.count):
-            at = out.element(kind, "%x_tap", i * self.tile.lanes)
-            value = out.value(f"load {self.vector}, ptr {at}, align {self.align}")
-            out.lines.append(
-                f"  %acc{i}_next = call {self.vector} @llvm.fmuladd.v{self.tile.lanes}f{8 * self.align}"
-                f"({self.vector} {value}, {self.vector} {weights}, {self.vector} %acc{i}_tap)"
-            )
-        out.lines.append(f"  %x_tap_next = getelementptr {kind}, ptr %x_tap, i64 {self.tile.segment}")
-        out.lines.append(f"  %w_tap_next = getelementptr {kind}, ptr %w_tap, i64 {self.tile.lanes}")
-        self._next("tap", "row_end")
-        out.label("row_end")
-        out.lines.append(f"  %x_row_next = getelementptr {kind}, ptr %x_row, i64 %row_stride")
-        self._next("row", "store")
-        out.label("store")
-        self._store()
+        state = {"x": "%x_start"} | {f"w{r}": "%w_start" for r in results}
+        state |= {f"acc{r}_{i}": "%bias_vector" for r in results for i in range(self.count)}
+        if len(results) == 1:
+            phases = [("only", "%rows", results)]
+        else:
+            out.lines.append("  %both = sub nsw i64 %rows, %lead")
+            phases = [("upper", "%lead", results[:1]), ("shared", "%both", results), ("lower", "%lead", results[1:])]
+        before = "entry"
+        for name, count, live in phases:
+            out.line(f"br label %{name}_row")
+            self._phase(name, count, live, state, before)
+            before = f"{name}_end"
+            out.label(before)
+        for r in results:
+            below = "%y_start" if r == 0 else out.element(kind, "%y_start", "%y_below")
+            self._store(r, [state[f"acc{r}_{i}"] for i in range(self.count)], below)
+        out.line("ret void")
         head = f"define internal void @{self.tile.symbol}_{self.count}({arguments}) noinline nounwind {{"
         return "\n".join([head, *out.lines, "}"])
 
-    def _begin(self, name: str, count: str, before: str, starts: dict[str, str], sums: str, inner: str) -> None:
-        """Begin a loop of `count` iterations, which ends with the block that jumps back to it."""
-        out, after = self.out, name if name == inner else f"{name}_end"
-        out.label(name)
-        out.lines.append(f"  %{name}_left = phi i64 [ %{count}, %{before} ], [ %{name}_next, %{after} ]")
-        for pointer, start in starts.items():
-            ends = f"%{pointer}_{inner}_next" if pointer == "w" else f"%{pointer}_{name}_next"
-            out.lines.append(f"  %{pointer}_{name} = phi ptr [ {start}, %{before} ], [ {ends}, %{after} ]")
+    def _phase(self, name: str, count: str, live: range, state: dict[str, str], before: str) -> None:
+        """Append the loops over `count` rows, which the `live` rows of the result read, and over the taps of each."""
+        out, kind = self.out, self.kind
+        weights = [f"w{r}" for r in live]
+        sums = [f"acc{r}_{i}" for r in live for i in range(self.count)]
+        steps = {"x": f"%x_{name}_down"} | {one: f"%{one}_{name}_right" for one in weights}
+        steps |= {one: f"%{one}_{name}_next" for one in sums}
+        out.label(f"{name}_row")
+        self._phis(name, "row", {one: (state[one], before, steps[one], f"{name}_row_end") for one in steps}, count)
+        out.line(f"br label %{name}_tap")
+        out.label(f"{name}_tap")
+        inner = {**steps, "x": f"%x_{name}_right"}
+        from_row = {one: (f"%{one}_{name}_row", f"{name}_row", inner[one], f"{name}_tap") for one in inner}
+        self._phis(name, "tap", from_row, "%taps")
+        taps = [out.value(f"load {self.vector}, ptr %{one}_{name}_tap, align {self.align}") for one in weights]
         for i in range(self.count):
-            pairs = f"[ {sums.format(i)}, %{before} ], [ %acc{i}_next, %{after} ]"
-            out.lines.append(f"  %acc{i}_{name} = phi {self.vector} {pairs}")
+            at = out.element(kind, f"%x_{name}_tap", i * self.tile.lanes)
+            value = out.value(f"load {self.vector}, ptr {at}, align {self.align}")
+            for r, weight in zip(live, taps, strict=True):
+                out.lines.append(
+                    f"  %acc{r}_{i}_{name}_next = call {self.vector} @llvm.fmuladd.v{self.tile.lanes}f{8 * self.align}"
+                    f"({self.vector} {value}, {self.vector} {weight}, {self.vector} %acc{r}_{i}_{name}_tap)"
+                )
+        out.lines.append(f"  %x_{name}_right = getelementptr {kind}, ptr %x_{name}_tap, i64 {self.tile.segment}")
+        for one in weights:
+            out.lines.append(
+                f"  %{one}_{name}_right = getelementptr {kind}, ptr %{one}_{name}_tap, i64 {self.tile.lanes}"
+            )
+        self._next(name, "tap", f"{name}_row_end")
+        out.label(f"{name}_row_end")
+        out.lines.append(f"  %x_{name}_down = getelementptr {kind}, ptr %x_{name}_row, i64 %row_stride")
+        self._next(name, "row", f"{name}_end")
+        state.update(steps)
 
-    def _next(self, name: str, after: str) -> None:
-        out = self.out
-        out.lines.append(f"  %{name}_next = add nsw i64 %{name}_left, -1")
-        out.lines.append(f"  %{name}_more = icmp ne i64 %{name}_next, 0")
-        out.line(f"br i1 %{name}_more, label %{name}, label %{after}")
+    def _phis(self, name: str, loop: str, values: dict[str, tuple[str, str, str, str]], count: str) -> None:
+        """Append the phis of a loop: its countdown, and what its iterations carry: first value, block, next, block."""
+        _, before, _, after = next(iter(values.values()))
+        self.out.lines.append(
+            f"  %{name}_{loop}_left = phi i64 [ {count}, %{before} ], [ %{name}_{loop}_next, %{after} ]"
+        )
+        for one, (start, _, following, _) in values.items():
+            type_ = self.vector if one.startswith("acc") else "ptr"
+            self.out.lines.append(
+                f"  %{one}_{name}_{loop} = phi {type_} [ {start}, %{before} ], [ {following}, %{after} ]"
+            )
 
-    def _store(self) -> None:
+    def _next(self, name: str, loop: str, after: str) -> None:
+        out, counter = self.out, f"{name}_{loop}"
+        out.lines.append(f"  %{counter}_next = add nsw i64 %{counter}_left, -1")
+        out.lines.append(f"  %{counter}_more = icmp ne i64 %{counter}_next, 0")
+        out.line(f"br i1 %{counter}_more, label %{counter}, label %{after}")
+
+    def _store(self, result: int, values: list[str], y: str) -> None:
         """Append the activation and the stores: whole vectors where no lane is unused, else pixel by pixel."""
-        out, tile, per = self.out, self.tile, self.per
-        values = [f"%acc{i}_next" for i in range(self.count)]
+        out, tile, per, end = self.out, self.tile, self.per, f"stored{result}"
         if tile.relu:
             zero = f"{self.vector} zeroinitializer"
             for i, value in enumerate(values):
                 negative = out.value(f"fcmp olt {self.vector} {value}, zeroinitializer")
                 values[i] = out.value(f"select <{tile.lanes} x i1> {negative}, {zero}, {self.vector} {value}")
         whole = (self.count - 1) * per
-        out.lines.append(f"  %rest = sub nsw i64 %pixels, {whole}")
-        out.lines.append(f"  %is_full = icmp eq i64 %filters, {tile.segment}")
-        out.line("br i1 %is_full, label %full, label %parts")
-        out.label("full")
+        rest = out.value(f"sub nsw i64 %pixels, {whole}")
+        is_full = out.value(f"icmp eq i64 %filters, {tile.segment}")
+        out.line(f"br i1 {is_full}, label %full{result}, label %parts{result}")
+        out.label(f"full{result}")
         for i, value in enumerate(values[:-1]):
-            address = out.element(self.kind, "%y_start", i * tile.lanes)
+            address = out.element(self.kind, y, i * tile.lanes)
             out.line(f"store {self.vector} {value}, ptr {address}, align {self.align}")
-        live = out.value(f"mul nsw i64 %rest, {tile.segment}")
-        self._masked_store(values[-1], out.element(self.kind, "%y_start", whole * tile.segment), tile.lanes, live)
-        out.line("ret void")
-        out.label("parts")
+        live = out.value(f"mul nsw i64 {rest}, {tile.segment}")
+        self._masked_store(values[-1], out.element(self.kind, y, whole * tile.segment), tile.lanes, live)
+        out.line(f"br label %{end}")
+        out.label(f"parts{result}")
         for pixel in range(whole):
-            out.line(f"store {self.part} {self._segment(values, pixel)}, ptr {self._place(pixel)}, align {self.align}")
+            part, place = self._segment(values, pixel), self._place(y, pixel)
+            out.line(f"store {self.part} {part}, ptr {place}, align {self.align}")
         for pixel in range(whole, whole + per):
             if pixel > whole:
-                has_pixel = out.value(f"icmp sgt i64 %rest, {pixel - whole}")
-                out.line(f"br i1 {has_pixel}, label %pixel{pixel}, label %return")
-                out.label(f"pixel{pixel}")
-            self._masked_store(self._segment(values, pixel), self._place(pixel), tile.segment, "%filters")
-        out.line("br label %return")
-        out.label("return")
-        out.line("ret void")
+                has_pixel = out.value(f"icmp sgt i64 {rest}, {pixel - whole}")
+                out.line(f"br i1 {has_pixel}, label %pixel{result}_{pixel}, label %{end}")
+                out.label(f"pixel{result}_{pixel}")
+            self._masked_store(self._segment(values, pixel), self._place(y, pixel), tile.segment, "%filters")
+        out.line(f"br label %{end}")
+        out.label(end)
 
-    def _place(self, pixel: int) -> str:
-        return self.out.element(self.kind, "%y_start", self.out.times(pixel, "%filters"))
+    def _place(self, y: str, pixel: int) -> str:
+        return self.out.element(self.kind, y, self.out.times(pixel, "%filters"))
 
     def _segment(self, values: list[str], pixel: int) -> str:
         i, part = divmod(pixel, self.per)

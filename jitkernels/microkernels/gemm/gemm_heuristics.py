@@ -27,6 +27,7 @@ from jitkernels.microkernels.gemm.thresholds import (
     MIN_PARALLEL_STATIC_MULTIPLY_ADDS,
     NARROW,
     PACKED_ROWS,
+    ROW_BYTES,
     SKINNY,
     TRANSPOSED_BYTES,
     UNPACKED_ELEMENTS,
@@ -44,6 +45,10 @@ class Product:
     trans_b: bool
     dtype: str
     swapped: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.m, self.n, self.k
 
     @property
     def work(self) -> int:
@@ -168,6 +173,9 @@ def candidates(product: Product, target: Target) -> list[dict[str, Any]]:
     direct, packed = direct_choices(product, target), [{"algorithm": "packed"}]
     if uses_dot(product, target):
         result = [dot_choice(product, target)] + (direct[:1] if 1 not in (product.m, product.n) else [])
+    elif not product.swapped and few_rows_of_large_matrix(product.trans_b, product.dtype, least=2)(*product.shape):
+        # Records of other sizes, whose B is in the cache, must not select another algorithm here.
+        result = [{"algorithm": "any"}]
     elif product.m == 1 and not product.trans_b or reads_in_place(product):
         result = direct
     else:
@@ -239,6 +247,17 @@ def few_columns_of(trans_a: bool, trans_b: bool) -> Any:
             return n <= m and k >= 12 and (n <= 8 or (n <= 24 and m <= 64 and k >= DOT_DEPTH))
         # The few columns are transposed to be contiguous along k.
         return k >= DOT_DEPTH and (n <= 4 and (m >= 8 or k >= 64) or n <= 6 and m >= 32)
+
+    return fits
+
+
+def few_rows_of_large_matrix(trans_b: bool, dtype: str, *, least: int) -> Any:
+    """Return the predicate (m, n, k) -> bool: C has few rows, `least` of them or more, and no L2 cache holds B."""
+    large, long = cpu_target.l2_cache_bytes() // element_size(dtype), ROW_BYTES // element_size(dtype)
+
+    @inlined()
+    def fits(m: int, n: int, k: int) -> bool:
+        return not trans_b and m >= least and m <= PACKED_ROWS and n >= long and n * k >= large
 
     return fits
 

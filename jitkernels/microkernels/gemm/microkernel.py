@@ -15,6 +15,7 @@ from __future__ import annotations
 import struct
 
 from jitkernels.core import dtypes
+from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 FMAS_IN_FLIGHT = 8
@@ -90,7 +91,8 @@ class Tile:
     where that is None.  ``mask_b`` and ``mask_c`` limit loads and stores to
     ``live_columns``; ``guard_rows`` stores only ``live_rows`` rows. ``clamp_rows`` reads the last live row in place of
     rows beyond it.  ``prefetch`` prefetches C before the loop. ``prefetch_beside`` prefetches what lies to the right of
-    the rows of B, as many elements as the tile has columns; ``prefetch_ahead`` what lies so many elements behind them,
+    the rows of B, as many elements as the tile has columns, from the second line on: of rows that are not aligned, the
+    tile reads the beginning of the first one. ``prefetch_ahead`` prefetches what lies so many elements behind the rows,
     the next rows of a packed B. ``squares`` sums squared differences instead of products,
     which lose no digits where the operands are close. Tiles of few cells sum each of them in several chains, as one
     chain would wait for each of its fused multiply-adds. ``descending``: ``k`` runs from its end to 0, where b_stride
@@ -272,8 +274,9 @@ class _TileText:
             else:
                 b_values.append(out.value(f"load {self.vector}, ptr {address}, align {self.align}"))
         width = tile.vectors * tile.lanes
-        distance = tile.prefetch_ahead or (width if tile.prefetch_beside else 0)
-        for ahead in range(distance, distance + width if distance else 0, max(64 // self.align, 1)):
+        line = CACHE_LINE_BYTES // self.align
+        distance = tile.prefetch_ahead or (width + line if tile.prefetch_beside else 0)
+        for ahead in range(distance, distance + width if distance else 0, line):
             address = out.element(self.kind, b_row, ahead)
             out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 2, i32 1)")
         a_step = out.element(self.kind, f"%a_in_{name}", self.a_steps[step])

@@ -18,12 +18,14 @@ from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.epilogue.tile_consumer import call_consumer
 from jitkernels.microkernels.gemm.direct_dynamic import direct_dynamic_kernel
 from jitkernels.microkernels.gemm.gemm_arguments import NAMES, Consumer, GemmExtents, Operands, matmul_arguments
-from jitkernels.microkernels.gemm.gemm_heuristics import blocking, few_columns_of, is_small
+from jitkernels.microkernels.gemm.gemm_heuristics import blocking, few_columns_of, few_rows_of_large_matrix, is_small
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packed_panels import PackedGemm, is_same_address, packed_kernel
 from jitkernels.microkernels.gemm.row_bands import banded_kernel
 from jitkernels.microkernels.gemm.skinny import skinny_kernel
+from jitkernels.microkernels.gemm.skinny_direct import large_matrix_kernel
 from jitkernels.microkernels.gemm.thresholds import (
+    FEW_ROWS,
     MIRROR_DEPTH,
     PACKED_ROWS,
     ROW_BYTES,
@@ -56,6 +58,7 @@ class _Selected(NamedTuple):
     few_columns: _Part
     few_rows: _Part
     large_row: _Part
+    large_matrix: _Part
 
 
 def runtime_select_kernel(
@@ -100,10 +103,13 @@ def _select(attr: MatMulAttr, target: Target, parts: "_Parts", *, parallel: bool
     if attr.trans_b:
         few_rows = parts.called(skinny_kernel(attr, target, columns=False, parallel=parallel))
     large_row = parts.called(large_row_kernel(attr, parallel=parallel))
+    large_matrix = large_row  # a transposed B is packed, or its rows are long runs along k
+    if not attr.trans_b:
+        large_matrix = parts.called(large_matrix_kernel(attr, target, parallel=parallel))
     bands = packed  # a transposed A can be split by columns only
     if not attr.trans_a:
         bands = parts.called(banded_kernel(attr, target, parallel=parallel, followed=followed), consumed=True)
-    return _Selected(packed, bands, small, few_columns, few_rows, large_row)
+    return _Selected(packed, bands, small, few_columns, few_rows, large_row, large_matrix)
 
 
 class _Conditions(NamedTuple):
@@ -112,6 +118,7 @@ class _Conditions(NamedTuple):
     is_large_row: Any
     has_few_columns: Any
     has_few_rows: Any
+    is_large_matrix: Any
 
 
 def _conditions(attr: MatMulAttr, *, single_rows: bool) -> _Conditions:
@@ -127,7 +134,8 @@ def _conditions(attr: MatMulAttr, *, single_rows: bool) -> _Conditions:
     def has_few_rows(m: int, n: int, k: int) -> bool:
         return trans_b and has_few(n, m, k)
 
-    return _Conditions(is_large_row, few_columns_of(trans_a, trans_b), has_few_rows)
+    is_large_matrix = few_rows_of_large_matrix(trans_b, attr.dtype, least=FEW_ROWS + 1)
+    return _Conditions(is_large_row, few_columns_of(trans_a, trans_b), has_few_rows, is_large_matrix)
 
 
 def _body(attr: MatMulAttr, selected: _Selected, conditions: _Conditions) -> Any:
@@ -141,6 +149,8 @@ def _body(attr: MatMulAttr, selected: _Selected, conditions: _Conditions) -> Any
             status = selected.few_columns.call(operands, extents)
         elif conditions.has_few_rows(m, n, k):
             status = selected.few_rows.call(operands, extents)
+        elif conditions.is_large_matrix(m, n, k):
+            status = selected.large_matrix.call(operands, extents)
         elif is_small(m, n, k) and not (
             consumer.after is None and mirrors and m == n and m >= SYMMETRIC_ROWS and k >= MIRROR_DEPTH
             and is_same_address(operands.a, operands.b) != 0
@@ -168,6 +178,8 @@ def _check_parts(attr: MatMulAttr, selected: _Selected, conditions: _Conditions)
             return selected.few_columns.missing()
         if conditions.has_few_rows(m, n, k):
             return selected.few_rows.missing()
+        if conditions.is_large_matrix(m, n, k):
+            return selected.large_matrix.missing()
         if is_small(m, n, k):
             if mirrors and m == n and m >= SYMMETRIC_ROWS and k >= MIRROR_DEPTH:
                 # Whether the arrays are the same is unknown here.

@@ -58,5 +58,12 @@ MIRROR_DEPTH = 32
 """From so many steps along k on, computing a tile takes longer than mirroring it across the diagonal."""
 DOT_DEPTH = 24
 """From so many steps along k on, the horizontal sums of dot products cost little."""
+FEW_ROWS = 4
+"""Up to so many rows of C are one tile that reads B in long runs, whatever cache B is in."""
+LARGE_MATRIX_STEPS = 256
+"""Steps along k of a pass over a B that no L2 cache holds: C is read and written once for each.
+
+Twice as many rows of B, each on pages of their own, take as long; half as many a thirtieth longer.
+"""
 ROW_MATRIX_BYTES, ROW_BYTES = 1 << 20, 1 << 10
 """Least bytes of a matrix that a single row is multiplied by, and of its rows, for which rows are read whole."""

@@ -99,6 +99,35 @@ def prepacked_kernel(dtype: str, target: Target, *, parallel: bool = True, follo
     )
 
 
+def prepacked_row_kernel(dtype: str, target: Target, *, followed: bool = False) -> RangeKernel:
+    """Make the range kernel ``(a, panels, c, 1, n, k)`` for an A of one row, which is read in place.
+
+    Small networks compute one row at a time: packing, threads and their workspace would take longer than a product.
+    """
+    lanes, blocks_of = target.lanes(dtype), _blocks(dtype)
+    row = _row_function(dtype, lanes)
+
+    def body(operands: Operands, extents: GemmExtents, consumer: Consumer, part: Range) -> None:
+        k = extents.k
+        blocks, step = blocks_of(k)
+        for block in range(blocks if part.begin < part.end else 0):
+            p = block * step
+            band = _Band(0, 1, 1, p, min(step, k - p), 1 if block == 0 else 0)
+            row(MatrixPart(operands.a, p, 0), operands, extents, band)
+        if consumer.after is not None:
+            call_consumer(consumer.after, consumer.context, 0, 1)
+
+    return RangeKernel(
+        name="matmul_prepacked_row_followed" if followed else "matmul_prepacked_row",
+        arguments=matmul_arguments(dtype, followed=followed),
+        body=body,
+        extent=3,
+        vector_bytes=lanes * element_size(dtype),
+        straight=True,
+        names=NAMES,
+    )
+
+
 def _tile_function(dtype: str, lanes: int, count: int, a_stride: int, *, edge: bool) -> Any:
     """Make the function for `count` rows of A times a panel of B."""
     symbol = f"matmul_{'edge' if edge else 'whole'}_{count}"
@@ -175,14 +204,11 @@ def _multiply(dtype: str, lanes: int, rows: int) -> Any:
     width = VECTORS * lanes
     whole = _tile_function(dtype, lanes, rows, rows, edge=False)
     edge = _edge_tile(dtype, lanes, rows, range(2, rows + 1, 2))
-    row = _row_function(dtype, lanes)
 
     @inlined()
     def multiply(packed: MatrixPart, operands: Operands, extents: GemmExtents, band: _Band) -> None:
         n, k, deep, first = extents.n, extents.k, band.deep, band.first
-        if extents.m == 1:
-            row(packed, operands, extents, band)
-        for j in range(0, n if extents.m > 1 else 0, width):
+        for j in range(0, n, width):
             b = MatrixPart(operands.b, j * k + band.p * width, 0)
             at = packed.at
             for i in range(0, band.high, band.tile):
@@ -197,16 +223,27 @@ def _multiply(dtype: str, lanes: int, rows: int) -> Any:
     return multiply
 
 
+def _blocks(dtype: str) -> Any:
+    """Make the function that returns how many blocks of k there are, and the steps of each."""
+    depth = PANEL_DEPTH_BYTES // element_size(dtype)
+
+    @inlined()
+    def blocks_of(k: int) -> Any:
+        blocks = max((k + depth - 1) // depth, 1)
+        return blocks, max((k + blocks - 1) // blocks, 1)
+
+    return blocks_of
+
+
 def _body(dtype: str, lanes: int, rows: int) -> Any:
     multiply, size = _multiply(dtype, lanes, rows), element_size(dtype)
-    depth, band_elements, large = PANEL_DEPTH_BYTES // size, PANEL_BAND_BYTES // size, L2_BYTES // size
+    band_elements, large, blocks_of = PANEL_BAND_BYTES // size, L2_BYTES // size, _blocks(dtype)
     text = written_by(transpose_panel, "matmul_pack_rows", dtype, lanes, rows)
     pack_rows = ir_function("matmul_pack_rows", dtype, PACK_ARGUMENTS, text)
 
     def body(operands: Operands, extents: GemmExtents, consumer: Consumer, workspace: Any, part: Range) -> None:
         n, k, a, count = extents.n, extents.k, operands.a, part.end - part.begin
-        blocks = max((k + depth - 1) // depth, 1)
-        step = max((k + blocks - 1) // blocks, 1)
+        blocks, step = blocks_of(k)
         most = max(band_elements // max(n, step), rows)
         bands = max((count + most - 1) // most, 1)
         height = max((count + bands - 1) // bands, 1)
@@ -218,15 +255,11 @@ def _body(dtype: str, lanes: int, rows: int) -> Any:
                 tile = min(((high + tiles - 1) // tiles + 1) // 2 * 2, rows)
             for block in range(blocks):
                 p = block * step
-                band = _Band(row, high, tile, p, min(step, k - p), 1 if block == 0 else 0)
-                if extents.m == 1:
-                    multiply(MatrixPart(a, p, 0), operands, extents, band)
-                else:
-                    at = 0
-                    for i in range(0, high, tile):
-                        pack_rows(a, (row + i) * k + p, k, workspace, at, min(high - i, tile), band.deep)
-                        at += rows * band.deep
-                    multiply(MatrixPart(workspace, 0, 0), operands, extents, band)
+                band, at = _Band(row, high, tile, p, min(step, k - p), 1 if block == 0 else 0), 0
+                for i in range(0, high, tile):
+                    pack_rows(a, (row + i) * k + p, k, workspace, at, min(high - i, tile), band.deep)
+                    at += rows * band.deep
+                multiply(MatrixPart(workspace, 0, 0), operands, extents, band)
             if consumer.after is not None:
                 call_consumer(consumer.after, consumer.context, row, row + high)
 
@@ -234,8 +267,8 @@ def _body(dtype: str, lanes: int, rows: int) -> Any:
 
 
 @functools.cache
-def prepacked_entry(dtype: str, target: Target, *, followed: bool = False) -> External:
-    """Return the kernel as a callable function."""
-    kernel = prepacked_kernel(dtype, target, followed=followed)
+def prepacked_entry(dtype: str, target: Target, *, followed: bool = False, is_row: bool = False) -> External:
+    """Return the kernel as a callable function; `is_row`: that for an A of one row."""
+    kernel = (prepacked_row_kernel if is_row else prepacked_kernel)(dtype, target, followed=followed)
     entry: External = loader.entry_of(kernel, kernel.arguments)
     return entry
