@@ -37,7 +37,8 @@ class ConvolutionTile:
 
     For each of `rows` rows of the filter and `runs` runs in it, `run` neighbours of the image meet packed weights. A
     tile that is `depthwise` meets each run with one vector of weights per vector of channels, `w_stride` apart. In one
-    of `strided_runs`, the elements of a run lie `pixel_stride` apart, and the next pixel's are their neighbours. With
+    of `strided_runs`, the elements of a run lie `pixel_stride` apart, and the next pixel's are their neighbours; the
+    weights of runs begin `w_stride` apart, those of rows `lead`, and earlier sums are added behind the loops. With
     `masked`, loads and stores are limited to `live` columns; a tile that is not masks stores only where `live` is less
     than its width. `biased`: the first sums begin with the bias. `has_residual`: they begin with the elements of
     `residual` at the places of those of y, too. `panel`: the elements of a step of packed weights, if
@@ -133,12 +134,12 @@ class _ConvolutionTileText:
             out.lines.append("  %has_run = icmp ne i64 %run, 0")
         out.lines.append("  %is_first = trunc i64 %chunk to i1")
         out.lines.append(f"  %is_whole = icmp sge i64 %live, {self.width}")
-        out.line("br i1 %is_first, label %prefetch, label %resume")
+        out.line(f"br i1 %is_first, label %prefetch, label %{'prefetch' if tile.strided_runs else 'resume'}")
         self._prefetch()
         first = ["[ %bias{1}, %prefetch ]"]
         if tile.has_residual:
-            first = self._load_sums("add_residual", self.residual_rows, biased=tile.biased)
-        resumed = self._load_sums("resume", self.y_rows)
+            first = self._load_sums("add_residual", self.residual_rows, added="%bias{1}" if tile.biased else "")
+        resumed = [] if tile.strided_runs else self._load_sums("resume", self.y_rows)
         out.label("begin")
         for r, j in self.cells:
             pairs = ", ".join([*first, *resumed]).format(r, j)
@@ -155,8 +156,8 @@ class _ConvolutionTileText:
                 out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 1, i32 3, i32 1)")
         out.line(f"br label %{'add_residual' if self.tile.has_residual else 'begin'}")
 
-    def _load_sums(self, name: str, rows: Sequence[str], *, biased: bool = False) -> list[str]:
-        """Append the blocks that load first sums from `rows`; their incoming values, of cell {0}, {1}."""
+    def _load_sums(self, name: str, rows: Sequence[str], *, added: str = "", then: str = "begin") -> list[str]:
+        """Append the blocks that load sums from `rows` and add to them; their incoming values, of cell {0}, {1}."""
         out = self.out
         out.label(name)
         out.line(f"br i1 %is_whole, label %{name}_whole, label %{name}_part")
@@ -166,10 +167,10 @@ class _ConvolutionTileText:
                 address = out.element(self.kind, rows[r], j * self.tile.lanes)
                 load = f"load {self.vector}, ptr {address}, align {self.align}"
                 value, loaded = load if block == "whole" else self._masked_load(address, j), f"%{name}_{block}{r}_{j}"
-                if biased:
-                    value = f"fadd {self.vector} {out.value(value)}, %bias{j}"
+                if added:
+                    value = f"fadd {self.vector} {out.value(value)}, {added.format(r, j)}"
                 out.lines.append(f"  {loaded} = {value}")
-            out.line("br label %begin")
+            out.line(f"br label %{then}")
         return [f"[ %{name}_{block}{{0}}_{{1}}, %{name}_{block} ]" for block in ("whole", "part")]
 
     def _opaque(self, value: str | int) -> str | int:
@@ -205,12 +206,17 @@ class _ConvolutionTileText:
         out.lines.append(f"  %{name}_left = phi i64 [ %{count}, %{before} ], [ %{name}_next, %{after} ]")
         out.lines.append(f"  %x_{name} = phi ptr [ {start.format('x')}, %{before} ], [ %x_{name}_next, %{after} ]")
         for pointer in ("w", "ahead"):
-            begin = start.format(pointer)
-            out.lines.append(f"  %{pointer}_{name} = phi ptr [ {begin}, %{before} ], [ %{pointer}_end, %{after} ]")
+            begin, end = start.format(pointer), f"%{pointer}_end"
+            if pointer == "w" and self.tile.strided_runs:
+                end = f"%w_{name}_next"
+            out.lines.append(f"  %{pointer}_{name} = phi ptr [ {begin}, %{before} ], [ {end}, %{after} ]")
         self._sums(name, [(sums, before), ("%acc{}_end", after)])
 
     def _end_loop(self, name: str, after: str, stride: str) -> None:
         self.out.lines.append(f"  %x_{name}_next = getelementptr {self.kind}, ptr %x_{name}, i64 {stride}")
+        if self.tile.strided_runs:
+            apart = "%w_stride" if name == "tap" else "%lead"
+            self.out.lines.append(f"  %w_{name}_next = getelementptr {self.kind}, ptr %w_{name}, i64 {apart}")
         self._next(name, after)
 
     def _next(self, name: str, after: str) -> None:
@@ -304,13 +310,21 @@ class _ConvolutionTileText:
     def _store(self) -> None:
         """Append the activation and the stores: whole vectors, or those of the live columns."""
         out, tile = self.out, self.tile
-        results = {}
+        results, sums = {}, "%acc{0}_{1}_end"
+        if tile.strided_runs:
+            out.line("br i1 %is_first, label %finish, label %add")
+            added = self._load_sums("add", self.y_rows, added=sums, then="finish")
+            out.label("finish")
+            pairs = ", ".join([f"[ {sums}, %done ]", *added])
+            for r, j in self.cells:
+                out.lines.append(f"  %sum{r}_{j} = phi {self.vector} {pairs.format(r, j)}")
+            sums = "%sum{0}_{1}"
         if tile.relu:
             infinite = f"<{', '.join([f'{self.kind} 0xFFF0000000000000'] * tile.lanes)}>"
             last = out.value(f"icmp uge i64 %chunk, {LAST_CHUNK}")
             out.lines.append(f"  %least = select i1 {last}, {self.vector} zeroinitializer, {self.vector} {infinite}")
         for r, j in self.cells:
-            value = f"%acc{r}_{j}_end"
+            value = sums.format(r, j)
             if tile.relu:
                 negative = out.value(f"fcmp olt {self.vector} {value}, %least")
                 value = out.value(f"select <{tile.lanes} x i1> {negative}, {self.vector} %least, {self.vector} {value}")
