@@ -30,7 +30,8 @@ class Conv2DBackwardWeightsAttr(KernelAttr, kernel_type="CONV2D_BACKWARD_WEIGHTS
     The gradient of CONV2D with respect to its filters, where `dy` is that with respect to its result, before bias,
     residual and activation. `kernel` are height and width of the filters; the other options are those of CONV2D, and
     an int or a pair of ints stand for equal ones. With `groups`, channels and filters form so many groups of
-    neighbours, c counts within the group of filter f, and x is read at its channels.
+    neighbours, c counts within the group of filter f, and x is read at its channels. Products with the padding may be
+    left out: infinite gradients need not make NaN of its zeros.
     """
 
     batch: int
@@ -89,7 +90,7 @@ class Conv2DBackwardWeightsAttr(KernelAttr, kernel_type="CONV2D_BACKWARD_WEIGHTS
         return Tolerance(ulp=4, terms=self.pixels / 2 + 1)
 
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """The same sums of |x| and |dy|."""
+        """The same sums of |x| and |dy|; NaN, which is no bound, where zeros of the padding meet infinities."""
         return [self.correlated(*map(np.abs, arrays[:2]))]
 
     def operations(self) -> float:

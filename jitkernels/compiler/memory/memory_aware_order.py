@@ -5,7 +5,8 @@ they free the memory of both for the layers before it.
 
 Units keep their order where one writes what the other reads or writes. Loops, branches, NumPy calls and checks stay
 behind all that precedes them. List scheduling takes the ready unit that leaves the fewest live bytes, once forwards
-and once backwards from the end; the original order is kept if neither is better.
+and once backwards from the end. It runs small units early, also those that nothing waits for, such as the transposed
+filters that gradients need: these sink to their first reader. The original order is kept if none of these is better.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,8 @@ def order_units(uses: Sequence[Use], stays: Sequence[bool], buffers: Sequence[Bu
     """Return an order of units whose peak of live bytes is at most that of the given order."""
     original, dependences = list(range(len(uses))), _dependences(uses, stays)
     size = {buffer.word: buffer.traced_bytes for buffer in buffers}
-    orders = (original, _list_schedule(uses, dependences, size), _reverse_list_schedule(uses, dependences, size))
+    found = (original, _list_schedule(uses, dependences, size), _reverse_list_schedule(uses, dependences, size))
+    orders = [*found, *(_sink(order, uses, dependences, size) for order in found)]
     return min(orders, key=lambda order: bound_of(buffers_in_order(order, uses, buffers)))
 
 
@@ -31,6 +33,31 @@ def _reverse_list_schedule(uses: Sequence[Use], dependences: Sequence[set[int]],
         for predecessor in predecessors:
             followers[last - predecessor].add(last - number)
     return [last - number for number in reversed(_list_schedule(uses[::-1], followers, size))]
+
+
+def _sink(
+    order: Sequence[int], uses: Sequence[Use], dependences: Sequence[set[int]], size: Mapping[int, int]
+) -> list[int]:
+    """Move units down to the first one that waits for them, where they allocate more than they free."""
+    followers: list[list[int]] = [[] for _ in uses]
+    for number, predecessors in enumerate(dependences):
+        for predecessor in predecessors:
+            followers[predecessor].append(number)
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for number in order:
+        for word in uses[number].reads | uses[number].writes:
+            first.setdefault(word, number)
+            last[word] = number
+    place = {number: position for position, number in enumerate(order)}
+    sunk = dict(place)
+    for number in reversed(order):
+        words = (uses[number].reads | uses[number].writes) & size.keys()
+        allocated = sum(size[word] for word in words if first[word] == number)
+        freed = sum(size[word] for word in words if last[word] == number)
+        if followers[number] and allocated > freed:
+            sunk[number] = min(sunk[follower] for follower in followers[number])
+    return sorted(order, key=lambda number: (sunk[number], place[number]))
 
 
 def buffers_in_order(order: Sequence[int], uses: Sequence[Use], buffers: Sequence[Buffer]) -> list[Buffer]:

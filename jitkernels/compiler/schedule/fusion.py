@@ -21,7 +21,8 @@ Then, until none of these rules materializes a node; each applies where those be
 Last:
 
 8. Materialized nodes with the same rows and loops form one nest (multi-output fusion), if none depends on another and
-   they do not read too many arrays. Scalars computed from scalars come first, so that no nest depends on them.
+   they do not read too many arrays. Large ones must read an array in common: others would only evict each other from
+   the caches, and live longer. Scalars computed from scalars come first, so that no nest depends on them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -332,6 +333,8 @@ class _NestGrouping:
             if len(read - {other.target for other in step.stores}) > self.max_inputs:
                 continue
             if i == after and not self._is_fusible_with_producer(step, store, i):
+                continue
+            if not step.gains(store):
                 continue
             if store.target in self.shared and any(self._is_read_elsewhere(other, store) for other in step.stores):
                 continue

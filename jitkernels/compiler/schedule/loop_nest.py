@@ -16,6 +16,8 @@ from jitkernels.compiler.schedule.loop_direction import Directions
 
 LITTLE = 8
 """Work is little if it is less than the rest by this factor."""
+LARGE_ELEMENTS = 1 << 13
+"""Elements from which a loop takes so long that a nest of its own costs nothing: about a microsecond."""
 BYTES_PER_ADDITION = 2
 """Bytes of a large array that are loaded or stored in the time of an addition."""
 
@@ -66,6 +68,14 @@ class LoopNest:
     @property
     def reductions(self) -> list[Node]:
         return [node for region in self.regions for node in region.reductions]
+
+    def gains(self, store: Store) -> bool:
+        """Return whether one more output may make the nest faster: it reads an array of the nest, or is small."""
+        shape = store.region.root.shape
+        if any(map(symbolic_dims.is_loop_variant, shape)) or traced_product(shape) < LARGE_ELEMENTS:
+            return True
+        known = {leaf for other in self.stores for leaf in (*other.region.arrays, other.target)}
+        return not store.region.arrays or not known.isdisjoint(store.region.arrays)
 
     @property
     def is_empty(self) -> bool:

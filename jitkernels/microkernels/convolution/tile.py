@@ -38,7 +38,8 @@ class ConvolutionTile:
 
     For each of `rows` rows of the filter and `runs` runs in it, `run` neighbours of the image meet packed weights. A
     tile that is `depthwise` meets each run with one vector of weights per vector of channels, `w_stride` apart. In one
-    of `strided_runs`, the elements of a run lie `pixel_stride` apart, and the next pixel's are their neighbours. With
+    of `strided_runs`, the elements of a run lie `pixel_stride` apart, and the next pixel's are their neighbours; the
+    weights of runs begin `w_stride` apart, those of rows `lead`, and earlier sums are added behind the loops. With
     `masked`, loads and stores are limited to `live` columns; a tile that is not masks stores only where `live` is less
     than its width. `biased`: the first sums begin with the bias. `has_residual`: the elements of `residual`
     at the places of those of y are added to the last sums. `panel`: the elements of a step of packed weights, if
@@ -129,6 +130,10 @@ class ConvolutionTileText:
             out.line("br i1 %is_last, label %add_residual, label %finish")
             self._add_rows("add_residual", self.residual_rows, ("finish", "done", sums), sums)
             sums = "%finish{}_{}"
+        if self.tile.strided_runs:
+            out.line("br i1 %is_first, label %finish, label %add")
+            self._add_rows("add", self.y_rows, ("finish", "done", sums), sums)
+            sums = "%finish{}_{}"
         self._store(sums)
         head = f"define internal void @{self.tile.symbol}_{self.pixels}({arguments}) noinline nounwind {{"
         return "\n".join([head, *out.lines, "}"])
@@ -163,9 +168,14 @@ class ConvolutionTileText:
         out.lines.append("  %is_first = trunc i64 %chunk to i1")
         out.lines.append(f"  %is_last = icmp uge i64 %chunk, {LAST_CHUNK}")
         out.lines.append(f"  %is_whole = icmp sge i64 %live, {self.width}")
-        out.line("br i1 %is_first, label %prefetch, label %resume")
+        out.line("br label %prefetch" if tile.strided_runs else "br i1 %is_first, label %prefetch, label %resume")
         self._prefetch()
-        self._add_rows("resume", self.y_rows, ("begin", "prefetch", "%bias{1}"))
+        if tile.strided_runs:
+            out.label("begin")
+            for r, j in self.cells:
+                out.lines.append(f"  %begin{r}_{j} = phi {self.vector} [ %bias{j}, %prefetch ]")
+        else:
+            self._add_rows("resume", self.y_rows, ("begin", "prefetch", "%bias{1}"))
         out.line("br label %row")
 
     def _offsets_of_pixels(self) -> None:
@@ -248,12 +258,17 @@ class ConvolutionTileText:
         out.lines.append(f"  %{name}_left = phi i64 [ %{count}, %{before} ], [ %{name}_next, %{after} ]")
         out.lines.append(f"  %x_{name} = phi ptr [ {start.format('x')}, %{before} ], [ %x_{name}_next, %{after} ]")
         for pointer in self.pointers:
-            begin = start.format(pointer)
-            out.lines.append(f"  %{pointer}_{name} = phi ptr [ {begin}, %{before} ], [ %{pointer}_end, %{after} ]")
+            begin, end = start.format(pointer), f"%{pointer}_end"
+            if pointer == "w" and self.tile.strided_runs:
+                end = f"%w_{name}_next"
+            out.lines.append(f"  %{pointer}_{name} = phi ptr [ {begin}, %{before} ], [ {end}, %{after} ]")
         self._sums(name, [(sums, before), ("%acc{}_end", after)])
 
     def _end_loop(self, name: str, after: str, stride: str) -> None:
         self.out.lines.append(f"  %x_{name}_next = getelementptr {self.kind}, ptr %x_{name}, i64 {stride}")
+        if self.tile.strided_runs:
+            apart = "%w_stride" if name == "tap" else "%lead"
+            self.out.lines.append(f"  %w_{name}_next = getelementptr {self.kind}, ptr %w_{name}, i64 {apart}")
         self._next(name, after)
 
     def _next(self, name: str, after: str) -> None:

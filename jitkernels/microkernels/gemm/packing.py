@@ -13,6 +13,8 @@ next panel, which is written later.  Panels must therefore be packed in ascendin
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
 
 #: IR arguments of both functions, in order.  Strides, offsets and counts are in elements.
@@ -184,7 +186,18 @@ def _transpose_block(make: _Packer, group: int, mask: str | None) -> None:
         make.store(value, out.element(make.kind, "%to", step * make.pitch + group))
 
 
-def transpose_registers(make: _Packer, rows: list[str]) -> list[str]:
+class Shuffler(Protocol):
+    """What writes shuffles of vectors of `lanes` elements, of `align` bytes each."""
+
+    @property
+    def lanes(self) -> int: ...
+    @property
+    def align(self) -> int: ...
+    def shuffle(self, left: str, right: str, picks: list[int]) -> str:
+        """Append a ``shufflevector`` of two vectors."""
+
+
+def transpose_registers(make: Shuffler, rows: list[str]) -> list[str]:
     """Transpose ``lanes`` vectors: unpack within 128-bit parts, then exchange the parts."""
     lanes = make.lanes
     part = 16 // make.align

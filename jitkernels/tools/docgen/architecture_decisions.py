@@ -56,6 +56,10 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "compiler.lowering.build_segment:RegionNestBuilder._guess",
             "inside of loops, for stencils and reductions of short rows: at most 32 bytes",
         ),
+        (
+            "compiler.codegen.nest.loop_order:Loops._gathered_run",
+            "transposes: the loop inside of the lane loop, along which squares of elements go through registers",
+        ),
         ("codegen.llvm_passes:recipe", "LLVM's vectorizers, for kernels written as scalar loops"),
     ),
     "unrolling": (

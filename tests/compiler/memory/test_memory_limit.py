@@ -116,6 +116,18 @@ def test_random_units(count: int) -> None:
     assert (within > 0.08 * count, refused > 0.3 * count, again > 0.03 * count, better > 0.2 * count) == (True,) * 4
 
 
+def test_definitions_that_nothing_waits_for_come_late() -> None:
+    """Unit 0 makes what unit 3 reads alone: two large arrays in between live in its memory."""
+    uses = [
+        Use(frozenset({WIDE}), frozenset({0}), False),
+        Use(frozenset({WIDE}), frozenset({1}), False),
+        Use(frozenset({1}), frozenset({WIDE + 1}), False),
+        Use(frozenset({0, WIDE + 1}), frozenset({2}), False),
+    ]
+    order = order_units(uses, [False] * 4, some_buffers(range(4), uses, {0: 256, 1: 1024, 2: 64}))
+    assert order.index(0) == order.index(3) - 1
+
+
 def _alike(found: dict[int, list[Any]], expected: dict[int, list[Any]], order: list[int]) -> bool:
     """Whether each time a unit comes it reads what it read, and results are what they were.
 

@@ -137,8 +137,10 @@ class Memory:
                 off = self._off(home, array.dtype, pointer, lanes)
                 text = function.new(home, f"select <{lanes} x i1> {mask}, {vector} {text}, {vector} {off}")
         else:
-            distances = self.lane_distances(stride, lanes)
-            text = self.gather_lanes(home, lanes, array.dtype, pointer, distances, mask)
+            text = block.find(("transposed", array.word))
+            if text is None:
+                distances = self.lane_distances(stride, lanes)
+                text = self.gather_lanes(home, lanes, array.dtype, pointer, distances, mask)
         return self.from_memory(home, text, array.dtype, lanes)
 
     def _reversed_load(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str) -> str:

@@ -1,4 +1,8 @@
-"""The loops of a nest: collapse them, choose the lane loop (vectorization), and order the others."""
+"""The loops of a nest: collapse them, choose the lane loop (vectorization), and order the others.
+
+The lane loop is the innermost one, except in transposes: there a loop runs inside of it along which the gathered array
+is contiguous, so that the lines of one vector of lanes serve the next ones while they are in the L1 cache.
+"""
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import alignment
@@ -43,6 +47,7 @@ class Loops(Targets):
             accesses = self._accesses()
         self.values.lane_loop = self.lane_loop = self._lane_loop(accesses)
         self.short_lanes = self._short_lanes()
+        self.gathered_run = self._gathered_run(accesses)
 
     @property
     def vector_loop(self) -> int:
@@ -177,6 +182,27 @@ class Loops(Targets):
                 best, most = loop, score
         return best
 
+    def _gathered_run(self, accesses: list[dict[int, Number]]) -> int | None:
+        """The loop of columns along which an array is contiguous that lanes gather from large strides, in a transpose.
+
+        That it has full cache lines is a heuristic from the traced call's sizes.
+        """
+        lane, reduces = self.lane_loop, any(target.reduction is not None for target in self.targets)
+        if reduces or lane not in self.columns or self.short_lanes or self.scanned or self.directions:
+            return None
+        if any(target.array is None or target.node.operation == "placed" for target in self.targets):
+            return None
+        for access in accesses:
+            step = access.get(lane, 0)
+            if same(step, 0) or is_small_stride(step):
+                continue
+            for loop in self.columns:
+                step = access.get(loop, 0)
+                is_long = symbolic_dims.value_of(self.extents[loop]) * self._widest >= CACHE_LINE_BYTES
+                if (same(step, 1) or same(step, -1)) and is_long:
+                    return loop
+        return None
+
     def _short_lanes(self) -> int:
         """The lanes of a short lane loop inside of others, 0 if it is not short.
 
@@ -244,6 +270,8 @@ class Loops(Targets):
         loops = [*self.order, *self.columns]
         if not self.variant.stream or loops[-1:] != [self.lane_loop] or self.scanned or self.directions:
             return []
+        if self.gathered_run is not None:
+            return []
         if len(loops) == 2:
             return self._streamed_rows(*loops)
         results = [target.array for target in self.targets if self._is_streamed(target, loops)]
@@ -294,7 +322,7 @@ class Loops(Targets):
         narrow = max(self.variant.vector_bytes // self._widest, 1)
         if self.short_lanes and self.short_lanes < narrow:
             return self.short_lanes, self.short_lanes
-        if self.lane_loop in self.scanned:
+        if self.lane_loop in self.scanned or self.gathered_run is not None:
             return narrow, narrow
         return narrow, narrow * self.variant.unroll
 
@@ -332,7 +360,9 @@ class Loops(Targets):
 
     def _inner_order(self, loops: tuple[int, ...]) -> list[int]:
         order = [*self.rows, *self.columns]
-        return sorted(loops, key=lambda loop: (loop == self.lane_loop, order.index(loop) if loop in order else loop))
+        last = [self.lane_loop, self.gathered_run]
+        outer = sorted(set(loops) - {*last}, key=lambda loop: order.index(loop) if loop in order else loop)
+        return outer + [loop for loop in last if loop in loops]
 
 
 def least_steps(extent: Number) -> int:

@@ -21,8 +21,8 @@ from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
 from jitkernels.compiler.codegen.nest.row_reduction import ReducedRows
 from jitkernels.compiler.codegen.nest.store_prefetch import StorePrefetch
+from jitkernels.compiler.codegen.nest.transposed_loads import TransposedLoads
 from jitkernels.compiler.codegen.nest.unroll_and_jam import UnrollJam
-from jitkernels.compiler.codegen.nest.vector_runs import VectorRuns
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import StridedArray
@@ -36,7 +36,7 @@ STREAM_PREFETCH_DISTANCE = 1 << 12
 """The same for arrays that are read once, over all arrays: into L2, as much as is in flight at a time."""
 
 
-class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, VectorRuns):
+class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
     """Emits one loop nest."""
 
     def __post_init__(self) -> None:
@@ -219,12 +219,16 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, VectorRuns):
         return finds or most is None or most > ADDS
 
     def _inner(self, block: Block, loops: list[int], step: Callable[[Block], None], targets: list[NestTarget]) -> None:
-        """Emit nested loops of columns, the lane loop last."""
+        """Emit nested loops of columns, the lane loop last, except for a gathered run."""
         loop, *others = loops
         begin, end = self._limits(loop)
         _, wide = self.lanes()
-        if others:
+        if others and loop == self.lane_loop:
+            self.in_lanes(block, loop, (begin, end), lambda inside: self._inner(inside, others, step, targets))
+        elif others:
             self.emit_loop(block, LoopSpec(loop, begin, end), lambda inside: self._inner(inside, others, step, targets))
+        elif loop == self.gathered_run:
+            self.emit_gathered_run(block, loop, targets, step)
         elif loop != self.lane_loop:
             self._in_parts(
                 block, (begin, end), 1,
