@@ -62,6 +62,7 @@ def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool, segment: i
         flags=("contract",),
         vector_bytes=kind.lanes * size,
         straight=True,
+        pitched=not attr.has_residual,  # tiles find a residual where they find y
         names=signature.names,
     )
 
@@ -91,12 +92,15 @@ def _layout(kind: Convolution) -> tuple[Any, Any, Any]:
 
 
 def _is_few(few: FewFilters) -> Any:
-    """Make the test whether pixels share vectors: another attr of the size class may have more filters."""
+    """Make the test whether pixels share vectors: another attr of the size class may have more filters.
+
+    Their results are stored as whole vectors, so they must be neighbours.
+    """
     segment = few.segment
 
     @inlined()
-    def is_few(e: ConvolutionExtents) -> bool:
-        return 0 < e.filters <= segment and not is_depthwise(e)
+    def is_few(e: ConvolutionExtents, y_pitch: int) -> bool:
+        return 0 < e.filters <= segment and y_pitch == e.filters and not is_depthwise(e)
 
     return is_few
 
@@ -109,7 +113,7 @@ def _workspace(kind: Convolution, few: FewFilters) -> Callable[..., Any]:
     def needed(e: ConvolutionExtents) -> Any:
         scratch = needed_height(e, band_rows(e)) * needed_width(e) * e.channels + slack if is_padded(e) else 0
         shared = 0
-        if has_few and is_few(e):
+        if has_few and is_few(e, e.filters):
             shared = elements(e)
         return (packed_elements(e) + scratch + shared) * size
 
@@ -153,7 +157,7 @@ def pass_of(kind: Convolution) -> Any:
         pixel, down, right = e.stride_width * c, e.dilation_height * band.pitch, e.dilation_width * c
         w = columns.panel + chunk.first * e.kernel_width * e.group_channels * PANEL
         pitch, lead, step = e.stride_height * band.pitch, ROW_PIXELS * pixel, 1
-        apart = band.apart * e.filters
+        apart = band.apart * band.y_pitch
         if band.pixels == ROW_PIXELS and band.down == ROW_PIXELS and most >= 2 * ROW_PIXELS:
             lead, step = pitch, 2
         tile_steps = chunk.rows * runs * run
@@ -165,7 +169,7 @@ def pass_of(kind: Convolution) -> Any:
             count = (pixels + most - 1) // most
             for part in range(count):
                 n = (pixels - done + count - part - 1) // (count - part)
-                x, at = row + done * pixel, (band.first + i * band.down) * e.filters + done * apart + f
+                x, at = row + done * pixel, (band.first + i * band.down) * band.y_pitch + done * apart + f
                 if live > lanes:
                     wide(image, x, pixel, lead, chunk.rows, down, runs, right, run, packed, w, 0, ahead, stride, bias,
                          f, residual, y, at, apart, live, n, chunk.state)  # fmt: skip
@@ -214,7 +218,7 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
 
     @inlined()
     def compute(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, shared: Any) -> None:
-        if has_few and is_few(e):
+        if has_few and is_few(e, band.y_pitch):
             few_compute(arrays, e, band, shared)
         elif is_packed:
             dense(arrays, e, band, arrays.w)
@@ -223,13 +227,13 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
         else:
             dense(arrays, e, band, packed)
 
-    def body(arrays: Images, e: ConvolutionExtents, workspace: Any, part: Range) -> None:
+    def body(arrays: Images, e: ConvolutionExtents, y_pitch: int, workspace: Any, part: Range) -> None:
         if not is_packed and not is_depthwise(e):
             pack(arrays.w, e, workspace)
         most, padded, pointwise = band_rows(e), is_padded(e), is_pointwise(e)
         scratch, x = offset(workspace, packed_elements(e)), arrays.x
         shared = scratch
-        if has_few and is_few(e):
+        if has_few and is_few(e, y_pitch):
             shared = offset(scratch, needed_height(e, most) * needed_width(e) * e.channels + slack if padded else 0)
             most = min(most, few_rows(e))
             prepare(arrays, e, arrays.w if is_packed else workspace, shared)
@@ -241,14 +245,14 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
             if not pointwise:
                 rows = min(rows, e.out_height - first)
             if pointwise:
-                compute(arrays, e, Band(x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width), workspace,
-                        shared)  # fmt: skip
+                band = Band(x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width, y_pitch)
+                compute(arrays, e, band, workspace, shared)
             elif padded:
                 pad_rows(offset(x, image * size), e, top, needed_height(e, rows), scratch)
-                band = Band(scratch, 0, needed_width(e) * e.channels, rows, e.out_width, to, 1, e.out_width)
+                band = Band(scratch, 0, needed_width(e) * e.channels, rows, e.out_width, to, 1, e.out_width, y_pitch)
                 compute(arrays, e, band, workspace, shared)
             else:
-                band = Band(x, image * size + top * pitch, pitch, rows, e.out_width, to, 1, e.out_width)
+                band = Band(x, image * size + top * pitch, pitch, rows, e.out_width, to, 1, e.out_width, y_pitch)
                 compute(arrays, e, band, workspace, shared)
             row += rows
 
