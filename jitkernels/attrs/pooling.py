@@ -81,8 +81,8 @@ class PoolAttr(KernelAttr):
                 )
         extents = window_extents(cls.__name__, fields, window, ceil_mode=fields["ceil_mode"])
         sides = {"window_height": window[0], "window_width": window[1]}
-        pitch = {"y_pitch": fields["channels"]}
-        return extents | sides | {"pad_bottom": padding[0][1], "pad_right": padding[1][1]} | pitch
+        known = extents | sides | {"pad_bottom": padding[0][1], "pad_right": padding[1][1]}
+        return known | {"y_pitch": fields["channels"]} if "y_pitch" in cls.derived else known
 
     @property
     def area(self) -> int:

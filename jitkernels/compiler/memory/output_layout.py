@@ -29,7 +29,7 @@ def layouts_of(
 ) -> dict[Node, Layout]:
     """The layouts of all arrays in memory, before they have buffers.
 
-    `dense`: those that must be in C order; `requested`: the orders of results that were asked for.
+    `dense`: those that must be in C order; `requested`: the orders that results must have.
     """
     result: dict[Node, Layout] = {}
     for node in inputs:
