@@ -62,7 +62,7 @@ class PoolAttr(KernelAttr):
     )
     options: ClassVar[tuple[str, ...]] = ("window", "stride", "padding", "dilation", "ceil_mode")
     streams: ClassVar[tuple[tuple[int, ...], ...]] = ((256, 64, 64, 16),)
-    derived = (
+    derived: ClassVar[tuple[str, ...]] = (
         "out_height", "out_width", "window_height", "window_width", "stride_height", "stride_width",
         "pad_top", "pad_left", "pad_bottom", "pad_right", "dilation_height", "dilation_width", "y_pitch",
     )  # fmt: skip

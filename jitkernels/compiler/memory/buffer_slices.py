@@ -46,10 +46,10 @@ class BufferSlice(NamedTuple):
         """The operand's array in that of the whole."""
         part = whole.region(self.region, len(self.region))
         strides: list[Number] = []
+        dense: Number = 1
         for dimension, extent in zip(reversed(self.dimensions), reversed(node.shape), strict=True):
-            dense = strides[-1] * behind if strides else 1
             strides.append(dense if dimension is None else part.strides[dimension])
-            behind = extent
+            dense = strides[-1] * extent
         return StridedArray(part.word, tuple(reversed(strides)), node.dtype, part.first)
 
     def shape(self, node: Node) -> tuple[Number, ...]:

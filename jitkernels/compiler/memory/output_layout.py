@@ -50,9 +50,7 @@ def layouts_of(
     return result
 
 
-def order_of_store(
-    store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[Node, Layout]
-) -> Order | None:
+def order_of_store(store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[Node, Layout]) -> Order | None:
     """The memory order of an output, or of a concatenation of parts; None for C order."""
     if store.target_map is None:
         return order_of(store.region, arrays)

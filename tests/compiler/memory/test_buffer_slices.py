@@ -90,7 +90,11 @@ def test_the_arena_has_each_growing_map_once() -> None:
 
 def _read_by_nests(x: Any) -> Any:
     part = jk.max_pool2d(x, 2)
-    return np.concatenate([part, normalized(part)], axis=-1) * np.float32(2), np.sum(part, axis=(1, 2)), part[:, ::2] + 1
+    return (
+        np.concatenate([part, normalized(part)], axis=-1) * np.float32(2),
+        np.sum(part, axis=(1, 2)),
+        part[:, ::2] + 1,
+    )
 
 
 def _read_by_a_kernel(x: Any) -> Any:
@@ -315,9 +319,9 @@ def test_pitched_kernels_leave_gaps_alone(attr: Any, more: int) -> None:
     pitch = y.shape[-1] + more
     wide = np.full((*y.shape[:-1], pitch), np.nan, y.dtype)
     numbers = [pitch if name == "y_pitch" else value for name, value in signature.integers]
-    function = ctypes.CFUNCTYPE(
-        ctypes.c_int64, *[ctypes.c_void_p] * len(arrays), *[ctypes.c_int64] * len(numbers)
-    )(call.__self__.address)
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * len(arrays), *[ctypes.c_int64] * len(numbers))(
+        call.__self__.address
+    )
     assert function(*(array.ctypes.data for array in (*inputs, wide)), *numbers) == 0
     assert np.isnan(wide[..., y.shape[-1] :]).all()
     tolerance = 1e-4 if attr.dtype == "float32" else 1e-12  # few filters are computed in another order
