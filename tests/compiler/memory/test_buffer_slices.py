@@ -10,6 +10,7 @@ import pytest
 import jitkernels as jk
 from jitkernels.attrs.convolution import Conv2DAttr, Conv2DPackedAttr
 from jitkernels.attrs.pooling import AvgPool2DAttr, MaxPool2DAttr
+from jitkernels.attrs.winograd import Conv2DWinogradAttr
 from jitkernels.attrs.schema.registry import implementation
 
 RNG = np.random.default_rng(7)
@@ -294,7 +295,7 @@ def test_tuned_nests(private_cache: Any, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def _pitched() -> Sequence[Any]:
-    schemas = (Conv2DAttr, Conv2DPackedAttr, MaxPool2DAttr, AvgPool2DAttr)
+    schemas = (Conv2DAttr, Conv2DPackedAttr, Conv2DWinogradAttr, MaxPool2DAttr, AvgPool2DAttr)
     return [
         pytest.param(case.attr, id=f"{case.attr.name}-{case.name}")
         for schema in schemas
