@@ -10,8 +10,8 @@ import pytest
 import jitkernels as jk
 from jitkernels.attrs.convolution import Conv2DAttr, Conv2DPackedAttr
 from jitkernels.attrs.pooling import AvgPool2DAttr, MaxPool2DAttr
-from jitkernels.attrs.winograd import Conv2DWinogradAttr
 from jitkernels.attrs.schema.registry import implementation
+from jitkernels.attrs.winograd import Conv2DWinogradAttr
 
 RNG = np.random.default_rng(7)
 W3 = RNG.standard_normal((3, 3, 32, 24)).astype(np.float32)
@@ -312,7 +312,7 @@ def test_pitched_kernels_leave_gaps_alone(attr: Any, more: int) -> None:
     if not own.source(attr, own.variants(attr)[0]).pitched:
         assert attr.has_residual
         return
-    call = jk.get_all_candidates(attr)["gen"]
+    call: Any = jk.get_all_candidates(attr)["gen"]
     signature = attr.signature()
     arrays = signature.sample()
     call(*arrays)
