@@ -23,7 +23,7 @@ from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
-from jitkernels.compiler.memory.output_layout import Layout
+from jitkernels.compiler.memory.output_layout import ArrayLayout
 from jitkernels.compiler.schedule.fusion import split
 from jitkernels.compiler.schedule.gemm_epilogue import Step, read_by, written_by
 from jitkernels.compiler.schedule.kernel_step import KernelCall
@@ -68,7 +68,7 @@ class BufferSlices:
     """
 
     def __init__(
-        self, steps: Sequence[Step], graph: Graph, shared: Mapping[Node, Node], layouts: Mapping[Node, Layout]
+        self, steps: Sequence[Step], graph: Graph, shared: Mapping[Node, Node], layouts: Mapping[Node, ArrayLayout]
     ) -> None:
         self.layouts, self.slices = layouts, dict[Node, BufferSlice]()
         self.fixed: Collection[Node] = {

@@ -13,7 +13,7 @@ from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 
 
-class Layout(NamedTuple):
+class ArrayLayout(NamedTuple):
     """The strides of an array in memory, and the order of its dimensions; None for C order."""
 
     strides: tuple[Number, ...]
@@ -26,15 +26,15 @@ def layouts_of(
     shared: Mapping[Node, Node],
     dense: Container[Node],
     requested: Mapping[Node, Order],
-) -> dict[Node, Layout]:
+) -> dict[Node, ArrayLayout]:
     """The layouts of all arrays in memory, before they have buffers.
 
     `dense`: those that must be in C order; `requested`: the orders that results must have.
     """
-    result: dict[Node, Layout] = {}
+    result: dict[Node, ArrayLayout] = {}
     for node in inputs:
         strides = node.options.get("strides")
-        result[node] = Layout(tuple(strides) if strides is not None else builder.contiguous(node.shape))
+        result[node] = ArrayLayout(tuple(strides) if strides is not None else builder.contiguous(node.shape))
     for step in steps:
         stores = {store.target: store for store in reversed(step.stores)} if isinstance(step, LoopNest) else {}
         for node in gemm_epilogue.written_by(step):
@@ -46,11 +46,13 @@ def layouts_of(
             order = None
             if node in stores and node not in dense:
                 order = requested.get(node) or order_of_store(stores[node], steps, result)
-            result[node] = Layout(builder.contiguous(node.shape, order), order)
+            result[node] = ArrayLayout(builder.contiguous(node.shape, order), order)
     return result
 
 
-def order_of_store(store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[Node, Layout]) -> Order | None:
+def order_of_store(
+    store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[Node, ArrayLayout]
+) -> Order | None:
     """The memory order of an output, or of a concatenation of parts; None for C order."""
     if store.target_map is None:
         return order_of(store.region, arrays)
@@ -65,7 +67,7 @@ def order_of_store(store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Ma
     return None if named and order != (*reversed(range(store.target.ndim)),) else order
 
 
-def _strides_of_part(region: FusionRegion, arrays: Mapping[Node, Layout]) -> list[Number]:
+def _strides_of_part(region: FusionRegion, arrays: Mapping[Node, ArrayLayout]) -> list[Number]:
     """The strides of a part: of the array that it is a view of, or of its result where it is computed."""
     shape = region.root.shape
     leaf = next(iter(region.leaves), None)
@@ -86,7 +88,7 @@ def _loop_strides(strides: Sequence[Number], index_map: IndexMap, dimensions: in
     return steps
 
 
-def order_of(region: FusionRegion, arrays: Mapping[Node, Layout]) -> Order | None:
+def order_of(region: FusionRegion, arrays: Mapping[Node, ArrayLayout]) -> Order | None:
     """The memory order of an elementwise output, outermost dimension first, as in its operands; None for C order.
 
     NumPy's rule for the layout of a result: transposed operands give a transposed result.
