@@ -35,7 +35,7 @@ def depthwise_of(kind: Convolution) -> Any:
         residual = y if arrays.residual is None else arrays.residual
         c, image = e.channels, band.image
         count = (band.pixels + most - 1) // most
-        pixel, down, right = band.step, e.dilation_height * band.pitch, e.dilation_width * c
+        pixel, down, right = e.stride_width * c, e.dilation_height * band.pitch, e.dilation_width * c
         lead, gap = ROW_PIXELS * pixel, band.apart * band.y_pitch
         for i in range(band.rows):
             row, done = band.at + i * e.stride_height * band.pitch, 0

@@ -34,7 +34,7 @@ from jitkernels.microkernels.convolution.extents import (
     tile_of,
 )
 from jitkernels.microkernels.convolution.few_filters import NO_FEW_FILTERS, FewFilters, few_filters
-from jitkernels.microkernels.convolution.padding import padding_of, padding_slack, spreading_of
+from jitkernels.microkernels.convolution.padding import padding_of, padding_slack
 from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, LAST_CHUNK, ROW_PIXELS
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
@@ -108,12 +108,10 @@ def _is_few(few: FewFilters) -> Any:
 def _workspace(kind: Convolution, few: FewFilters) -> Callable[..., Any]:
     is_few, has_few, elements = _is_few(few), few.segment > 0, few.elements
     band_rows, _, packed_elements = _layout(kind)
-    size, slack, (is_spread, spread_step, _) = element_size(kind.dtype), padding_slack(kind), spreading_of(kind)
+    size, slack = element_size(kind.dtype), padding_slack(kind)
 
     def needed(e: ConvolutionExtents) -> Any:
         scratch = needed_height(e, band_rows(e)) * needed_width(e) * e.channels + slack if is_padded(e) else 0
-        if is_spread(e):
-            scratch = band_rows(e) * e.out_width * spread_step(e) + slack
         shared = 0
         if has_few and is_few(e, e.filters):
             shared = elements(e)
@@ -156,7 +154,7 @@ def pass_of(kind: Convolution) -> Any:
         c, is_one_run, live = e.channels, e.groups == 1 and e.dilation_width == 1, columns.live
         runs = 1 if is_one_run else e.kernel_width
         run = e.kernel_width * c if is_one_run else e.group_channels
-        pixel, down, right = band.step, e.dilation_height * band.pitch, e.dilation_width * c
+        pixel, down, right = e.stride_width * c, e.dilation_height * band.pitch, e.dilation_width * c
         w = columns.panel + chunk.first * e.kernel_width * e.group_channels * PANEL
         pitch, lead, step = e.stride_height * band.pitch, ROW_PIXELS * pixel, 1
         apart = band.apart * band.y_pitch
@@ -216,7 +214,7 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
     is_few, has_few = _is_few(few), few.segment > 0
     few_rows, prepare, few_compute = few.band_rows, few.prepare, few.compute
     pack, dense, depthwise, is_packed = _pack(kind), _dense(kind), depthwise_of(kind), kind.is_packed
-    pad_rows, slack, (is_spread, spread_step, spread) = padding_of(kind), padding_slack(kind), spreading_of(kind)
+    pad_rows, slack = padding_of(kind), padding_slack(kind)
 
     @inlined()
     def compute(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, shared: Any) -> None:
@@ -239,29 +237,22 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
             shared = offset(scratch, needed_height(e, most) * needed_width(e) * e.channels + slack if padded else 0)
             most = min(most, few_rows(e))
             prepare(arrays, e, arrays.w if is_packed else workspace, shared)
-        row, size, pitch, step = part.begin, e.height * e.width * e.channels, e.width * e.channels, spread_step(e)
-        if not is_spread(e):
-            step = e.stride_width * e.channels
+        row, size, pitch = part.begin, e.height * e.width * e.channels, e.width * e.channels
         while row < part.end:
             image, rows = row // e.out_height, min(most, part.end - row)
             first = row - image * e.out_height
             top, to = first * e.stride_height - e.pad_top, row * e.out_width
-            if not pointwise and not is_spread(e):
+            if not pointwise:
                 rows = min(rows, e.out_height - first)
-            if is_spread(e):
-                spread(x, e, row, rows, scratch)
-                band = Band(scratch, 0, 0, 1, rows * e.out_width, to, 1, e.out_width, y_pitch, step)
-                compute(arrays, e, band, workspace, shared)
-            elif pointwise:
-                band = Band(x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width, y_pitch, step)
+            if pointwise:
+                band = Band(x, row * pitch, pitch, 1, rows * e.out_width, to, 1, e.out_width, y_pitch)
                 compute(arrays, e, band, workspace, shared)
             elif padded:
                 pad_rows(offset(x, image * size), e, top, needed_height(e, rows), scratch)
-                wide = needed_width(e) * e.channels
-                band = Band(scratch, 0, wide, rows, e.out_width, to, 1, e.out_width, y_pitch, step)
+                band = Band(scratch, 0, needed_width(e) * e.channels, rows, e.out_width, to, 1, e.out_width, y_pitch)
                 compute(arrays, e, band, workspace, shared)
             else:
-                band = Band(x, image * size + top * pitch, pitch, rows, e.out_width, to, 1, e.out_width, y_pitch, step)
+                band = Band(x, image * size + top * pitch, pitch, rows, e.out_width, to, 1, e.out_width, y_pitch)
                 compute(arrays, e, band, workspace, shared)
             row += rows
 

@@ -59,8 +59,8 @@ class Band(NamedTuple):
 
     `pixels` of the result in each of `rows` rows, the first of them the pixel `first`; the next one in its row is
     `apart` pixels further on, and the one below `down`. A pixel begins `y_pitch` elements behind the one before. The
-    element of their first tap is `at` of `image`, which may be a padded copy; that of the next pixel is `step` elements
-    further on, and a row of taps below `pitch`.
+    element of their first tap is `at` of `image`, which may be a padded copy; a row of taps below is `pitch` elements
+    further on.
     """
 
     image: Any
@@ -72,7 +72,6 @@ class Band(NamedTuple):
     apart: int
     down: int
     y_pitch: int
-    step: int
 
 
 class Chunk(NamedTuple):

@@ -210,7 +210,7 @@ def band_of(e: ConvolutionExtents, source: ImageRows, rows: Any, columns: Any) -
     wide = (e.out_width - columns.place + e.stride_width - 1) // e.stride_width
     first = (source.row + rows.place) * e.out_width + columns.place
     down = e.stride_height * e.out_width
-    return Band(source.image, at, source.pitch, high, wide, first, e.stride_width, down, e.filters, e.channels)
+    return Band(source.image, at, source.pitch, high, wide, first, e.stride_width, down, e.filters)
 
 
 def _compute(kind: Convolution) -> Any:
