@@ -73,12 +73,12 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
         Argument("w", "in", "kernel_height kernel_width group_channels filters"),
         Argument("bias", "in", "filters", when="biased"),
         Argument("residual", "in", "*batch out_height out_width filters", when="has_residual"),
-        Argument("y", "out", "*batch out_height out_width filters"),
+        Argument("y", "out", "*batch out_height out_width filters", pitch="y_pitch"),
     )
     options: ClassVar[tuple[str, ...]] = ("stride", "padding", "dilation", "groups", "activation")
     derived: ClassVar[tuple[str, ...]] = (
         "group_channels", "out_height", "out_width", "stride_height", "stride_width", "pad_top", "pad_left",
-        "dilation_height", "dilation_width",
+        "dilation_height", "dilation_width", "y_pitch",
     )  # fmt: skip
     group_channels: ClassVar[int]
     out_height: ClassVar[int]
@@ -88,7 +88,8 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
     def derive(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         group_channels = group_channels_of("Conv2DAttr", fields)
         window = fields["kernel_height"], fields["kernel_width"]
-        return {"group_channels": group_channels} | window_extents("Conv2DAttr", fields, window, ceil_mode=False)
+        extents = window_extents("Conv2DAttr", fields, window, ceil_mode=False)
+        return {"group_channels": group_channels, "y_pitch": fields["filters"]} | extents
 
     @property
     def terms(self) -> int:
@@ -188,7 +189,7 @@ class Conv2DPackedAttr(Conv2DAttr, kernel_type="CONV2D_PACKED"):
         Argument("w", "in", "panels depth panel"),
         Argument("bias", "in", "filters", when="biased"),
         Argument("residual", "in", "*batch out_height out_width filters", when="has_residual"),
-        Argument("y", "out", "*batch out_height out_width filters"),
+        Argument("y", "out", "*batch out_height out_width filters", pitch="y_pitch"),
     )
     options = ("filters", "kernel_height", "kernel_width", *Conv2DAttr.options)
     derived = (*Conv2DAttr.derived, "panels", "depth", "panel")

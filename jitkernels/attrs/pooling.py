@@ -58,13 +58,13 @@ class PoolAttr(KernelAttr):
     dtype: str = "float32"
     arrays: ClassVar[tuple[Argument, ...]] = (
         Argument("x", "in", "*batch height width channels"),
-        Argument("y", "out", "*batch out_height out_width channels"),
+        Argument("y", "out", "*batch out_height out_width channels", pitch="y_pitch"),
     )
     options: ClassVar[tuple[str, ...]] = ("window", "stride", "padding", "dilation", "ceil_mode")
     streams: ClassVar[tuple[tuple[int, ...], ...]] = ((256, 64, 64, 16),)
-    derived = (
+    derived: ClassVar[tuple[str, ...]] = (
         "out_height", "out_width", "window_height", "window_width", "stride_height", "stride_width",
-        "pad_top", "pad_left", "pad_bottom", "pad_right", "dilation_height", "dilation_width",
+        "pad_top", "pad_left", "pad_bottom", "pad_right", "dilation_height", "dilation_width", "y_pitch",
     )  # fmt: skip
     out_height: ClassVar[int]
     out_width: ClassVar[int]
@@ -81,7 +81,8 @@ class PoolAttr(KernelAttr):
                 )
         extents = window_extents(cls.__name__, fields, window, ceil_mode=fields["ceil_mode"])
         sides = {"window_height": window[0], "window_width": window[1]}
-        return extents | sides | {"pad_bottom": padding[0][1], "pad_right": padding[1][1]}
+        known = extents | sides | {"pad_bottom": padding[0][1], "pad_right": padding[1][1]}
+        return known | {"y_pitch": fields["channels"]} if "y_pitch" in cls.derived else known
 
     @property
     def area(self) -> int:
@@ -136,6 +137,7 @@ class MaxPool2DBackwardAttr(PoolAttr, kernel_type="MAX_POOL2D_BACKWARD"):
         Argument("dy", "in", "*batch out_height out_width channels"),
         Argument("dx", "out", "*batch height width channels"),
     )
+    derived = PoolAttr.derived[:-1]
 
     def tolerance(self) -> Tolerance:
         """A sum of as many gradients as windows overlap, in any order."""

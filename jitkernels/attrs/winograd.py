@@ -137,11 +137,12 @@ class Conv2DWinogradAttr(KernelAttr, kernel_type="CONV2D_WINOGRAD"):
         Argument("w", "in", "positions panels channels panel"),
         Argument("bias", "in", "filters", when="biased"),
         Argument("residual", "in", "*batch out_height out_width filters", when="has_residual"),
-        Argument("y", "out", "*batch out_height out_width filters"),
+        Argument("y", "out", "*batch out_height out_width filters", pitch="y_pitch"),
     )
     options: ClassVar[tuple[str, ...]] = ("filters", "tile", "padding", "activation")
     derived: ClassVar[tuple[str, ...]] = (
         "out_height", "out_width", "pad_top", "pad_left", "tile_rows", "tile_columns", "positions", "panels", "panel",
+        "y_pitch",
     )  # fmt: skip
     out_height: ClassVar[int]
     out_width: ClassVar[int]
@@ -161,6 +162,7 @@ class Conv2DWinogradAttr(KernelAttr, kernel_type="CONV2D_WINOGRAD"):
             "positions": (tile + TAPS - 1) ** 2,
             "panels": (fields["filters"] + PANEL - 1) // PANEL,
             "panel": PANEL,
+            "y_pitch": fields["filters"],
         }
 
     def pack(self, w: AnyArray) -> AnyArray:

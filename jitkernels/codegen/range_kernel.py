@@ -69,6 +69,9 @@ class RangeKernel:
 
     `straight` says that the loops are written as they should be, tiles in LLVM IR and calls of them, so that LLVM has
     nothing to make of them: it is built in two thirds of the time then.
+
+    `pitched` promises that `body` writes outputs with whatever pitch its integers say (`Argument.pitch`), and nothing
+    between their runs.
     """
 
     name: str
@@ -88,6 +91,7 @@ class RangeKernel:
     exact: bool = False
     converts: bool = False
     straight: bool = False
+    pitched: bool = False
     calls: tuple[External, ...] = ()
     names: tuple[str, ...] = ()
     suffix: ClassVar[str] = ".o"

@@ -26,6 +26,8 @@ LAYERS: dict[str, dict[str, Any]] = {
     "bands of rows without padding": {"height": 90, "width": 64, "kernel": 2, "channels": 130, "filters": 3},
     "one long row of pixels": {"height": 70, "width": 70, "kernel": 1, "channels": 130, "filters": 3},
     "one pixel of each four": {"height": 9, "width": 30, "kernel": 1, "channels": 20, "stride": 2},
+    "pixels whose elements share sets of the cache": {"height": 5, "width": 9, "kernel": 1, "channels": 1024},
+    "such pixels with strides": {"height": 5, "width": 9, "kernel": 1, "channels": 512, "stride": 2},
     "many panels": {"height": 2, "width": 3, "kernel": 1, "channels": 3, "filters": 150},
     "groups with panels of their own": {
         "height": 5,

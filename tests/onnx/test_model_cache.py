@@ -347,3 +347,25 @@ def test_a_warm_process_imports_no_compiler(tmp_path: Path) -> None:
     assert first[0] == second[0] == result
     assert first[1] != "[]\n"
     assert unused == "[]\n"
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_models_that_end_in_a_convolution(tmp_path: Path, model_folder: Path, batch: int) -> None:
+    """Their results have channels last in memory: arrays of their own, no views that Python would have to build."""
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator
+
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])
+    w = np.random.default_rng(0).normal(size=(5, 3, 3, 3)).astype(np.float32)
+    proto = made([node], [("x", [batch, 3, 8, 9])], [("y", [batch, 5, 8, 9])], [("w", w)])
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    x = np.random.default_rng(1).normal(size=(batch, 3, 8, 9)).astype(np.float32)
+    (wanted,) = ReferenceEvaluator(proto).run(None, {"x": x})
+    for turn in range(2):
+        model = jk.onnx.load(path)
+        got = model(x)
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+        assert got.base is None
+        assert is_cached(model) == (turn == 1)
+        model_cache.wait_for_writers()

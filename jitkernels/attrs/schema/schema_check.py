@@ -44,6 +44,10 @@ def check_declaration(schema: "type[KernelAttr]") -> None:
             require(label, argument.unless, "bool")
         if argument.picks is not None:
             _check_picks(schema, argument)
+        if argument.pitch is not None and (argument.role != "out" or argument.pitch not in schema.derived):
+            raise RegistrationError(
+                f"{schema.__name__}: {label}: pitch: expected a derived integer, of an output, got {argument.pitch!r}"
+            )
     if outputs_of(schema) and outputs_of(schema)[0].when is not None:
         raise RegistrationError(f"{schema.__name__}: arrays: expected a first output that is always present")
     _check_spread(schema)

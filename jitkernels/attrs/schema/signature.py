@@ -67,7 +67,9 @@ class Argument:
     before the shape's are then flattened into its first. Where there are fewer they are 1. picks: an input whose rows
     these indices select, so that a kernel may receive those rows alone and their positions as indices; nothing else of
     the schema may determine how many rows that input has. moves: the only input, whose elements an output copies
-    unchanged: at the same index along extents of the same names, broadcast along others.
+    unchanged: at the same index along extents of the same names, broadcast along others. pitch: the derived integer
+    that says how many elements an output's runs of the last extent lie apart. It is that extent, except where a
+    compiled function lets the kernel write some columns of a larger array: implementations declare that they can.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Argument:
     unless: str | None = None
     along: str | None = None
     moves: str | None = None
+    pitch: str | None = None
 
     @unlocked_cached_property
     def extents(self) -> tuple[DeclaredExtent, ...]:

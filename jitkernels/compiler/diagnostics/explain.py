@@ -242,7 +242,8 @@ def names_of(graph: Any, groups: Sequence[Group], arguments: Sequence[str]) -> d
         names.setdefault(id(node), "result" if len(graph.outputs) == 1 else f"result {i}")
     count = 0
     for group in groups:
-        for node in group.writes:
+        parts = [node for node in group.reads if node.operation == "concatenate"]  # maybe written in parts
+        for node in (*parts, *group.writes):
             if id(node) not in names:
                 count += 1
                 names[id(node)] = f"{node.operation} {count}"

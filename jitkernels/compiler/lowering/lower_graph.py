@@ -17,8 +17,9 @@ from jitkernels.compiler.lowering.profile_counters import Profile
 from jitkernels.compiler.memory import lifetimes
 from jitkernels.compiler.memory.arena import assign_offsets
 from jitkernels.compiler.memory.buffer_reuse import InPlaceOutputs
+from jitkernels.compiler.memory.buffer_slices import BufferSlice, BufferSlices
 from jitkernels.compiler.memory.memory_aware_order import order_units
-from jitkernels.compiler.memory.output_layout import order_of_store
+from jitkernels.compiler.memory.output_layout import layouts_of
 from jitkernels.compiler.memory.rematerialization import Rematerializer
 from jitkernels.compiler.passes import optimize
 from jitkernels.compiler.schedule import gemm_epilogue, kernel_step, matmul_step, numpy_step, recognize_attention
@@ -160,18 +161,28 @@ def _plan(
     if level >= 3:
         steps = gemm_epilogue.move_products_to_readers(steps, schedule.shared)
     program.shared = schedule.shared
-    return program, steps, _BufferAssignment(program, graph, steps, scope).assign()
+    assignment = _BufferAssignment(program, graph, steps, scope, in_place=level >= 3 and not in_flow)
+    return program, assignment.steps, assignment.assign()
 
 
 class _BufferAssignment:
     """Assigns a frame slot and strides to each materialized node of a program: `arrays`."""
 
-    def __init__(self, program: CompiledProgram, graph: Graph, steps: Sequence[Step], scope: Scope) -> None:
-        self.program, self.graph, self.steps, self.scope = program, graph, steps, scope
+    def __init__(
+        self, program: CompiledProgram, graph: Graph, steps: list[Step], scope: Scope, *, in_place: bool
+    ) -> None:
+        self.program, self.graph, self.scope = program, graph, scope
         self.arrays: dict[Node, StridedArray] = {}
         dense = matmul_step.factors(graph) | {graph.outputs[i] for i in graph.in_rows}
         self.dense = dense | {memory_of(node, program.shared) for node in graph if node in dense}
-        self.requested_orders = {graph.outputs[i]: order for i, order in graph.orders}
+        requested_orders = {graph.outputs[i]: order for i, order in graph.orders}
+        self.layouts = layouts_of(graph.inputs, steps, program.shared, self.dense, requested_orders)
+        self.slices: dict[Node, BufferSlice] = {}
+        if in_place:
+            found = BufferSlices(steps, graph, program.shared, self.layouts)
+            steps, self.slices = found.steps, found.slices
+            program.shared |= {node: place.whole for node, place in found.slices.items()}
+        self.steps = steps
         self.read_by_numpy = {one for step in steps if isinstance(step, UnfusedStep) for one in step.node.inputs}
         is_fused = abs(program.config.opt_level) >= 3
         self.products = gemm_epilogue.products_in_output_memory(steps, graph, program.shared) if is_fused else {}
@@ -187,7 +198,10 @@ class _BufferAssignment:
                 self._flow(step)
             elif isinstance(step, KernelCall | NumpyCall):
                 for node in step.items:
-                    self._allocate(node)
+                    if node in self.slices:
+                        self._place(node)
+                    else:
+                        self._allocate(node)
             elif isinstance(step, LoopNest):
                 for store in step.stores:
                     if store.target not in self.arrays:
@@ -243,13 +257,14 @@ class _BufferAssignment:
     def _store(self, time: int, store: Store) -> None:
         """Assign an output of a loop nest: in the memory that it shares, of an operand, or new."""
         program, node = self.program, store.target
+        if node in self.slices:
+            self._place(node)
+            return
         if node in program.shared:
             self.arrays[node] = self.arrays[program.shared[node]]
             return
-        order = None
-        if node not in self.dense:
-            order = self.requested_orders.get(node) or order_of_store(store, self.steps, self.arrays)
-        strides = self.known_strides[node] = builder.contiguous(node.shape, order)
+        strides, order = self.layouts[node]
+        self.known_strides[node] = strides
         operand = self.in_place.take_over(time, store, strides, self.known_strides)
         if operand is not None:
             self._alias(node, self.arrays[operand].word, strides)
@@ -263,6 +278,21 @@ class _BufferAssignment:
             product = self.products[node]
             self.arrays[product] = self.arrays[node]
             program.allocated = [other for other in program.allocated if other is not product]
+
+    def _place(self, node: Node) -> None:
+        """Assign a part of a concatenation, which is allocated with the first one."""
+        place = self.slices[node]
+        whole = place.whole
+        if whole not in self.arrays and whole in self.slices:
+            self._place(whole)
+        elif whole not in self.arrays:
+            strides, order = self.layouts[whole]
+            self._new(whole, strides)
+            self.known_strides[whole] = strides
+            self.program.allocated.append(whole)
+            if order is not None:
+                self.program.orders[whole] = order
+        self.arrays[node] = place.array(self.arrays[whole], node)
 
     def _rename_result(self, node: Node, base: Node) -> None:
         """Allocate an array that a loop updates in place as the result that it becomes."""

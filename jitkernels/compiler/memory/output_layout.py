@@ -1,20 +1,57 @@
 """The memory order of outputs: as NumPy chooses it, by the strides of the operands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from typing import NamedTuple
 
 from jitkernels.compiler.ir import access_map, builder
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.memory_order import Order, concatenation_order, elementwise_order
-from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.compiler.schedule import gemm_epilogue
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 
 
+class ArrayLayout(NamedTuple):
+    """The strides of an array in memory, and the order of its dimensions; None for C order."""
+
+    strides: tuple[Number, ...]
+    order: Order | None = None
+
+
+def layouts_of(
+    inputs: Sequence[Node],
+    steps: Sequence[gemm_epilogue.Step],
+    shared: Mapping[Node, Node],
+    dense: Container[Node],
+    requested: Mapping[Node, Order],
+) -> dict[Node, ArrayLayout]:
+    """The layouts of all arrays in memory, before they have buffers.
+
+    `dense`: those that must be in C order; `requested`: the orders that results must have.
+    """
+    result: dict[Node, ArrayLayout] = {}
+    for node in inputs:
+        strides = node.options.get("strides")
+        result[node] = ArrayLayout(tuple(strides) if strides is not None else builder.contiguous(node.shape))
+    for step in steps:
+        stores = {store.target: store for store in reversed(step.stores)} if isinstance(step, LoopNest) else {}
+        for node in gemm_epilogue.written_by(step):
+            if node in result:
+                continue
+            if node in shared and shared[node] in result:
+                result[node] = result[shared[node]]
+                continue
+            order = None
+            if node in stores and node not in dense:
+                order = requested.get(node) or order_of_store(stores[node], steps, result)
+            result[node] = ArrayLayout(builder.contiguous(node.shape, order), order)
+    return result
+
+
 def order_of_store(
-    store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[Node, StridedArray]
+    store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[Node, ArrayLayout]
 ) -> Order | None:
     """The memory order of an output, or of a concatenation of parts; None for C order."""
     if store.target_map is None:
@@ -30,7 +67,7 @@ def order_of_store(
     return None if named and order != (*reversed(range(store.target.ndim)),) else order
 
 
-def _strides_of_part(region: FusionRegion, arrays: Mapping[Node, StridedArray]) -> list[Number]:
+def _strides_of_part(region: FusionRegion, arrays: Mapping[Node, ArrayLayout]) -> list[Number]:
     """The strides of a part: of the array that it is a view of, or of its result where it is computed."""
     shape = region.root.shape
     leaf = next(iter(region.leaves), None)
@@ -51,7 +88,7 @@ def _loop_strides(strides: Sequence[Number], index_map: IndexMap, dimensions: in
     return steps
 
 
-def order_of(region: FusionRegion, arrays: Mapping[Node, StridedArray]) -> Order | None:
+def order_of(region: FusionRegion, arrays: Mapping[Node, ArrayLayout]) -> Order | None:
     """The memory order of an elementwise output, outermost dimension first, as in its operands; None for C order.
 
     NumPy's rule for the layout of a result: transposed operands give a transposed result.

@@ -2,8 +2,8 @@
 
 Units (see `lifetimes`) run again in the program's order: the same code, so that results are bitwise equal. Rules:
 
-1. A unit may run again if it consists of nests and products only, contains no bailout check, and writes neither
-   arguments nor what it reads.
+1. A unit may run again if it consists of nests, products and kernels only, contains no bailout check, and writes
+   neither arguments nor what it reads, nor a part of what others write, too.
 2. It may run before a reader if nobody has overwritten what it reads and writes in between.
 3. Its dead operands stay live until then where that remains below the limit, and are recomputed as well otherwise.
 4. At the peak of live bytes the recomputation with the best gain per work is chosen, until the plan fits. At the end
@@ -56,16 +56,17 @@ class Rematerializer:
 
     def __post_init__(self) -> None:
         self.size = {buffer.word: buffer.traced_bytes for buffer in self.buffers}
-        self.may_repeat = [
-            not (stays or use.reads & use.writes or self.argument_words & use.writes)
-            for stays, use in zip(self.stays, self.uses, strict=True)
-        ]
         self.touched = [use.reads | use.writes for use in self.uses]
         self._known: tuple[Order, dict[int, list[tuple[int, int]]]] = [], {}
         self.writers: dict[int, list[int]] = {}
         for number, use in enumerate(self.uses):
             for word in use.writes:
                 self.writers.setdefault(word, []).append(number)
+        in_parts = self.argument_words.union(word for word, units in self.writers.items() if len(units) > 1)
+        self.may_repeat = [
+            not (stays or use.reads & use.writes or in_parts & use.writes)
+            for stays, use in zip(self.stays, self.uses, strict=True)
+        ]
 
     def within(self, limit: int) -> tuple[list[int], Arena]:
         """Return an order of units and its arena of at most `limit` bytes.

@@ -62,6 +62,20 @@ class NamedKernel:
     def external(self) -> External | None:
         """The kernel that serves all sizes of the class; None if there is none, or NumPy is pinned."""
         from jitkernels.runtime.loading import loader
+
+        if self._source is None:
+            return None
+        result: External = loader.entry_of(self._source, self.attr.signature().c_arguments)
+        return result
+
+    @property
+    def is_pitched(self) -> bool:
+        """Whether its results may be columns of larger arrays."""
+        return bool(getattr(self._source, "pitched", False))
+
+    @unlocked_cached_property
+    def _source(self) -> Any:
+        """The source of that kernel, or None."""
         from jitkernels.selection.select import choose_for_class
 
         try:
@@ -77,8 +91,7 @@ class NamedKernel:
                 _guard_class(largest, most)
         except (AttrError, NotUsableError, BuildError, UnsupportedError):
             return None
-        result: External = loader.entry_of(source, self.attr.signature().c_arguments)
-        return result
+        return source
 
     def begin_build(self) -> None:
         """Let another process build the kernel meanwhile, if that takes long."""

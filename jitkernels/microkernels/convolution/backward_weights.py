@@ -121,7 +121,8 @@ def _dense(kind: Convolution) -> Any:
                          w, line, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state, 0, 0, dw, 0, 0)  # fmt: skip
                 else:
                     narrow(image, x, right, chunk.rows * line, chunk.images, chunk.size, rows, down, columns, packed,
-                           w, line, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state, 0, 0, dw, 0, 0)  # fmt: skip
+                           w, line, 0, 0, dw, 0, dw, dw, at, e.filters, live, n, chunk.state, 0, 0, dw, 0,
+                           0)  # fmt: skip
 
     return dense
 

@@ -36,12 +36,13 @@ def depthwise_of(kind: Convolution) -> Any:
         c, image = e.channels, band.image
         count = (band.pixels + most - 1) // most
         pixel, down, right = e.stride_width * c, e.dilation_height * band.pitch, e.dilation_width * c
-        lead, gap = ROW_PIXELS * pixel, band.apart * c
+        lead, gap = ROW_PIXELS * pixel, band.apart * band.y_pitch
         for i in range(band.rows):
             row, done = band.at + i * e.stride_height * band.pitch, 0
             for part in range(count):
                 n = (band.pixels - done + count - part - 1) // (count - part)
-                at, x, first = (band.first + i * band.down + done * band.apart) * c, row + done * pixel, 0
+                at, x = (band.first + i * band.down + done * band.apart) * band.y_pitch, row + done * pixel
+                first = 0
                 while first < c:
                     live = min(c - first, width)
                     if live == width:

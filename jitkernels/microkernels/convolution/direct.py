@@ -79,6 +79,7 @@ def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool, segment: i
         flags=("contract",),
         vector_bytes=kind.lanes * size,
         straight=True,
+        pitched=not attr.has_residual,  # tiles find a residual where they find y
         names=signature.names,
     )
 
@@ -108,12 +109,15 @@ def _layout(kind: Convolution) -> tuple[Any, Any, Any]:
 
 
 def _is_few(few: FewFilters) -> Any:
-    """Make the test whether pixels share vectors: another attr of the size class may have more filters."""
+    """Make the test whether pixels share vectors: another attr of the size class may have more filters.
+
+    Their results are stored as whole vectors, so they must be neighbours.
+    """
     segment = few.segment
 
     @inlined()
-    def is_few(e: ConvolutionExtents) -> bool:
-        return 0 < e.filters <= segment and not is_depthwise(e)
+    def is_few(e: ConvolutionExtents, y_pitch: int) -> bool:
+        return 0 < e.filters <= segment and y_pitch == e.filters and not is_depthwise(e)
 
     return is_few
 
@@ -127,7 +131,7 @@ def _workspace(kind: Convolution, few: FewFilters) -> Callable[..., Any]:
     def needed(e: ConvolutionExtents) -> Any:
         copy, shared = copied_extents(e), 0
         scratch = copied_elements(copy, band_rows(copy)) if is_copied(e) else 0
-        if has_few and is_few(e):
+        if has_few and is_few(e, e.filters):
             shared = elements(e)
         return (packed_elements(e) + scratch + shared) * size
 
@@ -200,7 +204,7 @@ def pass_of(kind: Convolution) -> Any:
         residual = y if arrays.residual is None else arrays.residual
         pixel, down, right = e.stride_width * e.channels, e.dilation_height * band.pitch, e.dilation_width * e.channels
         pitch, lead, step = e.stride_height * band.pitch, ROW_PIXELS * pixel, 1
-        apart = band.apart * e.filters
+        apart = band.apart * band.y_pitch
         if has_short_rows(e, band, most):
             lead, step = pitch, 2
         tap_row = e.kernel_width * e.group_channels
@@ -220,7 +224,7 @@ def pass_of(kind: Convolution) -> Any:
             count = (pixels + most - 1) // most
             for part in range(count):
                 n = (pixels - done + count - part - 1) // (count - part)
-                x, at = row + done * pixel, (band.first + i * band.down) * e.filters + done * apart + f
+                x, at = row + done * pixel, (band.first + i * band.down) * band.y_pitch + done * apart + f
                 column = band.left + done * e.stride_width
                 taps = runs_of(e, column, column + (n - 1) * e.stride_width, step == 1)
                 run = taps.run if inside.rows > 0 else 0
@@ -286,7 +290,7 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
 
     @inlined()
     def compute(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, shared: Any) -> None:
-        if has_few and is_few(e):
+        if has_few and is_few(e, band.y_pitch):
             few_compute(arrays, e, band, shared)
         elif is_packed:
             dense(arrays, e, band, arrays.w)
@@ -295,7 +299,7 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
         else:
             dense(arrays, e, band, packed)
 
-    def body(arrays: Images, e: ConvolutionExtents, workspace: Any, part: Range) -> None:
+    def body(arrays: Images, e: ConvolutionExtents, y_pitch: int, workspace: Any, part: Range) -> None:
         if not is_packed and not is_depthwise(e):
             pack(arrays.w, e, workspace)
         copy, c = copied_extents(e), e.channels
@@ -304,7 +308,7 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
         is_long = gathered or is_pointwise(e)
         scratch = offset(workspace, packed_elements(e))
         shared = scratch
-        if has_few and is_few(e):
+        if has_few and is_few(e, y_pitch):
             shared = offset(scratch, copied_elements(copy, most) if copied else 0)
             most = min(most, few_rows(e))
             prepare(arrays, e, arrays.w if is_packed else workspace, shared)
@@ -327,8 +331,8 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
                              needed_height(e, rows), scratch)  # fmt: skip
             end = (image * e.height + top + needed_height(e, rows)) * pitch
             ahead = rows * e.stride_height * pitch if row + rows < part.end else 0
-            band = Band(source, at, step, lines, pixels, row * e.out_width, 1, e.out_width, top, 0 - e.pad_left, end,
-                        ahead)  # fmt: skip
+            band = Band(source, at, step, lines, pixels, row * e.out_width, 1, e.out_width, y_pitch, top,
+                        0 - e.pad_left, end, ahead)  # fmt: skip
             compute(arrays, copy, band, workspace, shared)
             row += rows
 

@@ -60,10 +60,10 @@ class Band(NamedTuple):
     """Rows of the result whose tiles are computed together, and where the image begins for them.
 
     `pixels` of the result in each of `rows` rows, the first of them the pixel `first`; the next one in its row is
-    `apart` pixels further on, and the one below `down`. The element of their first tap is `at` of `image`, which may be
-    a copy; a row of taps below is `pitch` elements further on. That tap lies in row `top` and column `left` of the
-    image itself, outside of it where they are negative. The band after it reads `ahead` elements of the images from
-    `next` on.
+    `apart` pixels further on, and the one below `down`. A pixel begins `y_pitch` elements behind the one before. The
+    element of their first tap is `at` of `image`, which may be a copy; a row of taps below is `pitch` elements further
+    on. That tap lies in row `top` and column `left` of the image itself, outside of it where they are negative. The
+    band after it reads `ahead` elements of the images from `next` on.
     """
 
     image: Any
@@ -74,6 +74,7 @@ class Band(NamedTuple):
     first: int
     apart: int
     down: int
+    y_pitch: int
     top: int
     left: int
     next: int

@@ -94,7 +94,7 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
     half = _half(lanes)
     width = CHANNEL_VECTORS * lanes
 
-    def body(x: Any, y: Any, e: PoolExtents, part: Range) -> None:
+    def body(x: Any, y: Any, e: PoolExtents, y_pitch: int, part: Range) -> None:
         c = e.channels
         down = Axis(e.height, e.window_height, e.dilation_height, counted * e.pad_top, counted * e.pad_bottom)
         right = Axis(e.width, e.window_width, e.dilation_width, counted * e.pad_left, counted * e.pad_right)
@@ -112,12 +112,12 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
                 windows = inside - j if left >= 0 and inside > j else 1
                 above = image * e.height + top + rows.first * e.dilation_height
                 at = (above * e.width + left + columns.first * e.dilation_width) * c
-                to, done = (row * e.out_width + j) * c, 0
+                to, done = (row * e.out_width + j) * y_pitch, 0
                 while done < c:
                     if c - done >= width:
                         whole(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
                               columns.last - columns.first, e.dilation_width * c, y, to + done, width,
-                              rows.counted * columns.counted, windows, e.stride_width * c, c)  # fmt: skip
+                              rows.counted * columns.counted, windows, e.stride_width * c, y_pitch)  # fmt: skip
                         done += width
                     elif c - done <= half:
                         half_of(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
@@ -128,7 +128,7 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
                         part_of(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
                                 columns.last - columns.first, e.dilation_width * c, y, to + done,
                                 min(c - done, lanes), rows.counted * columns.counted, windows, e.stride_width * c,
-                                c)  # fmt: skip
+                                y_pitch)  # fmt: skip
                         done += lanes
                 j += windows
 
@@ -142,5 +142,6 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
         flags=("contract",),
         vector_bytes=lanes * element_size(attr.dtype),
         straight=True,
+        pitched=True,
         names=signature.names,
     )

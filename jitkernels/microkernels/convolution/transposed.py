@@ -210,7 +210,7 @@ def band_of(e: ConvolutionExtents, source: ImageRows, rows: Any, columns: Any) -
     wide = (e.out_width - columns.place + e.stride_width - 1) // e.stride_width
     first = (source.row + rows.place) * e.out_width + columns.place
     return Band(
-        source.image, at, source.pitch, high, wide, first, e.stride_width, e.stride_height * e.out_width,
+        source.image, at, source.pitch, high, wide, first, e.stride_width, e.stride_height * e.out_width, e.filters,
         rows.start, columns.start, 0, 0,
     )  # fmt: skip
 

@@ -49,6 +49,7 @@ class WinogradExtents(NamedTuple):
     pad_left: int
     tile_rows: int
     tile_columns: int
+    y_pitch: int
 
 
 class Scratch(NamedTuple):
@@ -132,6 +133,7 @@ def winograd_kernel(attr: Any, *, parallel: bool) -> RangeKernel:
         flags=("contract",),
         vector_bytes=lanes * size,
         straight=True,
+        pitched=not attr.has_residual,  # transforms find a residual where they find y
         names=signature.names,
     )
 
@@ -274,21 +276,22 @@ def _transform_products(kind: Winograd) -> Any:
     def transform(arrays: Images, e: WinogradExtents, scratch: Scratch, first: int, count: int, workspace: Any) -> None:
         y, bias = arrays.y, arrays.y if arrays.bias is None else arrays.bias
         residual = arrays.y if arrays.residual is None else arrays.residual
-        pitch, filters = e.out_width * e.filters, e.filters // lanes * lanes
+        pixel, pitch, filters = e.y_pitch, e.out_width * e.y_pitch, e.filters // lanes * lanes
         for i in range(count):
             place, done = place_of(e, first + i), 0
             rows, columns = min(e.out_height - place.top, tile), min(e.out_width - place.left, tile)
-            target = ((place.image * e.out_height + place.top) * e.out_width + place.left) * e.filters
+            target = ((place.image * e.out_height + place.top) * e.out_width + place.left) * pixel
             source, step = scratch.products + i * scratch.product_row, scratch.product_position
             if rows == tile and columns == tile:
-                inside(workspace, source, step, bias, 0, residual, y, target, pitch, e.filters, rows, columns, filters)
+                inside(workspace, source, step, bias, 0, residual, y, target, pitch, pixel, rows, columns, filters)
                 done = filters
             if done < e.filters:
-                border(workspace, source + done, step, bias, done, residual, y, target + done, pitch, e.filters, rows,
+                border(workspace, source + done, step, bias, done, residual, y, target + done, pitch, pixel, rows,
                        columns, e.filters - done)  # fmt: skip
             if has_rest:
                 for k in range(rows):
-                    finish(offset(y, target + k * pitch), y, columns * e.filters)
+                    for j in range(columns):
+                        finish(offset(y, target + k * pitch + j * pixel), y, e.filters)
 
     return transform
 

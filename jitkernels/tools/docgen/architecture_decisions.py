@@ -200,6 +200,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.memory.arena:assign_offsets", "which buffers lie below which in the arena"),
         ("compiler.dispatch.entry_point:EntryEmitter._buffer_offsets", "their offsets, from the extents of a call"),
         ("compiler.memory.buffer_reuse:InPlaceOutputs.take_over", "results that take an operand's buffer"),
+        ("compiler.memory.buffer_slices:BufferSlices", "operands that are computed in their part of a concatenation"),
         ("compiler.memory.memory_aware_order:order_units", "the order of steps that needs little memory"),
         ("compiler.memory.rematerialization:Rematerializer.within", "recomputation under `memory_limit`"),
         ("compiler.memory.output_layout:order_of_store", "the dimension order of results"),

@@ -10,7 +10,8 @@ from jitkernels.codegen.python.simd_library import Library
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.elementwise_ops import PLANES
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+from jitkernels.compiler.ir.strided_array import StridedArray
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 PAIR = "<2 x "
@@ -141,6 +142,14 @@ class FunctionBuilder:
         name = self.name()
         self.memory.append(f"  {name} = alloca {kind}")
         return name
+
+    def array_pointer(self, array: StridedArray) -> str:
+        """Return the address of an array's first element, at the begin of the function."""
+        pointer = self.load_slot(self.block, array.word, "ptr")
+        if same(array.first, 0):
+            return pointer
+        kind = memory_type(array.dtype)
+        return self.new(self.block, f"getelementptr {kind}, ptr {pointer}, i64 {self.extent(array.first)}")
 
     def extent(self, extent: Number) -> str:
         """Return an extent as an i64, computed once at function entry."""

@@ -105,8 +105,8 @@ class VectorRuns(LoopEmitter):
     def _unaligned(self, block: Block, loops: list[int], targets: list[NestTarget]) -> list[VectorRun]:
         """The runs to load by aligned lines; none where that does not pay or is not possible."""
         runs = self._far_runs(block, loops[0], targets) if len(loops) == 1 else []
-        words = [run.array.word for run in runs]
-        # Several access maps of an array have several misalignments.
+        words = [self.values.arrays[node].word for node, _ in self._read(targets)]
+        # Several access maps of an array, or several parts of one, have several misalignments.
         is_supported = all(
             NUMBERS[run.array.dtype].memory in aligned_loads.PICKED and words.count(run.array.word) == 1 for run in runs
         )

@@ -26,7 +26,7 @@ def text_of(
     """
     block, new = function.block, function.new
     nodes = product.left, product.right, product.node
-    pointers = [function.load_slot(block, arrays[node].word, "ptr") for node in nodes]
+    pointers = [function.array_pointer(arrays[node]) for node in nodes]
     sizes = [function.extent(size) for size in product.sizes]
     rows, integers = sizes[0], list(sizes)
     first = ""

@@ -7,6 +7,7 @@ from jitkernels.codegen.source_protocol import External
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
+from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 
 
@@ -19,8 +20,9 @@ def text_of(
     operands = list(call.node.inputs)
     number_operands = dict(zip(kernel.numbers, operands[len(operands) - len(kernel.numbers) :], strict=True))
     nodes = *operands[: len(operands) - len(kernel.numbers)], *call.items
-    arguments = [f"ptr {function.load_slot(block, arrays[node].word, 'ptr')}" for node in nodes]
-    integers = [kernel.values.get(field_name, value) for field_name, value in signature.integers]
+    arguments = [f"ptr {function.array_pointer(arrays[node])}" for node in nodes]
+    values = {**kernel.values, **_pitches(call, arrays)}
+    integers = [values.get(field_name, value) for field_name, value in signature.integers]
     arguments += [f"i64 {function.extent(value)}" for value in integers]
     for field_name, value in signature.floats:
         if field_name in number_operands:
@@ -33,6 +35,18 @@ def text_of(
     status = function.new(block, f"call i64 @{external.symbol}({', '.join(arguments)})")
     head = f"define internal i64 @{name}(ptr %frame, i64 %begin, i64 %end) noinline nounwind"
     return "\n".join([f"{head} {{", *function.memory, *block.lines, f"  ret i64 {status}", "}"])
+
+
+def _pitches(call: KernelCall, arrays: Mapping[Node, StridedArray]) -> dict[str, Number]:
+    """The pitches of results, by the names of the integers that say them."""
+    attr = call.kernel.attr
+    present = {array.name for array in attr.signature().outputs}
+    outputs = [argument for argument in attr.arrays if argument.name in present]
+    return {
+        argument.pitch: arrays[node].strides[-2]
+        for argument, node in zip(outputs, call.items, strict=True)
+        if argument.pitch is not None
+    }
 
 
 def _double(value: float) -> str:
