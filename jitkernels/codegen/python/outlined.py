@@ -5,6 +5,7 @@ They dominate compile time: argument reduction of huge arguments of `sin` takes 
 
 import functools
 
+from jitkernels.codegen import c_library
 from jitkernels.codegen.ir_source import UNOPTIMIZED, IRSource
 from jitkernels.codegen.python.simd_library import Definition, Library
 from jitkernels.codegen.source_protocol import External
@@ -38,4 +39,5 @@ def _source(definition: Definition) -> IRSource:
     inside = Library()
     inside.need(definition)
     text = definition.text.replace("define private ", "define ", 1).replace(definition.symbol, "@entry", 1)
-    return IRSource(definition.symbol[2:].partition(".")[0], f"{UNOPTIMIZED}{inside.text}{text}\n")
+    linked = tuple(function for symbol, function in c_library.FUNCTIONS.items() if symbol in inside.declared)
+    return IRSource(definition.symbol[2:].partition(".")[0], f"{UNOPTIMIZED}{inside.text}{text}\n", linked)

@@ -13,6 +13,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.free_variables import is_library, names_of
 from jitkernels.compiler.capture.numba_dispatchers import as_python
+from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.capture.pytree.flatten import FOREIGN, Leaf, leaves_of
 from jitkernels.compiler.ir.call_abi import AccessStep
 from jitkernels.runtime.abi_layout import Offset
@@ -51,6 +52,8 @@ class ObjectAccessBuilder:
         self.steps: list[AccessStep] = []
         self.leaves: list[int] = []
         self.context: list[Any] = []
+        self.locks: list[int] = []
+        self._generators: list[int] = []
         self._tables: dict[int, GlobalsTable] = {}
         self._seen: dict[int, Any] = {}
 
@@ -223,6 +226,8 @@ class ObjectAccessBuilder:
             self._typed(step, dict, len(structure[1]))
             for key, part in zip(structure[1], structure[2], strict=True):
                 self._look(self._step("value", step, word=self._word(_own(value, key))), part, value[key])
+        elif kind in ("generator", "same generator"):
+            self._generator(step, structure, value)
         elif kind in PARTS:
             self._parts(step, structure, value)
         else:
@@ -268,6 +273,20 @@ class ObjectAccessBuilder:
         self._step("type", step, word=self._word(type(value)))
         for offset, part, attribute in zip(offsets, structure[1:], values, strict=True):
             self._look(self._step("part", step, offset), part, attribute)
+
+    def _generator(self, step: int, structure: Any, value: Any) -> None:
+        """A random generator: the lock and the arrays of its state, by a table of generators."""
+        if structure[0] == "same generator":
+            self._step("alike", step, self._generators[structure[1]])
+            return
+        self._generators.append(step)
+        table = generator_states.table_of(value)
+        word = self._word(table.entries)
+        self._word(table.admit)
+        entry = self._step("entry", step, word=word)
+        self.locks += self._step("item", entry, 0), self._step("item", entry, 1)
+        for number, part in enumerate(structure[3], start=generator_states.FIRST_ARRAY):
+            self._look(self._step("item", entry, number), part, None)
 
     def _object(self, step: int, structure: Any, value: Any) -> None:
         _, kind, names, parts, methods = structure

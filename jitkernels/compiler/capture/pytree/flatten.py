@@ -16,6 +16,7 @@ import numpy as np
 
 from jitkernels.compiler.capture import free_variables, impure
 from jitkernels.compiler.capture.numba_dispatchers import as_python
+from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.capture.trace_context import INT64
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -57,6 +58,7 @@ class Flattener:
         self._static_names = static_names
         self.leaves: list[Any] = []
         self.objects: list[Any] = []
+        self._generators: dict[int, int] = {}
         self.attributes = set(attributes)
         self._known = -1
         self._open: list[int] = []
@@ -178,7 +180,7 @@ class Flattener:
 
     def _object(self, value: Any, kind: type) -> Any:
         if any(base.__module__.startswith(STATEFUL) for base in kind.__mro__):
-            raise UnsupportedError(f"a random generator ({kind.__name__}), which changes as it is used")
+            return self._generator(value)
         if dataclasses.is_dataclass(value):
             names = pytree.attribute_names(value)
         elif kind.__module__ in ("builtins", "numpy") or not hasattr(value, "__dict__"):
@@ -189,6 +191,16 @@ class Flattener:
             names = tuple(vars(value))
         parts = tuple([self.flatten(getattr(value, name)) for name in names])
         return "object", kind, names, parts, self._methods(kind, names)
+
+    def _generator(self, value: Any) -> Any:
+        """A random generator: the arrays of its state, once."""
+        if id(value) in self._generators:
+            return "same generator", self._generators[id(value)]
+        table = generator_states.table_of(value)
+        entry = table.admit(value)
+        assert entry is not None, "the generator's own table"
+        self._generators[id(value)] = len(self._generators)
+        return "generator", table.owner, table.kind, tuple([self._array(array) for array in entry[generator_states.FIRST_ARRAY :]])
 
     def _methods(self, kind: type, own: tuple[str, ...]) -> tuple[Any, ...]:
         """Methods and plain class attributes that the function reads by name."""

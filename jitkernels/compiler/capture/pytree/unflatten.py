@@ -12,6 +12,7 @@ from jitkernels.compiler.capture.control_flow import runtime_hooks
 from jitkernels.compiler.capture.free_variables import names_of
 from jitkernels.compiler.capture.numpy_namespace_proxy import BUILTINS, CALLED, seen, stand_in
 from jitkernels.compiler.capture.pytree.flatten import Leaf
+from jitkernels.compiler.capture.random import traced_generator
 from jitkernels.compiler.capture.rewrite.aliases import aliases_of, value_of
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker, rewrite_code
@@ -36,6 +37,7 @@ class Unflattener:
         self._proxies = iter(proxies)
         self._copies: list[tuple[Any, Any]] = []
         self.tables: set[int] = set()
+        self.generators: list[Any] = []
         self._scopes: list[tuple[types.CodeType, dict[str, Any]]] = []
 
     def unflatten_call(self, structure: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
@@ -69,6 +71,8 @@ class Unflattener:
             return functools.partial(function, *arguments, **named)
         if kind == "object":
             return self._object(*structure[1:])
+        if kind in ("generator", "same generator"):
+            return self._generator(*structure[1:])
         return self._function(structure)
 
     def _remember(self, copy: Any) -> Any:
@@ -84,6 +88,15 @@ class Unflattener:
             if hasattr(result, "__dict__"):
                 vars(result)[name] = value
         return self._remember(result)
+
+    def _generator(self, *structure: Any) -> Any:
+        """A random generator; `structure`: its type, that of its bit generator, and the leaves, or its number."""
+        if len(structure) == 1:
+            return self.generators[structure[0]]
+        owner, kind, parts = structure
+        arrays = [self.unflatten(part) for part in parts]
+        self.generators.append(traced_generator.OF_OWNER[owner](current(), kind, arrays))
+        return self.generators[-1]
 
     def _function(self, structure: tuple[Any, ...]) -> Any:
         try:

@@ -1,0 +1,22 @@
+"""Functions of the C library, for results that must have its bits: those of NumPy's random generators."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.codegen.c_library import FUNCTIONS
+from jitkernels.codegen.source_protocol import noinline
+
+_exp, _log1p = FUNCTIONS["jk_libm_exp"], FUNCTIONS["jk_libm_log1p"]
+
+
+@noinline()
+def libm_exp_float64(x: np.float64) -> Any:
+    """The exponential of the C library: at most 1 ULP in glibc."""
+    return _exp(x)
+
+
+@noinline()
+def libm_log1p_float64(x: np.float64) -> Any:
+    """``log(1 + x)`` of the C library: at most 1 ULP in glibc."""
+    return _log1p(x)
