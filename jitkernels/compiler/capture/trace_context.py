@@ -181,6 +181,7 @@ class Tracer:
             copy.shape,
             {"index": len(self.inputs), "strides": builder.contiguous(copy.shape), "cache_aligned": True},
         )
+        node.serial = self._begun  # loops and branches that need it capture it, as it is there before them
         self.inputs.append(node)
         self.leaves.append(copy)
         self.constants.append(copy)

@@ -73,6 +73,10 @@ class BitGenerator:
         intervals.note(self.tracer, node, (0, 255))
         return as_number(self.tracer, node, int)
 
+    def entry(self, table: Any, index: Any) -> Traced:
+        """An element of a constant table."""
+        return fresh(self.tracer, self.tracer.frozen_array(table))[index]  # type: ignore[index, no-any-return]
+
     high_product = staticmethod(high_product)
 
     def _words(self, array: int, count: int) -> list[Word]:

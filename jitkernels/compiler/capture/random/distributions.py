@@ -77,17 +77,17 @@ def standard_normal(bits: Any) -> Any:
         layer = bits.layer(word)
         word = word >> np.uint64(8)
         steps = (word >> np.uint64(1)) & np.uint64(0x000FFFFFFFFFFFFF)
-        result = np.float64(steps) * NORMAL_WIDTHS[layer]
+        result = np.float64(steps) * bits.entry(NORMAL_WIDTHS, layer)
         if word & np.uint64(1):
             result = -result
-        if steps < NORMAL_LIMITS[layer]:
+        if steps < bits.entry(NORMAL_LIMITS, layer):
             searching = False
         elif layer == 0:
             result = normal_tail(bits, (steps >> np.uint64(8)) & np.uint64(1))
             searching = False
         else:
-            difference = NORMAL_DENSITIES[layer - 1] - NORMAL_DENSITIES[layer]
-            height = difference * bits.next_double() + NORMAL_DENSITIES[layer]
+            difference = bits.entry(NORMAL_DENSITIES, layer - 1) - bits.entry(NORMAL_DENSITIES, layer)
+            height = difference * bits.next_double() + bits.entry(NORMAL_DENSITIES, layer)
             if height < libm_exp(np.float64(-0.5) * result * result):
                 searching = False
     return result
@@ -113,15 +113,15 @@ def standard_exponential(bits: Any) -> Any:
         word = bits.next_uint64() >> np.uint64(3)
         layer = bits.layer(word)
         steps = word >> np.uint64(8)
-        result = np.float64(steps) * EXPONENTIAL_WIDTHS[layer]
-        if steps < EXPONENTIAL_LIMITS[layer]:
+        result = np.float64(steps) * bits.entry(EXPONENTIAL_WIDTHS, layer)
+        if steps < bits.entry(EXPONENTIAL_LIMITS, layer):
             searching = False
         elif layer == 0:
             result = np.float64(EXPONENTIAL_TAIL) - libm_log1p(-bits.next_double())
             searching = False
         else:
-            difference = EXPONENTIAL_DENSITIES[layer - 1] - EXPONENTIAL_DENSITIES[layer]
-            height = difference * bits.next_double() + EXPONENTIAL_DENSITIES[layer]
+            difference = bits.entry(EXPONENTIAL_DENSITIES, layer - 1) - bits.entry(EXPONENTIAL_DENSITIES, layer)
+            height = difference * bits.next_double() + bits.entry(EXPONENTIAL_DENSITIES, layer)
             if height < libm_exp(-result):
                 searching = False
     return result
