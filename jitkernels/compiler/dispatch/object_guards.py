@@ -14,7 +14,7 @@ import numpy as np
 from jitkernels.compiler.capture.free_variables import is_library, names_of
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.random import generator_states
-from jitkernels.compiler.capture.pytree.flatten import FOREIGN, Leaf, leaves_of
+from jitkernels.compiler.capture.pytree.flatten import CYTHON, FOREIGN, Leaf, leaves_of
 from jitkernels.compiler.ir.call_abi import AccessStep
 from jitkernels.runtime.abi_layout import Offset
 from jitkernels.runtime.c_api import METHOD
@@ -226,6 +226,8 @@ class ObjectAccessBuilder:
             self._typed(step, dict, len(structure[1]))
             for key, part in zip(structure[1], structure[2], strict=True):
                 self._look(self._step("value", step, word=self._word(_own(value, key))), part, value[key])
+        elif kind == "drawn":
+            self._typed_method(step, structure, value)
         elif kind in ("generator", "same generator"):
             self._generator(step, structure, value)
         elif kind in PARTS:
@@ -259,7 +261,7 @@ class ObjectAccessBuilder:
                 self._static(self._step("value", step, word=self._word(_own(value, key))), one)
         elif type(value) in EQUAL or (type(value) is float and value and value == value):
             self._step("equal", step, word=self._word(value))
-        elif isinstance(value, SAME) or type(value) is np.ndarray or _is_library_function(value):
+        elif isinstance(value, SAME) or type(value).__name__ == CYTHON or type(value) is np.ndarray or _is_library_function(value):
             self._step("same", step, word=self._word(value))
         else:
             raise UnreachableError(f"a constant of type {type(value).__name__}, which may change")
@@ -273,6 +275,15 @@ class ObjectAccessBuilder:
         self._step("type", step, word=self._word(type(value)))
         for offset, part, attribute in zip(offsets, structure[1:], values, strict=True):
             self._look(self._step("part", step, offset), part, attribute)
+
+    def _typed_method(self, step: int, structure: Any, value: Any) -> None:
+        """A bound method of a random generator."""
+        _, offsets = PARTS["method"]
+        if not has_parts(value, offsets, (value.__func__, value.__self__)):
+            raise UnreachableError("a method whose parts are not where compiled code looks")
+        self._step("type", step, word=self._word(types.MethodType))
+        self._step("same", self._step("part", step, offsets[0]), word=self._word(value.__func__))
+        self._look(self._step("part", step, offsets[1]), structure[2], value.__self__)
 
     def _generator(self, step: int, structure: Any, value: Any) -> None:
         """A random generator: the lock and the arrays of its state, by a table of generators."""

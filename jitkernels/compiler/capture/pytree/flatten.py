@@ -31,6 +31,8 @@ CONSTANTS: tuple[type, ...] = (
     type(np.sum),
 )  # fmt: skip
 FUNCTIONS = (types.BuiltinFunctionType, types.FunctionType, types.MethodType)
+CYTHON = "cython_function_or_method"
+"""The name of the type of functions that Cython compiled; each module has its own."""
 STATEFUL = "numpy.random"
 """The module of NumPy's generators, by name: its import takes longer than that of all operations."""
 _numbers = {np.dtype(name).type for name in DTYPES}
@@ -58,6 +60,7 @@ class Flattener:
         self._static_names = static_names
         self.leaves: list[Any] = []
         self.objects: list[Any] = []
+        self.locks: list[tuple[Any, Any]] = []
         self._generators: dict[int, int] = {}
         self.attributes = set(attributes)
         self._known = -1
@@ -153,11 +156,15 @@ class Flattener:
             return "named", kind, tuple([self.flatten(item) for item in value])
         if kind is types.FunctionType:
             return self._function(value)
+        if kind is types.MethodType and type(value.__self__).__module__.startswith(STATEFUL):
+            return "drawn", value.__name__, self._generator(value.__self__)
         if kind is types.MethodType:
             return "method", self.flatten(value.__func__), self.flatten(value.__self__)
         if kind is functools.partial:
             parts = value.func, value.args, value.keywords
             return "partial", *(self.flatten(item) for item in parts)
+        if kind.__name__ == CYTHON and str(value.__module__).startswith(STATEFUL):
+            return "static", kind, free_variables.Same(value)
         if kind is types.ModuleType:
             impure.refuse_module(value)
             return "static", kind, free_variables.Same(value)
@@ -200,6 +207,7 @@ class Flattener:
         entry = table.admit(value)
         assert entry is not None, "the generator's own table"
         self._generators[id(value)] = len(self._generators)
+        self.locks.append(entry[: generator_states.FIRST_ARRAY])
         return "generator", table.owner, table.kind, tuple([self._array(array) for array in entry[generator_states.FIRST_ARRAY :]])
 
     def _methods(self, kind: type, own: tuple[str, ...]) -> tuple[Any, ...]:
@@ -243,6 +251,8 @@ class Flattener:
         """An attribute of a module or class: a constant of the code, or an argument."""
         value = as_python(read.value)
         self._look_at_function(value)
+        if type(value) is types.MethodType and type(value.__self__).__module__.startswith(STATEFUL):
+            return self._opened(value, types.MethodType)
         if read.is_known:
             return "static", type(value), free_variables.Same(value)
         if value is None or isinstance(value, bool | int | float | str | tuple | np.dtype):

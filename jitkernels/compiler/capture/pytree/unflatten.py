@@ -12,7 +12,7 @@ from jitkernels.compiler.capture.control_flow import runtime_hooks
 from jitkernels.compiler.capture.free_variables import names_of
 from jitkernels.compiler.capture.numpy_namespace_proxy import BUILTINS, CALLED, seen, stand_in
 from jitkernels.compiler.capture.pytree.flatten import Leaf
-from jitkernels.compiler.capture.random import traced_generator
+from jitkernels.compiler.capture.random import random_module, traced_generator
 from jitkernels.compiler.capture.rewrite.aliases import aliases_of, value_of
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker, rewrite_code
@@ -71,6 +71,8 @@ class Unflattener:
             return functools.partial(function, *arguments, **named)
         if kind == "object":
             return self._object(*structure[1:])
+        if kind == "drawn":
+            return self._drawn(*structure[1:])
         if kind in ("generator", "same generator"):
             return self._generator(*structure[1:])
         return self._function(structure)
@@ -88,6 +90,14 @@ class Unflattener:
             if hasattr(result, "__dict__"):
                 vars(result)[name] = value
         return self._remember(result)
+
+    def _drawn(self, name: str, part: Any) -> Any:
+        """A method of a random generator: of the global one, where it is a function of `numpy.random`."""
+        generator = self.unflatten(part)
+        tracer = current()
+        if type(generator) is traced_generator.TracedRandomState and tracer is not None:
+            tracer.random_state = generator
+        return random_module.Method(generator, name)
 
     def _generator(self, *structure: Any) -> Any:
         """A random generator; `structure`: its type, that of its bit generator, and the leaves, or its number."""

@@ -77,7 +77,7 @@ class GeneratorTable:
         if entry is None and table_of(generator) is self:
             if len(self.entries) >= MAX_GENERATORS:
                 self.entries.clear()  # calls that are running hold the arrays they use
-            entry = self.entries[generator] = _entry(_bit_generator(generator), self.kind)
+            entry = self.entries[generator] = entry_of(generator)
         return entry
 
 
@@ -97,8 +97,10 @@ def _bit_generator(generator: Any) -> Any:
     return generator._bit_generator if hasattr(generator, "_bit_generator") else generator.bit_generator
 
 
-def _entry(bit_generator: Any, kind: str) -> tuple[Any, ...]:
+def entry_of(generator: Any) -> tuple[Any, ...]:
     """How to acquire and release the lock, and the arrays. Raises UnsupportedError where the memory does not hold what NumPy says."""
+    bit_generator = _bit_generator(generator)
+    kind = type(bit_generator).__name__
     address, state = bit_generator.ctypes.state_address, bit_generator.state
     arrays = []
     for part in PARTS[kind]:

@@ -1,5 +1,6 @@
 """`numpy.random.Generator` and the functions of `numpy.random` in a trace."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,6 +38,8 @@ class TracedRandom:
         self._bits.write_back()
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         raise UnsupportedError(f"{self.owner}.{name}, which compiled code does not draw")
 
     def _drawn(self, size: Any, draw: Callable[[Any], Any], kind: Any = float) -> Any:
@@ -46,9 +49,9 @@ class TracedRandom:
             return as_number(self._tracer, drawn.node, kind)
         dtype = np.dtype(kind).name
         shape = tuple(size) if isinstance(size, tuple | list) else (size,)
-        result = SERVICES["zeros"](self._tracer, shape, dtype)
-        traced_copy(distributions.fill)(self._bits, draw, result.reshape(-1))
-        return result
+        flat = SERVICES["zeros"](self._tracer, math.prod(shape), dtype)
+        traced_copy(distributions.fill)(self._bits, draw, flat)
+        return flat if len(shape) == 1 else flat.reshape(shape)
 
     def _in_flow(self, draw: Callable[[Any], Any]) -> Traced:
         """A number that is drawn inside of a loop, as products are contracted elsewhere."""
@@ -196,7 +199,8 @@ class TracedGenerator(TracedRandom):
         if p is not None or not replace or not shuffle or axis != 0:
             raise UnsupportedError("Generator.choice with probabilities, or without replacement")
         if type(a) in (int, SymInt) or (type(a) is Traced and not a.ndim):
-            return self.integers(0, a, size)
+            index = self.integers(0, a, size)
+            return as_number(self._tracer, index.node, int) if size is None else index
         array = of_array(a)
         index = self.integers(0, array.shape[0], size)
         if size is None:
