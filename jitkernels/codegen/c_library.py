@@ -10,4 +10,4 @@ def _of_doubles(name: str) -> External:
     return External(f"jk_libm_{name}", "float64", ("float64",), partial(symbol_address, name))
 
 
-FUNCTIONS = {function.symbol: function for function in map(_of_doubles, ("exp", "log1p"))}
+FUNCTIONS = {function.symbol: function for function in map(_of_doubles, ("exp", "log", "log1p"))}

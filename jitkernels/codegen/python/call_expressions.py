@@ -183,9 +183,7 @@ class Calls(Expressions):
         narrow = self.register(kind)
         wide = f"<{self.lanes} x i{2 * bits}>" if self.lanes > 1 else f"i{2 * bits}"
         shift = f"splat (i{2 * bits} {bits})" if self.lanes > 1 else str(bits)
-        a, b = (
-            self.new(f"zext {narrow} {self.converted(node, value, kind).text} to {wide}") for value in values
-        )
+        a, b = (self.new(f"zext {narrow} {self.converted(node, value, kind).text} to {wide}") for value in values)
         upper = self.new(f"lshr {wide} {self.new(f'mul nuw {wide} {a}, {b}')}, {shift}")
         return Value(kind, self.new(f"trunc {wide} {upper} to {narrow}"))
 

@@ -261,7 +261,12 @@ class ObjectAccessBuilder:
                 self._static(self._step("value", step, word=self._word(_own(value, key))), one)
         elif type(value) in EQUAL or (type(value) is float and value and value == value):
             self._step("equal", step, word=self._word(value))
-        elif isinstance(value, SAME) or type(value).__name__ == CYTHON or type(value) is np.ndarray or _is_library_function(value):
+        elif (
+            isinstance(value, SAME)
+            or type(value).__name__ == CYTHON
+            or type(value) is np.ndarray
+            or _is_library_function(value)
+        ):
             self._step("same", step, word=self._word(value))
         else:
             raise UnreachableError(f"a constant of type {type(value).__name__}, which may change")

@@ -126,6 +126,12 @@ def libm_exp(x: Any) -> Any:
 
 
 @_operation
+def libm_log(x: Any) -> Any:
+    """The logarithm of the C library."""
+    return np.asarray(_of_c_library("log")(x)).astype(np.asarray(x).dtype)
+
+
+@_operation
 def libm_log1p(x: Any) -> Any:
     """``log(1 + x)`` of the C library."""
     return np.asarray(_of_c_library("log1p")(x)).astype(np.asarray(x).dtype)

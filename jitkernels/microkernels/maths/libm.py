@@ -7,13 +7,19 @@ import numpy as np
 from jitkernels.codegen.c_library import FUNCTIONS
 from jitkernels.codegen.source_protocol import noinline
 
-_exp, _log1p = FUNCTIONS["jk_libm_exp"], FUNCTIONS["jk_libm_log1p"]
+_exp, _log, _log1p = (FUNCTIONS[f"jk_libm_{name}"] for name in ("exp", "log", "log1p"))
 
 
 @noinline()
 def libm_exp_float64(x: np.float64) -> Any:
     """The exponential of the C library: at most 1 ULP in glibc."""
     return _exp(x)
+
+
+@noinline()
+def libm_log_float64(x: np.float64) -> Any:
+    """The logarithm of the C library: at most 1 ULP in glibc."""
+    return _log(x)
 
 
 @noinline()

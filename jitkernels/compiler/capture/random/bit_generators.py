@@ -226,7 +226,4 @@ class Philox(_Buffering):
         return a, b, c, d
 
 
-KINDS: dict[str, type[BitGenerator]] = {
-    kind.__name__: kind for kind in (PCG64, PCG64DXSM, SFC64, MT19937, Philox)
-}
-
+KINDS: dict[str, type[BitGenerator]] = {kind.__name__: kind for kind in (PCG64, PCG64DXSM, SFC64, MT19937, Philox)}

@@ -19,7 +19,7 @@ from jitkernels.compiler.capture.random.ziggurat_tables import (
     NORMAL_TAIL_RATE,
     NORMAL_WIDTHS,
 )
-from jitkernels.compiler.ir.special_functions import libm_exp, libm_log1p
+from jitkernels.compiler.ir.special_functions import libm_exp, libm_log, libm_log1p
 
 LOWER = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -127,9 +127,14 @@ def standard_exponential(bits: Any) -> Any:
     return result
 
 
-def legacy_exponential(bits: Any) -> Any:
-    """A standard exponential number of ``numpy.random``, by inversion."""
+def inverted_exponential(bits: Any) -> Any:
+    """A standard exponential number, by inversion."""
     return -libm_log1p(-bits.next_double())
+
+
+def legacy_exponential(bits: Any) -> Any:
+    """A standard exponential number of ``numpy.random``."""
+    return -libm_log(np.float64(1.0) - bits.next_double())
 
 
 def bounded(bits: Any, spread: Any) -> Any:
@@ -202,9 +207,21 @@ def once(bits: Any, draw: Any) -> Any:
     return result
 
 
-def refuse_if(fails: Any) -> None:
-    """Raise where NumPy does, which has the message."""
-    if fails:
+def check_range(low: Any, high: Any, endpoint: bool) -> None:
+    """Raise for an empty range, as the plain function does, with its message."""
+    if low > high or (low == high and not endpoint):
+        raise ValueError
+
+
+def check_spread(spread: Any) -> None:
+    """Raise for a range of floats that is negative or not finite."""
+    if not (spread >= np.float64(0.0) and np.isfinite(spread)):
+        raise ValueError
+
+
+def check_scale(scale: Any) -> None:
+    """Raise for a scale with a sign."""
+    if np.signbit(scale):
         raise ValueError
 
 

@@ -10,6 +10,7 @@ from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.override_registry import serves
 from jitkernels.compiler.capture.random import generator_states
+from jitkernels.compiler.capture.random.bit_generators import PCG64
 from jitkernels.compiler.capture.random.traced_generator import TracedGenerator, TracedRandom
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, current
@@ -19,8 +20,12 @@ from jitkernels.compiler.ir.numpy_call_spec import ArrayPlaceholder, Called
 
 
 def seeded_words(seed: int) -> Any:
-    """The words of a new PCG64."""
-    return _arrays("PCG64", seed)[0].copy()
+    """The words of a new PCG64, without the object: the state is the sequence's first half after two steps."""
+    high, low, stream_high, stream_low = map(int, np.random.SeedSequence(seed).generate_state(4, np.uint64))
+    increment = stream_high << 65 | stream_low << 1 | 1
+    state = (increment + (high << 64 | low)) * PCG64.MULTIPLIER + increment
+    words = [number >> shift & (1 << 64) - 1 for number in (state, increment) for shift in (0, 64)]
+    return np.array(words, np.uint64)
 
 
 def _arrays(kind: str, seed: Any) -> tuple[Any, ...]:

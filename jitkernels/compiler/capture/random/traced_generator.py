@@ -61,7 +61,7 @@ class TracedRandom:
 
     def _float(self, value: Any, name: str) -> Any:
         """A parameter that is a number."""
-        if type(value) in (int, float, bool) or isinstance(value, np.generic):
+        if type(value) not in (SymInt, Traced) and isinstance(value, int | float | np.number):
             return np.float64(value)
         if type(value) is SymInt or (type(value) is Traced and not value.ndim and value.dtype.kind in "fiub"):
             node = value.node
@@ -76,17 +76,13 @@ class TracedRandom:
             return fresh(self._tracer, builder.cast(as_int(self._tracer, value), "uint64"), is_scalar=True)
         raise UnsupportedError(f"{self.owner} with {name} that is no int")
 
-    def _check(self, fails: Any) -> None:
-        """Where a condition holds NumPy raises: the call bails out."""
-        traced_copy(distributions.refuse_if)(fails)
-
     def _spread(self, low: Any, high: Any, endpoint: bool) -> tuple[Any, Any]:
         """The lowest integer and the distance to the highest one, as words."""
         if high is None:
             low, high = 0, low
         if type(low) in (int, np.int64) and type(high) in (int, np.int64) and not -(2**63) <= low <= high <= 2**63:
             raise UnsupportedError(f"{self.owner}.integers of this range")
-        self._check(low > high if endpoint else low >= high)
+        traced_copy(distributions.check_range)(low, high, endpoint)
         first, last = self._word(low, "a bound"), self._word(high, "a bound")
         with np.errstate(over="ignore"):
             return first, last - first if endpoint else last - np.uint64(1) - first
@@ -115,14 +111,13 @@ class TracedRandom:
     def _uniform(self, low: Any, high: Any, size: Any) -> Any:
         first, last = self._float(low, "low"), self._float(high, "high")
         spread = last - first
-        self._check(np.logical_not(spread >= 0))
-        self._check(np.logical_not(np.isfinite(spread)))
+        traced_copy(distributions.check_spread)(spread)
         return self._drawn(size, lambda bits: first + spread * bits.next_double())
 
     def _scaled(self, scale: Any, size: Any, draw: Any, loc: Any = None) -> Any:
         """``loc + scale * draw(bits)``."""
         factor = self._float(scale, "scale")
-        self._check(np.signbit(factor))
+        traced_copy(distributions.check_scale)(factor)
         if loc is None:
             return self._drawn(size, lambda bits: factor * draw(bits))
         mean = self._float(loc, "loc")
@@ -176,7 +171,7 @@ class TracedGenerator(TracedRandom):
     def standard_exponential(
         self, size: Any = None, dtype: Any = np.float64, method: str = "zig", out: Any = None
     ) -> Any:
-        draw = distributions.standard_exponential if method == "zig" else distributions.legacy_exponential
+        draw = distributions.standard_exponential if method == "zig" else distributions.inverted_exponential
         return self._plain(size, traced_copy(draw), dtype, out)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
