@@ -95,7 +95,8 @@ class Tracer:
     `recurrences` and `implied_conditions` hold the integer analysis; `bailout_results`: results of regions that may
     bail out. `enclosing_loops`, `loop_signatures` and `traced_iterations`: enclosing loops, cached loop signatures, and
     the number of traced iterations. `accepts_arrays`: arrays that the traced code makes are constants of the code.
-    `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves. `random_state`: the global random generator, if the function uses it.
+    `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves. `random_state`: the global random
+    generator, if the function uses it.
     `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`. `copies_masked`:
     elements chosen by a mask are copied where they are chosen; `needs_masked_copies`: tracing again so would help.
     """

@@ -189,6 +189,10 @@ class EntryEmitter(ArgumentGuards, ResultAllocation):
         ]
         if self.pooled_slot:
             self._release_workspace()
+        self._leave_failed_segment()
+
+    def _leave_failed_segment(self) -> None:
+        """Bail out, or raise, where the segment ended early."""
         # A kernel failed to allocate its workspace: raise, as other code must not continue on partial writes.
         fine, failed, short_of = (self.function.label() for _ in range(3))
         self.block.lines += [

@@ -13,8 +13,8 @@ import numpy as np
 
 from jitkernels.compiler.capture.free_variables import is_library, names_of
 from jitkernels.compiler.capture.numba_dispatchers import as_python
-from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.capture.pytree.flatten import CYTHON, FOREIGN, Leaf, leaves_of
+from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.ir.call_abi import AccessStep
 from jitkernels.runtime.abi_layout import Offset
 from jitkernels.runtime.c_api import METHOD
@@ -261,12 +261,7 @@ class ObjectAccessBuilder:
                 self._static(self._step("value", step, word=self._word(_own(value, key))), one)
         elif type(value) in EQUAL or (type(value) is float and value and value == value):
             self._step("equal", step, word=self._word(value))
-        elif (
-            isinstance(value, SAME)
-            or type(value).__name__ == CYTHON
-            or type(value) is np.ndarray
-            or _is_library_function(value)
-        ):
+        elif isinstance(value, SAME) or type(value) is np.ndarray or _is_library_function(value):
             self._step("same", step, word=self._word(value))
         else:
             raise UnreachableError(f"a constant of type {type(value).__name__}, which may change")
@@ -332,7 +327,9 @@ class GlobalsTable:
 
 
 def _is_library_function(value: Any) -> bool:
-    """Whether a value is a function of a library, compiled by numba or not."""
+    """Whether a value is a function of a library, compiled by numba or Cython or not."""
+    if type(value).__name__ == CYTHON:
+        return True
     function = as_python(value)
     return type(function) is types.FunctionType and is_library(function)
 

@@ -4,10 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.c_library import FUNCTIONS
+from jitkernels.codegen.python.outlined import C_FUNCTIONS
 from jitkernels.codegen.source_protocol import noinline
 
-_exp, _log, _log1p = (FUNCTIONS[f"jk_libm_{name}"] for name in ("exp", "log", "log1p"))
+_exp: Any
+_log: Any
+_log1p: Any
+_exp, _log, _log1p = (C_FUNCTIONS[f"jk_libm_{name}"] for name in ("exp", "log", "log1p"))
 
 
 @noinline()

@@ -25,8 +25,9 @@ CANCELLING = {"logaddexp", "logaddexp2", "lgamma", "digamma"}
 OPERANDS = {"log_hypot": 2, "multiply_high": 2}
 """Of functions that NumPy lacks: how many they take, if more than one."""
 OF_ONE_KIND = {
-    "multiply_high": ("uint8", "uint16", "uint32", "uint64"), "libm_exp": ("float64",), "libm_log": ("float64",), "libm_log1p": ("float64",),
-}  # fmt: skip
+    "multiply_high": ("uint8", "uint16", "uint32", "uint64"),
+    **dict.fromkeys(("libm_exp", "libm_log", "libm_log1p"), ("float64",)),
+}
 """Of functions that NumPy lacks: the dtypes, if these are not all floats."""
 
 

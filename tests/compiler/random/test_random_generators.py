@@ -1,18 +1,19 @@
+# ruff: noqa: NPY002
 """Random numbers in compiled functions: the same as NumPy's, to the bit, and the same state behind them."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from random_programs import GENERATOR, PROGRAMS
+from drawing_programs import GENERATOR, PROGRAMS
 
 import jitkernels as jk
 from jitkernels.errors import TracingError
 
 KINDS = ("PCG64", "PCG64DXSM", "SFC64", "MT19937", "Philox")
-DRAWS = {
+DRAWS: dict[str, Any] = {
     "random": lambda g: g.random(),
     "standard_normal": lambda g: g.standard_normal(),
     "standard_exponential": lambda g: g.standard_exponential(),
@@ -33,7 +34,7 @@ def same(got: Any, expected: Any) -> bool:
     if isinstance(got, tuple | list):
         return len(got) == len(expected) and all(map(same, got, expected))
     if isinstance(got, np.ndarray):
-        return got.dtype == expected.dtype and got.shape == expected.shape and got.tobytes() == expected.tobytes()
+        return (got.dtype, got.shape, got.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
     return bool(got == expected)
 
 
@@ -41,7 +42,7 @@ def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """The result, or the exception, and the states of the generators after the call."""
     try:
         result = function(*arguments)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # whatever the plain function raises
         result = repr(error)
     return result, str(GENERATOR.bit_generator.state), str(np.random.get_state(legacy=False))
 
@@ -63,7 +64,7 @@ def test_program(function: Callable[..., Any], arguments: tuple[Any, ...]) -> No
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", DRAWS)
 def test_bit_generators(kind: str, name: str) -> None:
-    draw = DRAWS[name]
+    draw: Any = DRAWS[name]
 
     @jk.jit(strict=True)
     def drawn(g: Any, n: int) -> Any:
@@ -110,6 +111,7 @@ def test_other_objects_in_its_place() -> None:
 
     assert total(generator("PCG64"), 10)
     assert jk.jit(total.__wrapped__)(Constant(), 4) == 2.0
+    wrong: Any
     for wrong in ([], 3, None):
         with pytest.raises((AttributeError, TracingError)):
             total(wrong, 10)
@@ -152,7 +154,7 @@ def test_a_held_lock_is_waited_for() -> None:
 
 
 @pytest.fixture(params=["while", "for"])
-def fill(request: pytest.FixtureRequest) -> Iterator[Any]:
+def fill(request: pytest.FixtureRequest) -> Any:
     """Functions that fill an array."""
 
     def by_while(g: Any, out: Any) -> None:
@@ -165,7 +167,7 @@ def fill(request: pytest.FixtureRequest) -> Iterator[Any]:
         for i in range(len(out)):
             out[i] = g.random()
 
-    yield jk.jit({"while": by_while, "for": by_for}[request.param], strict=True)
+    return jk.jit({"while": by_while, "for": by_for}[request.param], strict=True)
 
 
 def test_threads_draw_each_number_once(fill: Any) -> None:

@@ -208,12 +208,8 @@ class Flattener:
         assert entry is not None, "the generator's own table"
         self._generators[id(value)] = len(self._generators)
         self.locks.append(entry[: generator_states.FIRST_ARRAY])
-        return (
-            "generator",
-            table.owner,
-            table.kind,
-            tuple([self._array(array) for array in entry[generator_states.FIRST_ARRAY :]]),
-        )
+        arrays = entry[generator_states.FIRST_ARRAY :]
+        return "generator", table.owner, table.kind, tuple([self._array(array) for array in arrays])
 
     def _methods(self, kind: type, own: tuple[str, ...]) -> tuple[Any, ...]:
         """Methods and plain class attributes that the function reads by name."""

@@ -104,8 +104,10 @@ class Unflattener:
         if len(structure) == 1:
             return self.generators[structure[0]]
         owner, kind, parts = structure
+        tracer = current()
+        assert tracer is not None, "unflattened in a trace"
         arrays = [self.unflatten(part) for part in parts]
-        self.generators.append(traced_generator.OF_OWNER[owner](current(), kind, arrays))
+        self.generators.append(traced_generator.OF_OWNER[owner](tracer, kind, arrays))
         return self.generators[-1]
 
     def _function(self, structure: tuple[Any, ...]) -> Any:

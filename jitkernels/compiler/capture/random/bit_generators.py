@@ -1,7 +1,7 @@
 """NumPy's bit generators as traced arithmetic: PCG64, PCG64DXSM, SFC64, MT19937, Philox.
 
-The words of a state are numbers that loops carry in registers; only the arrays of MT19937 and Philox are in memory. What
-has loops or branches of its own is a function of `distributions`.
+The words of a state are numbers that loops carry in registers; only the arrays of MT19937 and Philox are in memory.
+What has loops or branches of its own is a function of `distributions`.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.numpy.numpy_callouts import traced_copy
 from jitkernels.compiler.capture.random import distributions
-from jitkernels.compiler.capture.random.words import Word, cast
+from jitkernels.compiler.capture.random.words import StateWord, cast
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.graph import Node
@@ -25,20 +25,20 @@ UNIT_53 = 1.0 / 9007199254740992.0
 ONE, HALF, ALL_BITS = np.uint64(1), np.uint64(32), np.uint64(64)
 
 
-def high_product(a: Traced, b: Any) -> Traced:
+def high_product(a: Any, b: Any) -> Any:
     """The upper half of the product of two words of 64 bits."""
     other = b.node if type(b) is Traced else builder.constant(int(b), "uint64")
     return fresh(a.tracer, Node("multiply_high", (a.node, other), "uint64", ()), is_scalar=True)
 
 
-def rotated_left(word: Traced, bits: int) -> Traced:
+def rotated_left(word: Any, bits: int) -> Any:
     return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
 
 
 class BitGenerator:
     """The state of one generator. `arrays`: what the state is read from, as in `generator_states.PARTS`."""
 
-    def __init__(self, tracer: Tracer, arrays: Sequence[Traced]) -> None:
+    def __init__(self, tracer: Tracer, arrays: Sequence[Any]) -> None:
         self.tracer, self.arrays = tracer, arrays
         self._set_up()
 
@@ -52,43 +52,43 @@ class BitGenerator:
                 if word.storage.written:
                     array[index] = word.value
 
-    def _parts(self) -> Sequence[Sequence[Word]]:
+    def _parts(self) -> Sequence[Sequence[StateWord]]:
         """The words of each array."""
         raise NotImplementedError
 
-    def next_uint64(self) -> Traced:
+    def next_uint64(self) -> Any:
         raise NotImplementedError
 
-    def next_uint32(self) -> Traced:
+    def next_uint32(self) -> Any:
         """A number of 32 bits: one half of a word after the other, the lower one first."""
-        return traced_copy(distributions.half_word)(self)  # type: ignore[no-any-return]
+        return traced_copy(distributions.half_word)(self)
 
-    def next_double(self) -> Traced:
+    def next_double(self) -> Any:
         """A double in [0, 1)."""
         return cast(self.next_uint64() >> np.uint64(11), "float64") * np.float64(UNIT_53)
 
-    def layer(self, word: Traced) -> Traced:
+    def layer(self, word: Any) -> Any:
         """The lowest eight bits of a word, as an index."""
         node = cast(word & np.uint64(255), "int64").node
         intervals.note(self.tracer, node, (0, 255))
         return as_number(self.tracer, node, int)
 
-    def entry(self, table: Any, index: Any) -> Traced:
+    def entry(self, table: Any, index: Any) -> Any:
         """An element of a constant table."""
-        return fresh(self.tracer, self.tracer.frozen_array(table))[index]  # type: ignore[index, no-any-return]
+        return fresh(self.tracer, self.tracer.frozen_array(table))[index]
 
     high_product = staticmethod(high_product)
 
-    def _words(self, array: int, count: int) -> list[Word]:
+    def _words(self, array: int, count: int) -> list[StateWord]:
         source = self.arrays[array]
-        return [Word(self.tracer, source[index].node) for index in range(count)]
+        return [StateWord(self.tracer, source[index].node) for index in range(count)]
 
 
 class _Buffering(BitGenerator):
     """A generator of 64-bit words that keeps the half that it has not given out."""
 
-    has_uint32: Word
-    uinteger: Word
+    has_uint32: StateWord
+    uinteger: StateWord
 
 
 class PCG64(_Buffering):
@@ -100,7 +100,7 @@ class PCG64(_Buffering):
         self.low, self.high, self.increment_low, self.increment_high = self._words(0, 4)
         self.has_uint32, self.uinteger = self._words(1, 2)
 
-    def _parts(self) -> Sequence[Sequence[Word]]:
+    def _parts(self) -> Sequence[Sequence[StateWord]]:
         return (self.low, self.high), (self.has_uint32, self.uinteger)
 
     def _step(self, factor_high: int, factor_low: int) -> None:
@@ -114,7 +114,7 @@ class PCG64(_Buffering):
         self.low.value = sum_low
         self.high.value = upper + cast(sum_low < increment, "uint64")
 
-    def next_uint64(self) -> Traced:
+    def next_uint64(self) -> Any:
         self._step(self.MULTIPLIER >> 64, self.MULTIPLIER & (1 << 64) - 1)
         high = self.high.value
         mixed, turn = high ^ self.low.value, high >> np.uint64(58)
@@ -126,7 +126,7 @@ class PCG64DXSM(PCG64):
 
     MULTIPLIER = 0xDA942042E4DD58B5
 
-    def next_uint64(self) -> Traced:
+    def next_uint64(self) -> Any:
         high, low = self.high.value, self.low.value | ONE
         high = high ^ (high >> HALF)
         high = high * np.uint64(self.MULTIPLIER)
@@ -143,10 +143,10 @@ class SFC64(_Buffering):
         self.words = self._words(0, 4)
         self.has_uint32, self.uinteger = self._words(1, 2)
 
-    def _parts(self) -> Sequence[Sequence[Word]]:
+    def _parts(self) -> Sequence[Sequence[StateWord]]:
         return self.words, (self.has_uint32, self.uinteger)
 
-    def next_uint64(self) -> Traced:
+    def next_uint64(self) -> Any:
         a, b, c, counter = (word.value for word in self.words)
         result = a + b + counter
         following = b ^ (b >> np.uint64(11)), c + (c << np.uint64(3)), rotated_left(c, 24) + result, counter + ONE
@@ -159,10 +159,10 @@ class MT19937(BitGenerator):
     """The Mersenne twister: 624 words of 32 bits, and the position of the next one."""
 
     def _set_up(self) -> None:
-        self.key = self.arrays[0].copy()  # type: ignore[attr-defined]
+        self.key = self.arrays[0].copy()
         (self.position,) = self._words(1, 1)
 
-    def _parts(self) -> Sequence[Sequence[Word]]:
+    def _parts(self) -> Sequence[Sequence[StateWord]]:
         return (), (self.position,)
 
     def write_back(self) -> None:
@@ -170,18 +170,18 @@ class MT19937(BitGenerator):
         if self.key.view.storage.written:
             self.arrays[0][:] = self.key
 
-    def next_uint32(self) -> Traced:
+    def next_uint32(self) -> Any:
         word = traced_copy(distributions.twister_word)(self)
         word = word ^ (word >> np.uint32(11))
         word = word ^ ((word << np.uint32(7)) & np.uint32(0x9D2C5680))
         word = word ^ ((word << np.uint32(15)) & np.uint32(0xEFC60000))
-        return word ^ (word >> np.uint32(18))  # type: ignore[no-any-return]
+        return word ^ (word >> np.uint32(18))
 
-    def next_uint64(self) -> Traced:
+    def next_uint64(self) -> Any:
         high = cast(self.next_uint32(), "uint64")
         return (high << HALF) | cast(self.next_uint32(), "uint64")
 
-    def next_double(self) -> Traced:
+    def next_double(self) -> Any:
         high = cast(self.next_uint32() >> np.uint32(5), "float64")
         low = cast(self.next_uint32() >> np.uint32(6), "float64")
         return (high * np.float64(67108864.0) + low) / np.float64(9007199254740992.0)
@@ -196,10 +196,10 @@ class Philox(_Buffering):
     def _set_up(self) -> None:
         self.counter, self.key = self._words(0, 4), self._words(1, 2)
         (self.position,) = self._words(2, 1)
-        self.buffer = self.arrays[3].copy()  # type: ignore[attr-defined]
+        self.buffer = self.arrays[3].copy()
         self.has_uint32, self.uinteger = self._words(4, 2)
 
-    def _parts(self) -> Sequence[Sequence[Word]]:
+    def _parts(self) -> Sequence[Sequence[StateWord]]:
         return self.counter, (), (self.position,), (), (self.has_uint32, self.uinteger)
 
     def write_back(self) -> None:
@@ -207,10 +207,10 @@ class Philox(_Buffering):
         if self.buffer.view.storage.written:
             self.arrays[3][:] = self.buffer
 
-    def next_uint64(self) -> Traced:
-        return traced_copy(distributions.philox_word)(self)  # type: ignore[no-any-return]
+    def next_uint64(self) -> Any:
+        return traced_copy(distributions.philox_word)(self)
 
-    def block(self) -> tuple[Traced, ...]:
+    def block(self) -> tuple[Any, ...]:
         """Count, and encrypt the counter."""
         carry: Any = ONE
         for word in self.counter:

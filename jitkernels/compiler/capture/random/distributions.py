@@ -1,7 +1,7 @@
 """Distributions of NumPy's generators, step by step as NumPy draws them, so that the results have the same bits.
 
-The trace rewrites the loops and branches of these functions. `bits` is a `BitGenerator`. Products are rounded before they
-are added, as in code with loops.
+The trace rewrites the loops and branches of these functions. `bits` is a `BitGenerator`. Products are rounded before
+they are added, as in code with loops.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ def half_word(bits: Any) -> Any:
 
 
 def twister_word(bits: Any) -> Any:
-    """The next word of MT19937 before it is tempered; all 624 are made anew when they are used up."""
+    """The next word of MT19937 before it is tempered; all 624 are made again when they are used up."""
     key = bits.key
     position = int(bits.position.value)
     if position == TWISTED:

@@ -20,7 +20,7 @@ FIRST_ARRAY = 2
 """Where the arrays begin in an entry, behind the functions of the lock."""
 
 
-class _Part(NamedTuple):
+class _StatePart(NamedTuple):
     """A part of a state: its dtype, the number of elements, and the offset from the address of the state.
 
     `pointer`: the offset of the pointer to the part, where it is a block of its own. `read`: the same from the
@@ -39,25 +39,25 @@ def _wide(*names: str) -> Callable[[Any], list[int]]:
     return lambda state: [state["state"][name] >> shift & (1 << 64) - 1 for name in names for shift in (0, 64)]
 
 
-def _buffered(offset: int) -> _Part:
+def _buffered(offset: int) -> _StatePart:
     """The buffered upper half of a 64-bit number: whether there is one, and the half."""
-    return _Part("uint32", 2, offset, lambda state: [state["has_uint32"], state["uinteger"]])
+    return _StatePart("uint32", 2, offset, lambda state: [state["has_uint32"], state["uinteger"]])
 
 
-_PCG = (_Part("uint64", 4, 0, _wide("state", "inc"), pointer=0), _buffered(8))
-PARTS: dict[str, tuple[_Part, ...]] = {
+_PCG = (_StatePart("uint64", 4, 0, _wide("state", "inc"), pointer=0), _buffered(8))
+PARTS: dict[str, tuple[_StatePart, ...]] = {
     "PCG64": _PCG,
     "PCG64DXSM": _PCG,
-    "SFC64": (_Part("uint64", 4, 0, lambda state: state["state"]["state"]), _buffered(32)),
+    "SFC64": (_StatePart("uint64", 4, 0, lambda state: state["state"]["state"]), _buffered(32)),
     "MT19937": (
-        _Part("uint32", 624, 0, lambda state: state["state"]["key"]),
-        _Part("int32", 1, 624 * 4, lambda state: [state["state"]["pos"]]),
+        _StatePart("uint32", 624, 0, lambda state: state["state"]["key"]),
+        _StatePart("int32", 1, 624 * 4, lambda state: [state["state"]["pos"]]),
     ),
     "Philox": (
-        _Part("uint64", 4, 0, lambda state: state["state"]["counter"], pointer=0),
-        _Part("uint64", 2, 0, lambda state: state["state"]["key"], pointer=8),
-        _Part("int32", 1, 16, lambda state: [state["buffer_pos"]]),
-        _Part("uint64", 4, 24, lambda state: state["buffer"]),
+        _StatePart("uint64", 4, 0, lambda state: state["state"]["counter"], pointer=0),
+        _StatePart("uint64", 2, 0, lambda state: state["state"]["key"], pointer=8),
+        _StatePart("int32", 1, 16, lambda state: [state["buffer_pos"]]),
+        _StatePart("uint64", 4, 24, lambda state: state["buffer"]),
         _buffered(56),
     ),
 }
@@ -65,7 +65,10 @@ PARTS: dict[str, tuple[_Part, ...]] = {
 
 
 class GeneratorTable:
-    """The entries of generators of one kind: how to acquire and release their locks, and their arrays. `kind`: the bit generator's name."""
+    """The entries of generators of one kind: how to acquire and release their locks, and their arrays.
+
+    `owner` and `kind`: the names of the types of a generator and of its bit generator.
+    """
 
     def __init__(self, owner: str, kind: str) -> None:
         self.owner, self.kind = owner, kind
@@ -85,7 +88,7 @@ _tables: dict[tuple[str, str], GeneratorTable] = {}
 
 
 def table_of(generator: Any) -> GeneratorTable:
-    """The table of the generator's kind. Raises UnsupportedError for bit generators that compiled code does not know."""
+    """The table of the generator's kind. Raises UnsupportedError for unknown bit generators."""
     owner, own = type(generator).__name__, _bit_generator(generator)
     kind = type(own).__name__
     if owner not in OWNERS or type(own) is not getattr(np.random, kind, None) or kind not in PARTS:
@@ -98,7 +101,10 @@ def _bit_generator(generator: Any) -> Any:
 
 
 def entry_of(generator: Any) -> tuple[Any, ...]:
-    """How to acquire and release the lock, and the arrays. Raises UnsupportedError where the memory does not hold what NumPy says."""
+    """How to acquire and release the lock, and the arrays.
+
+    Raises UnsupportedError where the memory does not hold what NumPy says that the state is.
+    """
     bit_generator = _bit_generator(generator)
     kind = type(bit_generator).__name__
     address, state = bit_generator.ctypes.state_address, bit_generator.state

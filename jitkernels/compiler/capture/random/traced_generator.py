@@ -13,7 +13,7 @@ from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy.numpy_callouts import traced_copy
 from jitkernels.compiler.capture.numpy.shape_ops import of_array
 from jitkernels.compiler.capture.numpy_namespace_proxy import CREATION
-from jitkernels.compiler.capture.override_registry import SERVICES
+from jitkernels.compiler.capture.override_registry import METHODS, SERVICES
 from jitkernels.compiler.capture.random import bit_generators, distributions
 from jitkernels.compiler.capture.random.words import cast
 from jitkernels.compiler.capture.symint import SymInt
@@ -21,7 +21,7 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError
 
-INTEGERS = {np.dtype(name): name for name in ("int64", "int32", "uint64", "uint32")}
+INTEGERS: dict[Any, str] = {np.dtype(name): name for name in ("int64", "int32", "uint64", "uint32")}
 """Dtypes of integers that are drawn by words of 32 or 64 bits."""
 
 
@@ -53,7 +53,7 @@ class TracedRandom:
         traced_copy(distributions.fill)(self._bits, draw, flat)
         return flat if len(shape) == 1 else flat.reshape(shape)
 
-    def _in_flow(self, draw: Callable[[Any], Any]) -> Traced:
+    def _in_flow(self, draw: Callable[[Any], Any]) -> Any:
         """A number that is drawn inside of a loop, as products are contracted elsewhere."""
         if self._tracer.depth or self._tracer.has_flows:
             return draw(self._bits)
@@ -138,7 +138,7 @@ class TracedRandom:
     def permutation(self, x: Any, axis: int = 0) -> Any:
         """A shuffled copy of a vector, or of the first integers."""
         is_count = type(x) in (int, SymInt) or (type(x) is Traced and not x.ndim)
-        copied = CREATION[np.arange](self._tracer, x) if is_count else of_array(x).copy()  # type: ignore[attr-defined]
+        copied = CREATION[np.arange](self._tracer, x) if is_count else METHODS["copy"](of_array(x))
         self.shuffle(copied, axis)
         return copied
 

@@ -9,14 +9,14 @@ from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.graph import Node
 
 
-class Word:
+class StateWord:
     """A number of one dtype. Loops and branches carry it as they carry arrays that they write to."""
 
     def __init__(self, tracer: Tracer, node: Node) -> None:
         self.tracer, self.storage = tracer, Storage(node)
 
     @property
-    def value(self) -> Traced:
+    def value(self) -> Any:
         self.storage.is_read = True
         return fresh(self.tracer, self.storage.node, is_scalar=True)
 
@@ -30,6 +30,6 @@ def converted(value: Any, dtype: str) -> Node:
     return builder.cast(value.node, dtype) if type(value) is Traced else builder.constant(int(value), dtype)
 
 
-def cast(value: Traced, dtype: str) -> Traced:
+def cast(value: Any, dtype: str) -> Any:
     """The number as a NumPy scalar of a dtype."""
     return fresh(value.tracer, builder.cast(value.node, dtype), is_scalar=True)
