@@ -25,7 +25,8 @@ class Writer(Protocol):
 
 DECLARED = (
     "i32 @PyDict_Next(ptr, ptr, ptr, ptr)", "ptr @PyDict_GetItemWithError(ptr, ptr)", "ptr @PyObject_GetAttr(ptr, ptr)",
-    "i32 @PyObject_RichCompareBool(ptr, ptr, i32)", "void @PyErr_Clear()", "ptr @PyErr_Occurred()",
+    "i32 @PyObject_RichCompareBool(ptr, ptr, i32)", "void @PyErr_Clear()",
+    "void @PyErr_Fetch(ptr, ptr, ptr)", "void @PyErr_Restore(ptr, ptr, ptr)", "ptr @PyErr_Occurred()",
     "i64 @PyLong_AsLong(ptr)", f"i32 @{METHOD}(ptr, ptr, ptr)",
 )  # fmt: skip
 FUNCTIONS = {
@@ -81,6 +82,10 @@ look:
 """,
     "jk_release": """define internal void @jk_release(ptr %locks, i64 %count) nounwind {
 start:
+  %error = alloca [3 x ptr]
+  %value.at = getelementptr ptr, ptr %error, i64 1
+  %traceback.at = getelementptr ptr, ptr %error, i64 2
+  call void @PyErr_Fetch(ptr %error, ptr %value.at, ptr %traceback.at)
   br label %look
 look:
   %i = phi i64 [ 0, %start ], [ %next, %free ]
@@ -95,6 +100,10 @@ free:
   call void @Py_DecRef(ptr %none)
   br label %look
 done:
+  %type = load ptr, ptr %error
+  %value = load ptr, ptr %value.at
+  %traceback = load ptr, ptr %traceback.at
+  call void @PyErr_Restore(ptr %type, ptr %value, ptr %traceback)
   ret void
 }
 """,

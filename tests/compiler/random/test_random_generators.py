@@ -1,6 +1,7 @@
 # ruff: noqa: NPY002
 """Random numbers in compiled functions: the same as NumPy's, to the bit, and the same state behind them."""
 
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -216,3 +217,32 @@ def test_other_backends(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     own, other = generator("PCG64"), generator("PCG64")
     drawn = jk.jit(lambda g, n: [g.normal(1.0, 2.0) for _ in range(n)])
     assert drawn(own, 500) == [other.normal(1.0, 2.0) for _ in range(500)]
+
+
+def test_an_interrupt_leaves_the_lock_free() -> None:
+    """A signal handler's exception ends a loop: nobody holds the lock behind it, and the state is as it was."""
+
+    @jk.jit(strict=True)
+    def endless(g: Any) -> float:
+        result = 0.0
+        while g.random() < 2.0:
+            result += 1.0
+        return result
+
+    def interrupt(*_: object) -> None:
+        raise InterruptedError
+
+    own = generator("PCG64")
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(2):
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            with pytest.raises(InterruptedError):
+                endless(own)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    drawn: list[float] = []
+    thread = threading.Thread(target=lambda: drawn.append(own.random()))
+    thread.start()
+    thread.join(5)
+    assert len(drawn) == 1
