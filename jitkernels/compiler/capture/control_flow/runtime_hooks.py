@@ -176,6 +176,7 @@ def _run(tracer: Tracer | None, values: Any, test: Any, body: Any, state: State)
         body(value)
 
 
+@serves("while")
 def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> None:
     """``while test(): body()``."""
     tracer = current()
