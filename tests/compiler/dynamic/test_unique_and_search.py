@@ -1,4 +1,4 @@
-"""`numpy.unique` and `numpy.searchsorted` in compiled functions, and the extreme elements of arrays of computed size."""
+"""`numpy.unique`, `numpy.searchsorted`, and the extreme elements of arrays of computed size."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +44,7 @@ def most_frequent(x: Any) -> Any:
     for value in np.unique(x):
         count = np.sum(x == value)
         if count > best:
-            best = count
+            best = int(count)
     return best
 
 
@@ -102,7 +102,8 @@ def test_unique_rows_in_a_loop(counts: bool) -> None:
 def test_arrays_returned_by_unique_are_new() -> None:
     x = np.array([3, 1, 3])
     values, counts = jk.jit(counted, strict=True)(x)
-    assert values.flags.owndata and counts.flags.owndata
+    assert values.flags.owndata
+    assert counts.flags.owndata
     values[:] = 9
     assert x.tolist() == [3, 1, 3]
 

@@ -27,8 +27,10 @@ def unique(
     equal_nan: Any = True,
     sorted: Any = True,  # noqa: A002  # NumPy's name
 ) -> Any:
-    """The distinct elements in order, and, as asked for, the index of the first of each, the number of each element
-    among them, and how many there are of each."""
+    """The distinct elements in order.
+
+    As asked for also the index of the first of each, the number of each element among them, and how many there are.
+    """
     flags = return_index, return_inverse, return_counts, equal_nan, sorted
     array = of_array(ar)
     if axis is not None or not all(type(flag) is bool for flag in flags) or array.dtype.kind == "c":

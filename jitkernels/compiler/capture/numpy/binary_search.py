@@ -38,10 +38,7 @@ def position(table: Traced, value: Traced, side: str) -> Any:
         middle = elementwise("add", low, half)
         intervals.note(tracer, middle, (0, table.extents[0] - 1))
         element = builder.cast(table[as_number(tracer, middle, int)].node, common)
-        if side == "left":
-            is_before = _less(element, wanted)
-        else:
-            is_before = elementwise("logical_not", _less(wanted, element))
+        is_before = _less(element, wanted) if side == "left" else elementwise("logical_not", _less(wanted, element))
         behind = elementwise("add", middle, 1)
         low, high = elementwise("where", is_before, behind, low), elementwise("where", is_before, high, middle)
         for bound in (low, high):
