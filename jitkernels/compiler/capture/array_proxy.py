@@ -17,6 +17,7 @@ from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import PLANES, is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.compiler.ir.unsupported import ConcretizationError
 from jitkernels.core import hooks
 from jitkernels.errors import TracingError
 
@@ -245,6 +246,11 @@ class Traced:
     def __hash__(self) -> int:
         if not (self.is_scalar or self.is_weak):
             raise TypeError("unhashable type: 'numpy.ndarray'")
+        if not self.tracer.is_known(self.node):
+            raise ConcretizationError(
+                "a set or dict of keys that only the compiled code knows: build an array of flags or counts, "
+                "a list, or take np.unique"
+            )
         return hash(self._value())
 
     def __round__(self, digits: Any = None) -> Any:

@@ -7,10 +7,10 @@ import numpy as np
 from planted import falls_back, refused
 
 
-@falls_back("numpy.unique")
+@falls_back("numpy.argwhere")
 def unknown_function(x: Any, n: Any) -> Any:
     y = x * n
-    z = np.unique(y)  # here
+    z = np.argwhere(y)  # here
     return z + 1
 
 
