@@ -81,6 +81,41 @@ def legacy_integers(n: int) -> Any:
     return total
 
 
+@program(301)
+def legacy_normal(n: int) -> Any:
+    total = 0.0
+    for _ in range(n):
+        total += np.random.randn() * np.random.normal(1.0, 2.0) + np.random.standard_normal()
+    return total, np.random.randn(3), np.random.normal(size=(2, 5)), np.random.rand()
+
+
+@program(12, 40)
+def legacy_seed(seed: int, n: int) -> Any:
+    np.random.seed(seed)
+    first = np.random.randn(5), np.random.rand()
+    np.random.seed(2**32 - 1)
+    total = 0.0
+    for i in range(n):
+        if i % 7 == 3:
+            np.random.seed(i)
+        total += np.random.rand() + np.random.randn()
+    return first, total
+
+
+@program(30)
+def legacy_bad_seed(n: int) -> Any:
+    total = 0.0
+    for i in range(n):
+        np.random.seed(20 - i)
+        total += np.random.rand()
+    return total
+
+
+@program()
+def legacy_normal_once() -> Any:
+    return np.random.normal(0.1, 0.7)
+
+
 @program(300)
 def legacy_imported(n: int) -> Any:
     total = 0.0

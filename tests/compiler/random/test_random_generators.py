@@ -194,7 +194,7 @@ def test_threads_draw_each_number_once(fill: Any) -> None:
         (lambda g: g.random(3, dtype=np.float32), "float32"),
         (lambda g: g.choice(4, p=[0.1, 0.2, 0.3, 0.4]), "Generator.choice"),
         (lambda g: g.normal(np.zeros(3)), "an array of loc"),
-        (lambda g: (g.random(), np.random.randn()), "numpy.random.randn"),
+        (lambda g: (g.random(), np.random.poisson()), "numpy.random.poisson"),
         (lambda g: (g.random(), np.random.default_rng().random()), "whose seed is no int"),
     ],
 )  # fmt: skip

@@ -154,7 +154,7 @@ def recursive(x: Any, n: Any) -> Any:
 
 @falls_back("numpy.random")
 def drawing(x: Any, n: Any) -> Any:
-    np.random.seed(0)  # here
+    np.random.seed([0])  # here
     return x + np.random.random() * 0 + n
 
 

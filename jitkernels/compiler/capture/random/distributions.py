@@ -23,7 +23,7 @@ from jitkernels.compiler.ir.special_functions import libm_exp, libm_log, libm_lo
 
 LOWER = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
-TWISTED, SHIFT = 624, 397
+TWISTED, SHIFT, KNUTH = 624, 397, np.uint32(1812433253)
 MATRIX, UPPER_BIT, LOWER_BITS = np.uint32(0x9908B0DF), np.uint32(0x80000000), np.uint32(0x7FFFFFFF)
 
 
@@ -52,6 +52,15 @@ def twister_word(bits: Any) -> Any:
         position = 0
     bits.position.value = position + 1
     return key[position]
+
+
+def seed_twister(bits: Any, seed: Any) -> None:
+    """Seed MT19937 by an int of 32 bits (Knuth's generator), as ``numpy.random.seed`` does."""
+    word = np.uint32(seed)
+    for i in range(TWISTED):
+        bits.key[i] = word
+        word = KNUTH * (word ^ (word >> np.uint32(30))) + np.uint32(i + 1)
+    bits.position.value = TWISTED
 
 
 def philox_word(bits: Any) -> Any:
@@ -137,6 +146,27 @@ def legacy_exponential(bits: Any) -> Any:
     return -libm_log(np.float64(1.0) - bits.next_double())
 
 
+def legacy_normal(bits: Any, kept: Any) -> Any:
+    """A standard normal number of ``numpy.random``, by the polar method, which keeps its second number back."""
+    result = kept.number.value
+    if kept.is_there.value == np.int32(0):
+        first = second = square = np.float64(0.0)
+        searching = True
+        while searching:
+            first = np.float64(2.0) * bits.next_double() - np.float64(1.0)
+            second = np.float64(2.0) * bits.next_double() - np.float64(1.0)
+            square = first * first + second * second
+            searching = square >= np.float64(1.0) or square == np.float64(0.0)
+        factor = np.sqrt(np.float64(-2.0) * libm_log(square) / square)
+        kept.number.value = factor * first
+        kept.is_there.value = np.int32(1)
+        result = factor * second
+    else:
+        kept.number.value = np.float64(0.0)
+        kept.is_there.value = np.int32(0)
+    return result
+
+
 def bounded(bits: Any, spread: Any) -> Any:
     """A word in [0, spread], without bias (Lemire)."""
     result = np.uint64(0)
@@ -210,6 +240,12 @@ def once(bits: Any, draw: Any) -> Any:
 def check_range(low: Any, high: Any, endpoint: bool) -> None:
     """Raise for an empty range, as the plain function does, with its message."""
     if low > high or (low == high and not endpoint):
+        raise ValueError
+
+
+def check_seed(seed: Any) -> None:
+    """Raise for a seed of more than 32 bits."""
+    if seed < 0 or seed > 0xFFFFFFFF:
         raise ValueError
 
 

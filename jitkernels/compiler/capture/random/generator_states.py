@@ -5,6 +5,8 @@ it was, and the plain function draws the same numbers.
 """
 
 import ctypes
+import functools
+import struct
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -119,4 +121,43 @@ def entry_of(generator: Any) -> tuple[Any, ...]:
         if sys.byteorder != "little" or not np.array_equal(array, np.array(part.read(state), part.dtype)):
             raise UnsupportedError(f"a random generator ({kind}) whose state lies elsewhere than in known NumPys")
         arrays.append(array)
+    if type(generator).__name__ == "RandomState":
+        arrays += kept_normal(generator)
     return bit_generator.lock.acquire, bit_generator.lock.release, *arrays
+
+
+KEPT = 1.2345678901234567
+"""A normal number that a probe keeps back."""
+
+
+def kept_normal(generator: Any) -> list[Any]:
+    """Of a `RandomState`: whether it keeps a normal number back, and the number; empty where these are not found."""
+    offset = _offset_of_kept()
+    if offset is None:
+        return []
+    flag, number = id(generator) + offset - 8, id(generator) + offset
+    return [
+        np.frombuffer((ctypes.c_int32 * 1).from_address(flag), np.int32),
+        np.frombuffer((ctypes.c_double * 1).from_address(number), np.float64),
+    ]
+
+
+@functools.cache
+def _offset_of_kept() -> int | None:
+    """Where the number lies in a `RandomState`, with an int 8 bytes before it; None if the state says otherwise."""
+    probe = np.random.RandomState(0)  # what is looked at
+    base, size = id(probe), type(probe).__basicsize__
+    _keep(probe, 1, KEPT)
+    offset = ctypes.string_at(base, size).find(struct.pack("d", KEPT))
+    if offset < 8 or offset % 8:
+        return None
+    for has_gauss, gauss in ((1, KEPT), (0, 0.0), (1, -KEPT)):
+        _keep(probe, has_gauss, gauss)
+        at = ctypes.string_at(base + offset - 8, 16)
+        if struct.unpack("i4xd", at) != (has_gauss, gauss):
+            return None
+    return offset
+
+
+def _keep(probe: Any, has_gauss: int, gauss: float) -> None:
+    probe.set_state({**probe.get_state(legacy=False), "has_gauss": has_gauss, "gauss": gauss})

@@ -14,8 +14,8 @@ from jitkernels.compiler.capture.numpy.numpy_callouts import traced_copy
 from jitkernels.compiler.capture.numpy.shape_ops import of_array
 from jitkernels.compiler.capture.numpy_namespace_proxy import CREATION
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES
-from jitkernels.compiler.capture.random import bit_generators, distributions
-from jitkernels.compiler.capture.random.words import cast
+from jitkernels.compiler.capture.random import bit_generators, distributions, generator_states
+from jitkernels.compiler.capture.random.words import StateWord, cast
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
@@ -204,10 +204,57 @@ class TracedGenerator(TracedRandom):
         return array[index]
 
 
+class _KeptNormal:
+    """The normal number that the polar method keeps back, if any."""
+
+    def __init__(self, tracer: Tracer, arrays: Sequence[Any]) -> None:
+        self.arrays = arrays
+        self.is_there, self.number = (StateWord(tracer, array[0].node) for array in arrays)
+
+    def write_back(self) -> None:
+        for array, word in zip(self.arrays, (self.is_there, self.number), strict=True):
+            if word.storage.written:
+                array[0] = word.value
+
+
 class TracedRandomState(TracedRandom):
-    """The functions of `numpy.random` that draw by uniform numbers alone; normal ones keep every second number back."""
+    """The functions of `numpy.random`."""
 
     owner = "numpy.random"
+
+    def __init__(self, tracer: Tracer, kind: str, arrays: Sequence[Any]) -> None:
+        count = len(generator_states.PARTS[kind])
+        super().__init__(tracer, kind, arrays[:count])
+        self._kept = _KeptNormal(tracer, arrays[count:]) if arrays[count:] else None
+
+    def write_back(self) -> None:
+        super().write_back()
+        if self._kept is not None:
+            self._kept.write_back()
+
+    def seed(self, seed: Any = None) -> None:
+        """Seed the Mersenne twister with an int."""
+        is_int = type(seed) in (int, SymInt) or (type(seed) is Traced and not seed.ndim and seed.dtype.kind == "i")
+        if not is_int or type(self._bits) is not bit_generators.MT19937 or self._kept is None:
+            raise UnsupportedError("numpy.random.seed of what is no int")
+        traced_copy(distributions.check_seed)(seed)
+        number = seed if type(seed) is int else fresh(self._tracer, as_int(self._tracer, seed), is_scalar=True)
+        traced_copy(distributions.seed_twister)(self._bits, number)
+        self._kept.is_there.value = self._kept.number.value = 0
+
+    def _normal(self, bits: Any) -> Any:
+        if self._kept is None:
+            raise UnsupportedError("normal numbers of numpy.random, whose state lies elsewhere than in known NumPys")
+        return traced_copy(distributions.legacy_normal)(bits, self._kept)
+
+    def standard_normal(self, size: Any = None) -> Any:
+        return self._drawn(size, self._normal)
+
+    def randn(self, *shape: Any) -> Any:
+        return self.standard_normal(shape or None)
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return self._scaled(scale, size, self._normal, loc)
 
     def random_sample(self, size: Any = None) -> Any:
         return self._drawn(size, lambda bits: bits.next_double())

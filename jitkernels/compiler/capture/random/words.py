@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.functionalization import Storage
 from jitkernels.compiler.capture.trace_context import Tracer
@@ -27,7 +29,11 @@ class StateWord:
 
 def converted(value: Any, dtype: str) -> Node:
     """The node of a number of this dtype."""
-    return builder.cast(value.node, dtype) if type(value) is Traced else builder.constant(int(value), dtype)
+    return (
+        builder.cast(value.node, dtype)
+        if type(value) is Traced
+        else builder.constant(np.dtype(dtype).type(value).item(), dtype)
+    )
 
 
 def cast(value: Any, dtype: str) -> Any:
