@@ -19,7 +19,7 @@ CONTAINERS = (tuple, list, GrowableList, set, frozenset, dict)
 NUMBERS = (bool, int, float, complex, SymInt, Traced)
 UNEQUAL = (str, bytes, type(None))
 """Types of elements that no number is equal to."""
-MAX_ELEMENTS = 64
+MAX_COMPARED_ELEMENTS = 64
 """Elements that a value is compared with one by one."""
 SETS = "build an array of flags, or take np.unique, where the compiled code alone knows the elements"
 
@@ -42,8 +42,8 @@ def is_member(tracer: Tracer, value: Any, container: Any) -> Any:
     if not isinstance(value, NUMBERS) or (type(value) is Traced and value.ndim):
         return NotImplemented
     kind = type(container).__name__.removeprefix("Growable").lower()
-    if len(elements) > MAX_ELEMENTS:
-        raise UnsupportedError(f"whether a number is in a {kind} of more than {MAX_ELEMENTS} elements: {SETS}")
+    if len(elements) > MAX_COMPARED_ELEMENTS:
+        raise UnsupportedError(f"whether a number is in a {kind} of more than {MAX_COMPARED_ELEMENTS} elements: {SETS}")
     others = [element for element in elements if not isinstance(element, UNEQUAL)]
     if not all(isinstance(element, NUMBERS) and not getattr(element, "ndim", 0) for element in others):
         raise UnsupportedError(f"whether a number is in a {kind} of other elements than numbers: {SETS}")

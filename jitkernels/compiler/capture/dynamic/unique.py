@@ -29,7 +29,7 @@ def unique(
 ) -> Any:
     """The distinct elements in order.
 
-    As asked for also the index of the first of each, the number of each element among them, and how many there are.
+    On request also the index of the first of each, the number of each element among them, and how many there are.
     """
     flags = return_index, return_inverse, return_counts, equal_nan, sorted
     array = of_array(ar)

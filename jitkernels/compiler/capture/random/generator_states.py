@@ -116,14 +116,19 @@ def entry_of(generator: Any) -> tuple[Any, ...]:
             begin = ctypes.c_uint64.from_address(address + part.pointer).value
         else:
             begin = address + part.offset
-        element = np.ctypeslib.as_ctypes_type(np.dtype(part.dtype))
-        array = np.frombuffer((element * part.size).from_address(begin), part.dtype)
+        array = _array_at(begin, part.dtype, part.size)
         if sys.byteorder != "little" or not np.array_equal(array, np.array(part.read(state), part.dtype)):
             raise UnsupportedError(f"a random generator ({kind}) whose state lies elsewhere than in known NumPys")
         arrays.append(array)
     if type(generator).__name__ == "RandomState":
         arrays += kept_normal(generator)
     return bit_generator.lock.acquire, bit_generator.lock.release, *arrays
+
+
+def _array_at(address: int, dtype: str, size: int) -> Any:
+    """An array over memory."""
+    element = np.ctypeslib.as_ctypes_type(np.dtype(dtype))
+    return np.frombuffer((element * size).from_address(address), dtype)
 
 
 KEPT = 1.2345678901234567
@@ -136,10 +141,7 @@ def kept_normal(generator: Any) -> list[Any]:
     if offset is None:
         return []
     flag, number = id(generator) + offset - 8, id(generator) + offset
-    return [
-        np.frombuffer((ctypes.c_int32 * 1).from_address(flag), np.int32),
-        np.frombuffer((ctypes.c_double * 1).from_address(number), np.float64),
-    ]
+    return [_array_at(flag, "int32", 1), _array_at(number, "float64", 1)]
 
 
 @functools.cache
