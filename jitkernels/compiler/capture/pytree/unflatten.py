@@ -12,7 +12,6 @@ from jitkernels.compiler.capture.control_flow import runtime_hooks
 from jitkernels.compiler.capture.free_variables import names_of
 from jitkernels.compiler.capture.numpy_namespace_proxy import BUILTINS, CALLED, seen, stand_in
 from jitkernels.compiler.capture.pytree.flatten import Leaf
-from jitkernels.compiler.capture.random import random_module, traced_generator
 from jitkernels.compiler.capture.rewrite.aliases import aliases_of, value_of
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker, rewrite_code
@@ -20,6 +19,7 @@ from jitkernels.compiler.capture.source_locations import line_of_change
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
+from jitkernels.core import hooks
 
 MAX_INSIDE = 64
 """Most elements of a container that are searched for replaced functions."""
@@ -95,9 +95,9 @@ class Unflattener:
         """A method of a random generator: of the global one, where it is a function of `numpy.random`."""
         generator = self.unflatten(part)
         tracer = current()
-        if type(generator) is traced_generator.TracedRandomState and tracer is not None:
+        if generator.is_global and tracer is not None:
             tracer.random_state = generator
-        return random_module.Method(generator, name)
+        return hooks.trace_random_method(generator, name)
 
     def _generator(self, *structure: Any) -> Any:
         """A random generator; `structure`: its type, that of its bit generator, and the leaves, or its number."""
@@ -107,7 +107,7 @@ class Unflattener:
         tracer = current()
         assert tracer is not None, "unflattened in a trace"
         arrays = [self.unflatten(part) for part in parts]
-        self.generators.append(traced_generator.OF_OWNER[owner](tracer, kind, arrays))
+        self.generators.append(hooks.trace_random_generator(tracer, owner, kind, arrays))
         return self.generators[-1]
 
     def _function(self, structure: tuple[Any, ...]) -> Any:

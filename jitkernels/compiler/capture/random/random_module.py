@@ -1,17 +1,16 @@
 """The module `numpy.random` in a trace: generators that a function makes, and functions of the global one."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
-from jitkernels.compiler.capture.override_registry import serves
 from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.capture.random.bit_generators import PCG64
-from jitkernels.compiler.capture.random.traced_generator import TracedGenerator, TracedRandom
+from jitkernels.compiler.capture.random.traced_generator import OF_OWNER, TracedGenerator, TracedRandom
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -110,7 +109,11 @@ class Method:
         return getattr(self.generator, self.name)(*arguments, **keywords)
 
 
-@serves("numpy.random")
+def generator(tracer: Tracer, owner: str, kind: str, arrays: Sequence[Any]) -> TracedRandom:
+    """A generator of the call in a trace; `owner` and `kind`: the names of its type and of its bit generator's."""
+    return OF_OWNER[owner](tracer, kind, arrays)
+
+
 def of_random(value: Any) -> Any:
     """The replacement of the module `numpy.random`, or of one of its functions; None for others."""
     module = sys.modules.get("numpy.random")

@@ -28,7 +28,7 @@ INTEGERS: dict[Any, str] = {np.dtype(name): name for name in ("int64", "int32", 
 class TracedRandom:
     """What generators of both interfaces have in common. `owner`: the name of the type, for messages."""
 
-    owner = "Generator"
+    owner, is_global = "Generator", False
 
     def __init__(self, tracer: Tracer, kind: str, arrays: Sequence[Traced]) -> None:
         self._tracer, self._bits = tracer, bit_generators.KINDS[kind](tracer, arrays)
@@ -220,7 +220,7 @@ class _KeptNormal:
 class TracedRandomState(TracedRandom):
     """The functions of `numpy.random`."""
 
-    owner = "numpy.random"
+    owner, is_global = "numpy.random", True
 
     def __init__(self, tracer: Tracer, kind: str, arrays: Sequence[Any]) -> None:
         count = len(generator_states.PARTS[kind])
