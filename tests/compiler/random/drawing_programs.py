@@ -111,6 +111,13 @@ def legacy_bad_seed(n: int) -> Any:
     return total
 
 
+@program(np.arange(30.0))
+def legacy_permutations(x: Any) -> Any:
+    y = x.copy()
+    np.random.shuffle(y)
+    return y, np.random.permutation(20), np.random.permutation(x)
+
+
 @program()
 def legacy_normal_once() -> Any:
     return np.random.normal(0.1, 0.7)

@@ -50,9 +50,12 @@ def is_member(tracer: Tracer, value: Any, container: Any) -> Any:
     if any(element is value for element in others):
         return True
     found = builder.constant(False, "bool")
-    for element in others:
-        found = elementwise("logical_or", found, truth(tracer, value == element))
-    return as_number(tracer, found, bool)
+    for equal in [value == element for element in others]:
+        if type(equal) is not bool:
+            found = elementwise("logical_or", found, truth(tracer, equal))
+        elif equal:
+            return True
+    return found.operation != "constant" and as_number(tracer, found, bool)
 
 
 def _is_plain(value: Any) -> bool:
