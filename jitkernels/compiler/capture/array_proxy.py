@@ -25,6 +25,9 @@ MAX_UNROLLED_ROWS = 4096
 PYTHON = {"f": float, "i": int, "b": bool, "c": complex}
 
 
+KEYS = "a set or dict of keys that only the compiled code knows: build an array of flags, a list, or take np.unique"
+
+
 class Traced:
     """An array, a NumPy scalar (`is_scalar`) or a Python number (`is_weak`) of a trace.
 
@@ -247,10 +250,7 @@ class Traced:
         if not (self.is_scalar or self.is_weak):
             raise TypeError("unhashable type: 'numpy.ndarray'")
         if not self.tracer.is_known(self.node):
-            raise ConcretizationError(
-                "a set or dict of keys that only the compiled code knows: build an array of flags or counts, "
-                "a list, or take np.unique"
-            )
+            raise ConcretizationError(KEYS)
         return hash(self._value())
 
     def __round__(self, digits: Any = None) -> Any:

@@ -219,6 +219,15 @@ def test_other_backends(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn(own, 500) == [other.normal(1.0, 2.0) for _ in range(500)]
 
 
+def test_no_bundle_of_a_generator(tmp_path: Any) -> None:
+    with pytest.raises(jk.BundleError, match="draws from a random generator"):
+        jk.jit(lambda g, n: g.normal(size=n)).export(tmp_path, generator("PCG64"), 9)
+
+
+def test_explanations_name_the_state() -> None:
+    assert "g.bit_generator.state" in str(total.explain(generator("PCG64"), 30))
+
+
 def test_an_interrupt_leaves_the_lock_free() -> None:
     """A signal handler's exception ends a loop: nobody holds the lock behind it, and the state is as it was."""
 
