@@ -11,21 +11,24 @@ from jitkernels.compiler.capture.functionalization import PlaneView, Storage, Vi
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, TABLE
 from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.symint import SymInt, as_symint
-from jitkernels.compiler.capture.trace_context import NUMPY, Tracer, is_package_file, refuse, unsupported_operand
+from jitkernels.compiler.capture.trace_context import (
+    NUMPY,
+    Tracer,
+    is_package_file,
+    refuse,
+    refuse_key,
+    unsupported_operand,
+)
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import PLANES, is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
-from jitkernels.compiler.ir.unsupported import ConcretizationError
 from jitkernels.core import hooks
 from jitkernels.errors import TracingError
 
 MAX_UNROLLED_ROWS = 4096
 PYTHON = {"f": float, "i": int, "b": bool, "c": complex}
-
-
-KEYS = "a set or dict of keys that only the compiled code knows: build an array of flags, a list, or take np.unique"
 
 
 class Traced:
@@ -250,7 +253,7 @@ class Traced:
         if not (self.is_scalar or self.is_weak):
             raise TypeError("unhashable type: 'numpy.ndarray'")
         if not self.tracer.is_known(self.node):
-            raise ConcretizationError(KEYS)
+            refuse_key()
         return hash(self._value())
 
     def __round__(self, digits: Any = None) -> Any:
