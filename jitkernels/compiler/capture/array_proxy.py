@@ -11,14 +11,7 @@ from jitkernels.compiler.capture.functionalization import PlaneView, Storage, Vi
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, TABLE
 from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.symint import SymInt, as_symint
-from jitkernels.compiler.capture.trace_context import (
-    NUMPY,
-    Tracer,
-    is_package_file,
-    refuse,
-    refuse_key,
-    unsupported_operand,
-)
+from jitkernels.compiler.capture.trace_context import NUMPY, Tracer, is_package_file, refuse, unsupported_operand
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import PLANES, is_known
@@ -252,9 +245,7 @@ class Traced:
     def __hash__(self) -> int:
         if not (self.is_scalar or self.is_weak):
             raise TypeError("unhashable type: 'numpy.ndarray'")
-        if not self.tracer.is_known(self.node):
-            refuse_key()
-        return hash(self._value())
+        return SERVICES["hash"](self)  # type: ignore[no-any-return]
 
     def __round__(self, digits: Any = None) -> Any:
         return SERVICES["round"](self, digits)

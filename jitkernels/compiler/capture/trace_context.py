@@ -314,13 +314,6 @@ def refuse(what: Any) -> None:
     )
 
 
-def refuse_key() -> None:
-    """Raise ConcretizationError for a hash that only the compiled code knows."""
-    raise ConcretizationError(
-        "a set or dict of keys that only the compiled code knows: build an array of flags, a list, or take np.unique"
-    )
-
-
 def _expression(frame: FrameType) -> str:
     """The source text that a frame evaluates, where its file can be read."""
     positions = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)

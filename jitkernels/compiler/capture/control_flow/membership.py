@@ -9,11 +9,12 @@ from jitkernels.compiler.capture.control_flow.growing_list import GrowableList, 
 from jitkernels.compiler.capture.control_flow.iterables import element_loop
 from jitkernels.compiler.capture.control_flow.loop_state import Variable, as_number
 from jitkernels.compiler.capture.control_flow.trace_branch import as_bool, is_decided, truth
-from jitkernels.compiler.capture.override_registry import SERVICES
+from jitkernels.compiler.capture.override_registry import SERVICES, serves
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
+from jitkernels.compiler.ir.unsupported import ConcretizationError
 
 CONTAINERS = (tuple, list, GrowableList, set, frozenset, dict)
 NUMBERS = (bool, int, float, complex, SymInt, Traced)
@@ -21,7 +22,7 @@ UNEQUAL = (str, bytes, type(None))
 """Types of elements that no number is equal to."""
 MAX_COMPARED_ELEMENTS = 64
 """Elements that a value is compared with one by one."""
-SETS = "build an array of flags, or take np.unique, where the compiled code alone knows the elements"
+SETS = "build an array of flags or counts, a list, or take np.unique"
 
 
 def is_member(tracer: Tracer, value: Any, container: Any) -> Any:
@@ -56,6 +57,14 @@ def is_member(tracer: Tracer, value: Any, container: Any) -> Any:
         elif equal:
             return True
     return found.operation != "constant" and as_number(tracer, found, bool)
+
+
+@serves("hash")
+def hashed(value: Traced) -> int:
+    """The hash of a number, as a key or element. Raises ConcretizationError where only the compiled code knows it."""
+    if not value.tracer.is_known(value.node):
+        raise ConcretizationError(f"a set or dict of keys that only the compiled code knows: {SETS}")
+    return hash(value.tracer.number(value.node, value).item())
 
 
 def _is_plain(value: Any) -> bool:
