@@ -70,6 +70,9 @@ _PROVIDERS = {
     "prepare_launcher": ("jitkernels.dispatch.native.launcher", "reason_for_slow_path"),
     "trace_everyday_function": ("jitkernels.compiler.capture.kernels.kernel_call", "operator_proxy"),
     "trace_kernel": ("jitkernels.compiler.capture.kernels.kernel_call", "call"),
+    "trace_random_generator": ("jitkernels.compiler.capture.random.random_module", "generator"),
+    "trace_random_method": ("jitkernels.compiler.capture.random.random_module", "Method"),
+    "trace_random_module": ("jitkernels.compiler.capture.random.random_module", "of_random"),
     "watch_pick": ("jitkernels.tuning.online_tuning", "watch"),
 }
 """The providers of the functions that lower layers call (`core.hooks`): this module is the composition root."""

@@ -236,6 +236,11 @@ def offset(pointer: Any, elements: int) -> Any:
     raise BuildError("offset() exists in compiled range kernels only")
 
 
+def high_product(a: Any, b: Any) -> Any:
+    """The upper half of the product of two unsigned integers of one type; an intrinsic without a Python body."""
+    raise BuildError("high_product() exists in compiled range kernels only")
+
+
 @functools.cache
 def _syntax(code: CodeType) -> tuple[str, str, frozenset[str]]:
     """Name and text of a function without decorators, annotations and docstring, so that only code counts.

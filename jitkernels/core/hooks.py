@@ -38,6 +38,12 @@ trace_kernel = Hook("trace_kernel")
 """(tracer, schema, function, arguments, keywords): an everyday function called in a trace."""
 trace_everyday_function = Hook("trace_everyday_function")
 """(function): the proxy that a traced function calls in place of an everyday function."""
+trace_random_generator = Hook("trace_random_generator")
+"""(tracer, type, bit generator, arrays): a random generator in a trace, which few functions have."""
+trace_random_method = Hook("trace_random_method")
+"""(generator, name): a method of a random generator in a trace."""
+trace_random_module = Hook("trace_random_module")
+"""(value): the replacement of `numpy.random`, or of one of its functions; None for others."""
 address_of_source = Hook("address_of_source")
 """(source): the address of a built and loaded source."""
 parallel_runtime = Hook("parallel_runtime")

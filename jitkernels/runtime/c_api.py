@@ -18,6 +18,7 @@ NUMPY_API = {
 """Indices in NumPy's table of C functions."""
 C_API = (
     "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Clear",
+    "PyErr_Fetch", "PyErr_Restore",
     "PyErr_Occurred", "PyErr_SetObject", "PyNumber_Float", "PyLong_AsLong", "PyLong_FromLong", "PyTuple_New",
     "PyFloat_FromDouble", "PyComplex_FromDoubles",
     "PyBool_FromLong", "PyList_New", "PyDict_New", "PyDict_SetItem", "PyType_GenericAlloc",

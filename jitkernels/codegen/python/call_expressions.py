@@ -12,7 +12,7 @@ from jitkernels.codegen.parameters import struct_fields
 from jitkernels.codegen.python import lookup_tables, types
 from jitkernels.codegen.python.expressions import Expressions
 from jitkernels.codegen.python.types import INT64, NOTHING, Type, Value
-from jitkernels.codegen.source_protocol import External, IRFunction, Table, offset, vectors
+from jitkernels.codegen.source_protocol import External, IRFunction, Table, high_product, offset, vectors
 from jitkernels.core import cpu_target
 
 _INTRINSICS = {
@@ -107,6 +107,8 @@ class Calls(Expressions):
             if pointer.type.kind != "pointer" or pointer.type.element is None:
                 raise self.failure(node, f"expected a pointer to numbers, got {pointer.type.name}")
             return self.moved(pointer, pointer.type.element, index)
+        if found is high_product:
+            return self.upper_half(node, [self.value(argument) for argument in arguments])
         fields = struct_fields(found)
         if fields is not None:
             return self.construct(node, found, tuple(fields), [self.value(argument) for argument in arguments])
@@ -171,6 +173,19 @@ class Calls(Expressions):
         flags = "".join(f"{flag} " for flag in self.flags if flag != "afn")
         passed = ", ".join(f"{llvm} {text}" for text in texts)
         return Value(kind, self.new(f"call {flags}{llvm} @{symbol}({passed})"))
+
+    def upper_half(self, node: ast.AST, values: Sequence[Value]) -> Value:
+        """Emit the upper half of a product of unsigned integers, which a processor computes in one instruction."""
+        kind = self.agreed(node, *values[:2]) if len(values) == 2 else NOTHING
+        if kind.kind != "int" or kind.is_signed:
+            raise self.failure(node, f"expected two unsigned integers, got {kind.name}")
+        bits = 8 * kind.size
+        narrow = self.register(kind)
+        wide = f"<{self.lanes} x i{2 * bits}>" if self.lanes > 1 else f"i{2 * bits}"
+        shift = f"splat (i{2 * bits} {bits})" if self.lanes > 1 else str(bits)
+        a, b = (self.new(f"zext {narrow} {self.converted(node, value, kind).text} to {wide}") for value in values)
+        upper = self.new(f"lshr {wide} {self.new(f'mul nuw {wide} {a}, {b}')}, {shift}")
+        return Value(kind, self.new(f"trunc {wide} {upper} to {narrow}"))
 
     def scaled(self, node: ast.AST, value: Value, count: Value) -> Value:
         """Emit ldexp: a number times a power of two."""

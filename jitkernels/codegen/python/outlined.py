@@ -9,8 +9,18 @@ from jitkernels.codegen.ir_source import UNOPTIMIZED, IRSource
 from jitkernels.codegen.python.simd_library import Definition, Library
 from jitkernels.codegen.source_protocol import External
 from jitkernels.core import hooks
+from jitkernels.core.c_symbols import symbol_address
 
 _addresses: dict[str, int] = {}
+
+
+def _of_doubles(name: str) -> External:
+    """A function of the C library, from which generated code has its bits."""
+    return External(f"jk_libm_{name}", "float64", ("float64",), functools.partial(symbol_address, name))
+
+
+C_FUNCTIONS = {function.symbol: function for function in map(_of_doubles, ("exp", "log", "log1p"))}
+"""Functions of the C library that slow paths may call, by the symbols that these link to."""
 
 
 def externals(library: Library) -> tuple[External, ...]:
@@ -38,4 +48,5 @@ def _source(definition: Definition) -> IRSource:
     inside = Library()
     inside.need(definition)
     text = definition.text.replace("define private ", "define ", 1).replace(definition.symbol, "@entry", 1)
-    return IRSource(definition.symbol[2:].partition(".")[0], f"{UNOPTIMIZED}{inside.text}{text}\n")
+    linked = tuple(function for symbol, function in C_FUNCTIONS.items() if symbol in inside.declared)
+    return IRSource(definition.symbol[2:].partition(".")[0], f"{UNOPTIMIZED}{inside.text}{text}\n", linked)

@@ -4,6 +4,7 @@ Calls come here if no compiled entry accepted them, which costs 30 us and more: 
 arguments pass from stage to stage as one `FlatCall`; ARCHITECTURE.md draws the path.
 """
 
+import contextlib
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -223,6 +224,15 @@ class ColdCalls:
         return result
 
     def _run(self, specialization: Specialization, call: FlatCall, symbols: dict[str, int], out: Any) -> Any:
+        """Run the compiled code from Python, with the locks of random generators held, or the plain function."""
+        with contextlib.ExitStack() as held:
+            for acquire, release in call.locks:
+                if not acquire(False):
+                    return self._plain(call.args, call.kwargs, out)
+                held.callback(release)
+            return self._run_code(specialization, call, symbols, out)
+
+    def _run_code(self, specialization: Specialization, call: FlatCall, symbols: dict[str, int], out: Any) -> Any:
         """Run the compiled code from Python, and report its floating-point errors."""
         leaves, flags, is_checked = call.leaves, errstate.FlagCollector(), self.config.is_checked
         before = [leaves[i].copy() for i in specialization.written] if specialization.may_raise or is_checked else ()

@@ -245,7 +245,7 @@ class Traced:
     def __hash__(self) -> int:
         if not (self.is_scalar or self.is_weak):
             raise TypeError("unhashable type: 'numpy.ndarray'")
-        return hash(self._value())
+        return SERVICES["hash"](self)  # type: ignore[no-any-return]
 
     def __round__(self, digits: Any = None) -> Any:
         return SERVICES["round"](self, digits)

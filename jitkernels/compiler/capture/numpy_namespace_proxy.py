@@ -147,12 +147,14 @@ def stand_in(value: Any) -> Any:
         value = value.value
     if isinstance(value, types.ModuleType):
         if value.__name__ == "numpy.random":
-            raise UnsupportedError("the function uses numpy.random")
+            return hooks.trace_random_module(value)
         if value.__name__.partition(".")[0] == "numpy":
             return ModuleProxy(value)
         return MathProxy() if value is math else BuiltinsProxy() if value is builtins else value
     if value is type:
         return BUILTINS["type"]
+    if str(getattr(value, "__module__", "")).startswith("numpy.random"):
+        return hooks.trace_random_module(value) or value
     if isinstance(value, types.BuiltinFunctionType) and hasattr(value.__self__, "schema"):
         return hooks.trace_everyday_function(value)
     try:

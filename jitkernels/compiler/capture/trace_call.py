@@ -60,6 +60,8 @@ def trace_call(
         if watch.refused:
             callers += watch.callers
             raise UnsupportedError(watch.refused)
+        for generator in unflattener.generators:
+            generator.write_back()
         graph, plan = plan_result(tracer, result, proxies)
         _guard_negative_extents(graph)
         return Trace(tracer, split_complex(merge_variants(graph) if tracer.has_flows else graph), plan)

@@ -95,7 +95,8 @@ class Tracer:
     `recurrences` and `implied_conditions` hold the integer analysis; `bailout_results`: results of regions that may
     bail out. `enclosing_loops`, `loop_signatures` and `traced_iterations`: enclosing loops, cached loop signatures, and
     the number of traced iterations. `accepts_arrays`: arrays that the traced code makes are constants of the code.
-    `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves.
+    `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves. `random_state`: the global random
+    generator, if the function uses it.
     `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`. `copies_masked`:
     elements chosen by a mask are copied where they are chosen; `needs_masked_copies`: tracing again so would help.
     """
@@ -131,6 +132,7 @@ class Tracer:
         self.places: dict[Node, str] = {}
         self.failures = ConstantFailures(self, user_frame)
         self.ints: dict[int, Any] = {}
+        self.random_state: Any = None
         self._values: dict[Node, Any] = {}
         self._begun = serial()
 
@@ -181,6 +183,7 @@ class Tracer:
             copy.shape,
             {"index": len(self.inputs), "strides": builder.contiguous(copy.shape), "cache_aligned": True},
         )
+        node.serial = self._begun  # loops and branches that need it capture it, as it is there before them
         self.inputs.append(node)
         self.leaves.append(copy)
         self.constants.append(copy)

@@ -273,6 +273,10 @@ def _named(name: str, spec: Any) -> Iterator[str]:
     elif kind is dict:
         for key, element in zip(spec[1], spec[2], strict=True):
             yield from _named(f"{name}[{key!r}]", element)
+    elif kind == "generator":
+        yield from (f"{name}.bit_generator.state" for _ in spec[3])
+    elif kind == "drawn":
+        yield from _named(name, spec[2])
     elif kind == "named":
         for field, element in zip(spec[1]._fields, spec[2], strict=True):
             yield from _named(f"{name}.{field}", element)

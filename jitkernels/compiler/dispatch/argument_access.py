@@ -34,6 +34,7 @@ class ArgumentAccess:
         self.objects: list[Any] = [*reaching.context, *constants]
         self.leaf_steps = [*reaching.leaves, *(~(len(reaching.context) + i) for i in range(len(constants)))]
         self.steps: tuple[AccessStep, ...] = tuple(reaching.steps)
+        self.locks = tuple(reaching.locks)
         self.own: frozenset[int] = frozenset()
         self.watches: list[inline_cache.Watch] = []
 

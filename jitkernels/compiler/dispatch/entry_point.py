@@ -153,34 +153,46 @@ class EntryEmitter(ArgumentGuards, ResultAllocation):
         most = self.load("i64", "%context", 8 * (self.word + MAX_WORK))
         long = self.new(f"icmp sgt i64 {self.here(self.work)}, {most}")
         release, go, restore, after = (self.function.label() for _ in range(4))
-        state = self.variable("ptr")
+        self.after_segment = after
+        state, status = self.variable("ptr"), self.variable("i64")
+        locks, locked = self._acquire_locks()
+        holds = self.polls or bool(locks)
         held = [value for value, argument in zip(self.leaf_objects, self.arguments, strict=True) if not argument.is_own]
         hold = [f"  call void @Py_IncRef(ptr {value})" for value in held]
         let_go = [f"  call void @Py_DecRef(ptr {value})" for value in held]
         self.block.lines += [
-            *(hold if self.polls else []),
+            *(hold if holds else []),
             f"  store ptr null, ptr {state}",
+            f"  store i64 {REFUSED}, ptr {status}",
+            *locked,
             f"  br i1 {long}, label %{release}, label %{go}",
             f"{release}:",
             # Without the GIL the owners of the arguments may drop their references.
-            *([] if self.polls else hold),
+            *([] if holds else hold),
             "  %saved = call ptr @PyEval_SaveThread()",
             f"  store ptr %saved, ptr {state}",
             f"  br label %{go}",
             f"{go}:",
-            f"  %status = call i64 {segment}(ptr %frame)",
+            f"  %ended = call i64 {segment}(ptr %frame)",
+            f"  store i64 %ended, ptr {status}",
             f"  %state = load ptr, ptr {state}",
             "  %held = icmp eq ptr %state, null",
             f"  br i1 %held, label %{after}, label %{restore}",
             f"{restore}:",
             "  call void @PyEval_RestoreThread(ptr %state)",
-            *([] if self.polls else let_go),
+            *([] if holds else let_go),
             f"  br label %{after}",
             f"{after}:",
-            *(let_go if self.polls else []),
+            f"  %status = load i64, ptr {status}",
+            *locks,
+            *(let_go if holds else []),
         ]
         if self.pooled_slot:
             self._release_workspace()
+        self._leave_failed_segment()
+
+    def _leave_failed_segment(self) -> None:
+        """Bail out, or raise, where the segment ended early."""
         # A kernel failed to allocate its workspace: raise, as other code must not continue on partial writes.
         fine, failed, short_of = (self.function.label() for _ in range(3))
         self.block.lines += [
@@ -200,6 +212,28 @@ class EntryEmitter(ArgumentGuards, ResultAllocation):
             "  br label %undo",
             f"{fine}:",
         ]
+
+    def _acquire_locks(self) -> tuple[list[str], list[str]]:
+        """What releases the locks of the arguments, and what acquires them; a lock that is not free is a bailout.
+
+        Nothing waits for a lock: calls that hold several would wait for each other.
+        """
+        steps = self.reach.locks
+        if not steps:
+            return [], []
+        locks, onwards = self.variable(f"[{len(steps)} x ptr]"), self.label()
+        stores = [
+            f"  %lock{i} = getelementptr ptr, ptr {locks}, i64 {i}\n  store ptr {self.step_objects[step]}, ptr %lock{i}"
+            for i, step in enumerate(steps)
+        ]
+        acquire = [
+            *stores,
+            f"  %locked = call i1 @jk_acquire(ptr {locks}, i64 {len(steps)})",
+            f"  %locks = select i1 %locked, i64 {len(steps)}, i64 0",
+            f"  br i1 %locked, label %{onwards}, label %{self.after_segment}, !prof !9",
+            f"{onwards}:",
+        ]
+        return [f"  call void @jk_release(ptr {locks}, i64 %locks)"], acquire
 
     def _raise_flags(self) -> None:
         """Raise the floating-point flags of failed constants: constant folding leaves no flags at run time."""

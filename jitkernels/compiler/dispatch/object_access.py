@@ -25,7 +25,8 @@ class Writer(Protocol):
 
 DECLARED = (
     "i32 @PyDict_Next(ptr, ptr, ptr, ptr)", "ptr @PyDict_GetItemWithError(ptr, ptr)", "ptr @PyObject_GetAttr(ptr, ptr)",
-    "i32 @PyObject_RichCompareBool(ptr, ptr, i32)", "void @PyErr_Clear()", "ptr @PyErr_Occurred()",
+    "i32 @PyObject_RichCompareBool(ptr, ptr, i32)", "void @PyErr_Clear()",
+    "void @PyErr_Fetch(ptr, ptr, ptr)", "void @PyErr_Restore(ptr, ptr, ptr)", "ptr @PyErr_Occurred()",
     "i64 @PyLong_AsLong(ptr)", f"i32 @{METHOD}(ptr, ptr, ptr)",
 )  # fmt: skip
 FUNCTIONS = {
@@ -56,6 +57,94 @@ there:
   %is.method = icmp eq i32 %bare, 1
   ret i1 %is.method
 }}
+""",
+    "jk_entry": """define internal ptr @jk_entry(ptr %table, ptr %admit, ptr %object) nounwind {
+  %found = call ptr @PyDict_GetItemWithError(ptr %table, ptr %object)
+  %is.there = icmp ne ptr %found, null
+  br i1 %is.there, label %known, label %new
+known:
+  ret ptr %found
+new:
+  call void @PyErr_Clear()
+  %arguments = alloca ptr
+  store ptr %object, ptr %arguments
+  %made = call ptr @PyObject_Vectorcall(ptr %admit, ptr %arguments, i64 1, ptr null)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %refused, label %look
+refused:
+  call void @PyErr_Clear()
+  ret ptr null
+look:
+  call void @Py_DecRef(ptr %made)
+  %again = call ptr @PyDict_GetItemWithError(ptr %table, ptr %object)
+  ret ptr %again
+}
+""",
+    "jk_release": """define internal void @jk_release(ptr %locks, i64 %count) nounwind {
+start:
+  %error = alloca [3 x ptr]
+  %value.at = getelementptr ptr, ptr %error, i64 1
+  %traceback.at = getelementptr ptr, ptr %error, i64 2
+  call void @PyErr_Fetch(ptr %error, ptr %value.at, ptr %traceback.at)
+  br label %look
+look:
+  %i = phi i64 [ 0, %start ], [ %next, %free ]
+  %on = icmp slt i64 %i, %count
+  br i1 %on, label %free, label %done
+free:
+  %next = add i64 %i, 2
+  %behind = add i64 %i, 1
+  %at = getelementptr ptr, ptr %locks, i64 %behind
+  %release = load ptr, ptr %at
+  %none = call ptr @PyObject_Vectorcall(ptr %release, ptr null, i64 0, ptr null)
+  call void @Py_DecRef(ptr %none)
+  br label %look
+done:
+  %type = load ptr, ptr %error
+  %value = load ptr, ptr %value.at
+  %traceback = load ptr, ptr %traceback.at
+  call void @PyErr_Restore(ptr %type, ptr %value, ptr %traceback)
+  ret void
+}
+""",
+    "jk_acquire": """define internal i1 @jk_acquire(ptr %locks, i64 %count) nounwind {
+start:
+  %arguments = alloca ptr
+  %no = call ptr @PyBool_FromLong(i64 0)
+  %yes = call ptr @PyBool_FromLong(i64 1)
+  store ptr %no, ptr %arguments
+  br label %look
+look:
+  %i = phi i64 [ 0, %start ], [ %next, %held ]
+  %on = icmp slt i64 %i, %count
+  br i1 %on, label %try, label %done
+try:
+  %at = getelementptr ptr, ptr %locks, i64 %i
+  %acquire = load ptr, ptr %at
+  %found = call ptr @PyObject_Vectorcall(ptr %acquire, ptr %arguments, i64 1, ptr null)
+  %failed = icmp eq ptr %found, null
+  br i1 %failed, label %clear, label %see
+clear:
+  call void @PyErr_Clear()
+  br label %done
+see:
+  call void @Py_DecRef(ptr %found)
+  %is.held = icmp eq ptr %found, %yes
+  br i1 %is.held, label %held, label %done
+held:
+  %next = add i64 %i, 2
+  br label %look
+done:
+  %all = phi i1 [ true, %look ], [ false, %clear ], [ false, %see ]
+  call void @Py_DecRef(ptr %no)
+  call void @Py_DecRef(ptr %yes)
+  br i1 %all, label %finish, label %undo
+undo:
+  call void @jk_release(ptr %locks, i64 %i)
+  br label %finish
+finish:
+  ret i1 %all
+}
 """,
     "jk_equal": """define internal i1 @jk_equal(ptr %object, ptr %other) nounwind {
   %same = icmp eq ptr %object, %other
@@ -172,6 +261,12 @@ def reached(writer: Writer, steps: tuple[AccessStep, ...]) -> list[str]:
                 text = _value(writer, dict_positions, base, step, word)
             case "held":
                 text = word
+            case "entry":
+                admit = writer.load("ptr", "%context", 8 * (step.word + 1))
+                text = writer.new(f"call ptr @jk_entry(ptr {word}, ptr {admit}, ptr {base})")
+                writer.require(writer.new(f"icmp ne ptr {text}, null"))
+            case "alike":
+                writer.expect(writer.new(f"icmp eq ptr {base}, {loaded[step.number]}"))
             case "part":
                 text = writer.load("ptr", base, step.number)
             case "attribute" | "method":
@@ -204,11 +299,12 @@ LOOKING = frozenset(
         "bound",
         "unchanged",
         "content",
+        "entry",
     }
 )
 """Steps that dereference the object of another step: pending guards must hold first."""
 WORDED = frozenset(
-    {"global", "cell", "held", "type", "value", "attribute", "method", "same", "equal", "bound", "unchanged"}
+    {"global", "cell", "held", "type", "value", "attribute", "method", "same", "equal", "bound", "unchanged", "entry"}
 )
 
 

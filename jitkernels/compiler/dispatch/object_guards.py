@@ -13,7 +13,8 @@ import numpy as np
 
 from jitkernels.compiler.capture.free_variables import is_library, names_of
 from jitkernels.compiler.capture.numba_dispatchers import as_python
-from jitkernels.compiler.capture.pytree.flatten import FOREIGN, Leaf, leaves_of
+from jitkernels.compiler.capture.pytree.flatten import CYTHON, FOREIGN, Leaf, leaves_of
+from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.ir.call_abi import AccessStep
 from jitkernels.runtime.abi_layout import Offset
 from jitkernels.runtime.c_api import METHOD
@@ -51,6 +52,8 @@ class ObjectAccessBuilder:
         self.steps: list[AccessStep] = []
         self.leaves: list[int] = []
         self.context: list[Any] = []
+        self.locks: list[int] = []
+        self._generators: list[int] = []
         self._tables: dict[int, GlobalsTable] = {}
         self._seen: dict[int, Any] = {}
 
@@ -223,6 +226,10 @@ class ObjectAccessBuilder:
             self._typed(step, dict, len(structure[1]))
             for key, part in zip(structure[1], structure[2], strict=True):
                 self._look(self._step("value", step, word=self._word(_own(value, key))), part, value[key])
+        elif kind == "drawn":
+            self._typed_method(step, structure, value)
+        elif kind in ("generator", "same generator"):
+            self._generator(step, structure, value)
         elif kind in PARTS:
             self._parts(step, structure, value)
         else:
@@ -269,6 +276,29 @@ class ObjectAccessBuilder:
         for offset, part, attribute in zip(offsets, structure[1:], values, strict=True):
             self._look(self._step("part", step, offset), part, attribute)
 
+    def _typed_method(self, step: int, structure: Any, value: Any) -> None:
+        """A bound method of a random generator."""
+        _, offsets = PARTS["method"]
+        if not has_parts(value, offsets, (value.__func__, value.__self__)):
+            raise UnreachableError("a method whose parts are not where compiled code looks")
+        self._step("type", step, word=self._word(types.MethodType))
+        self._step("same", self._step("part", step, offsets[0]), word=self._word(value.__func__))
+        self._look(self._step("part", step, offsets[1]), structure[2], value.__self__)
+
+    def _generator(self, step: int, structure: Any, value: Any) -> None:
+        """A random generator: the lock and the arrays of its state, by a table of generators."""
+        if structure[0] == "same generator":
+            self._step("alike", step, self._generators[structure[1]])
+            return
+        self._generators.append(step)
+        table = generator_states.table_of(value)
+        word = self._word(table.entries)
+        self._word(table.admit)
+        entry = self._step("entry", step, word=word)
+        self.locks += self._step("item", entry, 0), self._step("item", entry, 1)
+        for number, part in enumerate(structure[3], start=generator_states.FIRST_ARRAY):
+            self._look(self._step("item", entry, number), part, None)
+
     def _object(self, step: int, structure: Any, value: Any) -> None:
         _, kind, names, parts, methods = structure
         if type(value) is not kind or not all(_is_own(value, name) for name in names):
@@ -297,7 +327,9 @@ class GlobalsTable:
 
 
 def _is_library_function(value: Any) -> bool:
-    """Whether a value is a function of a library, compiled by numba or not."""
+    """Whether a value is a function of a library, compiled by numba or Cython or not."""
+    if type(value).__name__ == CYTHON:
+        return True
     function = as_python(value)
     return type(function) is types.FunctionType and is_library(function)
 

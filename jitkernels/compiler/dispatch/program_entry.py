@@ -97,7 +97,7 @@ def build_entry(
         # Extents that are constants of the code have their guards in the argument checks already.
         guards=[guard for guard in specialization.guards if known >= {*symbolic_dims.symbols_of(guard.extent)}],
         sources=[(step, number or "") for step, number in zip(access.leaf_steps, numbers, strict=False)],
-        reach=call_abi.Reach(access.steps, tuple(wholes), tuple(bounds)),
+        reach=call_abi.Reach(access.steps, tuple(wholes), tuple(bounds), access.locks),
         word=len(access.objects),
         is_tuple=plan.is_tuple is not False,
         rebuilt=rebuilt,

@@ -46,6 +46,8 @@ def _export(directory: Path | str, compiled: Any, call: FlatCall) -> Description
     specialization = specialize(call.structure, leaves, replace(compiled.config, profile=False))
     if specialization.graph is None:
         raise BundleError(f"{name} falls back to NumPy: {specialization.reason}")
+    if call.locks:
+        raise BundleError(f"{name} draws from a random generator, whose state is an object of this process")
     if specialization.has_foreign:
         raise BundleError(f"{name} takes arrays of another library: expected NumPy's")
     plan = specialization.plan

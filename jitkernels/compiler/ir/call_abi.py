@@ -19,8 +19,9 @@ class AccessStep(NamedTuple):
     ``global`` reads a name from a dict of the context. ``cell`` reads a closure cell of the context, ``content``
     another one. ``argument`` is an argument, ``item`` an element of a tuple, ``element`` one of a list, ``value`` the
     next value of a dict by its key, ``attribute`` an attribute by name, ``method`` the function of a method by name,
+    ``entry`` is the value of an object in a dict of the context, or what the callable behind that returns;
     ``part`` a field of an object by offset. ``held`` is an object of the context. ``type``, ``size``, ``same`` and
-    ``equal`` guard a property of an object.
+    ``equal`` guard a property of an object, ``alike`` that it is that of step `number`.
 
     ``bound`` guards the bindings of a dict, a tuple of triples in the context: a name, its value (the dict itself for
     unbound), and the value again if an equal object of the type will do. ``unchanged`` does the same by the version of
@@ -158,8 +159,9 @@ class Rebuilt:
 
 @frozen_dataclass
 class Reach:
-    """The steps that reach the arguments, and the guards of scalar arguments."""
+    """The steps that reach the arguments, the guards of scalar arguments, and the steps that reach locks to hold."""
 
     steps: tuple[AccessStep, ...]
     wholes: tuple[ScalarSymbol, ...] = ()
     bounds: tuple[Bound, ...] = ()
+    locks: tuple[int, ...] = ()

@@ -248,6 +248,10 @@ SCALARS: dict[str, Scalar] = {
         _of_maths("sigmoid", _special("sigmoid")),
         _of_maths("log_hypot", _special("log_hypot"), 40),
         _of_maths("softplus", _special("softplus"), 30),
+        _of_maths("libm_exp", _special("libm_exp"), 20),
+        _of_maths("libm_log", _special("libm_log"), 20),
+        _of_maths("libm_log1p", _special("libm_log1p"), 30),
+        Scalar("multiply_high", _special("multiply_high"), {"u": integer_functions.multiply_high}, 2),
     )
 }  # fmt: skip
 BY_UFUNC: dict[Any, str] = {

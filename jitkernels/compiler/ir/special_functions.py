@@ -3,6 +3,7 @@
 Called with traced arrays they become the operations of their names.
 """
 
+import ctypes
 import functools
 import math
 from collections.abc import Callable
@@ -108,6 +109,40 @@ def log_hypot(x: Any, y: Any) -> Any:
     number = np.zeros(np.broadcast_shapes(np.shape(x), np.shape(y)), wide)
     number.real, number.imag = x, y
     return np.log(number).real.astype(np.result_type(x, y))
+
+
+@functools.cache
+def _of_c_library(name: str) -> Any:
+    """A universal function of one of the C library's functions of doubles."""
+    function = getattr(ctypes.CDLL(None), name)
+    function.restype, function.argtypes = ctypes.c_double, (ctypes.c_double,)
+    return np.frompyfunc(function, 1, 1)
+
+
+@_operation
+def libm_exp(x: Any) -> Any:
+    """The exponential of the C library."""
+    return np.asarray(_of_c_library("exp")(x)).astype(np.asarray(x).dtype)
+
+
+@_operation
+def libm_log(x: Any) -> Any:
+    """The logarithm of the C library."""
+    return np.asarray(_of_c_library("log")(x)).astype(np.asarray(x).dtype)
+
+
+@_operation
+def libm_log1p(x: Any) -> Any:
+    """``log(1 + x)`` of the C library."""
+    return np.asarray(_of_c_library("log1p")(x)).astype(np.asarray(x).dtype)
+
+
+@_operation
+def multiply_high(x: Any, y: Any) -> Any:
+    """The upper half of the product of two unsigned integers."""
+    dtype = np.asarray(x).dtype
+    product = np.multiply(np.asarray(x).astype(object), np.asarray(y).astype(object))
+    return np.asarray(product >> 8 * dtype.itemsize).astype(dtype)
 
 
 def activate(name: str, x: Any) -> Any:

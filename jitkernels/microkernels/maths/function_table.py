@@ -24,6 +24,9 @@ MODULES: dict[str, tuple[str, str]] = {
     "arcsinh": ("asinh", "asinh"),
     "arccosh": ("acosh", "acosh"),
     "arctanh": ("atanh", "atanh"),
+    "libm_exp": ("libm", "libm_exp"),
+    "libm_log": ("libm", "libm_log"),
+    "libm_log1p": ("libm", "libm_log1p"),
 }  # fmt: skip
 """NumPy name (where there is one): module of this folder, and function name there without the dtype."""
 

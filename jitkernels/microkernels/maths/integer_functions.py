@@ -7,13 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined, noinline
+from jitkernels.codegen.source_protocol import high_product, inlined, noinline
 from jitkernels.microkernels.maths.basic import floor_remainder
 
 PAIRS = np.uint64(0x5555555555555555)
 FOURS = np.uint64(0x3333333333333333)
 EIGHTS = np.uint64(0x0F0F0F0F0F0F0F0F)
 ONES = np.uint64(0x0101010101010101)
+
+
+@inlined()
+def multiply_high(a: Any, b: Any) -> Any:
+    """The upper half of a product of unsigned numbers."""
+    return high_product(a, b)
 
 
 @noinline()

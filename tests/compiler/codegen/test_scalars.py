@@ -15,21 +15,28 @@ from jitkernels.compiler.lowering import lower_graph
 
 Array = np.ndarray[Any, Any]
 FLOATS = tuple(name for name in REALS if name.startswith("float"))
-NEAR = {"fmod", "floor_divide", "remainder", "nextafter", "spacing", "ldexp"}
+NEAR = {"fmod", "floor_divide", "remainder", "nextafter", "spacing", "ldexp", "libm_exp", "libm_log", "libm_log1p"}
 """Functions of `jitkernels.microkernels.maths` that are exact."""
 UNITS = 4
 CANCELLING = {"logaddexp", "logaddexp2", "lgamma", "digamma"}
 """Functions that are near in units of their operands, near their roots."""
 
 
-OPERANDS = {"log_hypot": 2}
+OPERANDS = {"log_hypot": 2, "multiply_high": 2}
 """Of functions that NumPy lacks: how many they take, if more than one."""
+OF_ONE_KIND = {
+    "multiply_high": ("uint8", "uint16", "uint32", "uint64"),
+    **dict.fromkeys(("libm_exp", "libm_log", "libm_log1p"), ("float64",)),
+}
+"""Of functions that NumPy lacks: the dtypes, if these are not all floats."""
 
 
 def loops_of(scalar: Scalar) -> list[tuple[str, ...]]:
     """Dtypes of operands and result of NumPy's loops that are of ours."""
     if scalar.choice:
         return [("bool", name, name, name) for name in REALS]
+    if scalar.name in OF_ONE_KIND:
+        return [(name,) * (1 + OPERANDS.get(scalar.name, 1)) for name in OF_ONE_KIND[scalar.name]]
     if not isinstance(scalar.numpy, np.ufunc):
         return [(name,) * (1 + OPERANDS.get(scalar.name, 1)) for name in FLOATS]
     found = {

@@ -7,10 +7,10 @@ import numpy as np
 from planted import falls_back, refused
 
 
-@falls_back("numpy.unique")
+@falls_back("numpy.argwhere")
 def unknown_function(x: Any, n: Any) -> Any:
     y = x * n
-    z = np.unique(y)  # here
+    z = np.argwhere(y)  # here
     return z + 1
 
 
@@ -154,7 +154,7 @@ def recursive(x: Any, n: Any) -> Any:
 
 @falls_back("numpy.random")
 def drawing(x: Any, n: Any) -> Any:
-    np.random.seed(0)  # here
+    np.random.seed([0])  # here
     return x + np.random.random() * 0 + n
 
 

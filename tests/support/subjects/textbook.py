@@ -212,10 +212,10 @@ def warned(x: Any) -> Any:
     return x * 2
 
 
-@left(lambda n: (np.arange(n) % 5,), "numpy.unique")
+@left(lambda n: (np.arange(n) % 5,), "numpy.argwhere")
 def caught(x: Any) -> Any:
     try:
-        y = np.unique(x)
+        y = np.argwhere(x)
     except Exception:  # noqa: BLE001
         y = x
     return y * 2

@@ -20,6 +20,7 @@ from jitkernels.compiler.capture.control_flow.growing_list import (
 )
 from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, loop_iterable
 from jitkernels.compiler.capture.control_flow.loop_state import UNSET, State, as_number
+from jitkernels.compiler.capture.control_flow.membership import is_member
 from jitkernels.compiler.capture.control_flow.region_transaction import ContainerChangedError
 from jitkernels.compiler.capture.control_flow.tagged_union import TaggedUnion
 from jitkernels.compiler.capture.control_flow.trace_branch import as_bool, is_decided, select_value, trace_if, truth
@@ -49,6 +50,7 @@ __all__ = [
     "fold",
     "for_",
     "if_",
+    "in_",
     "is_",
     "new_list",
     "not_",
@@ -176,6 +178,7 @@ def _run(tracer: Tracer | None, values: Any, test: Any, body: Any, state: State)
         body(value)
 
 
+@serves("while")
 def while_(test: Callable[[], Any], body: Callable[[], Any], state: State) -> None:
     """``while test(): body()``."""
     tracer = current()
@@ -304,10 +307,19 @@ def is_(left: Any, right: Any) -> Any:
     return left is right
 
 
+def in_(value: Any, container: Any) -> Any:
+    """``value in container``."""
+    tracer = current()
+    if tracer is None:
+        return value in container
+    result = is_member(tracer, value, container)
+    return value in container if result is NotImplemented else result
+
+
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq,
     "NotEq": operator.ne, "Is": is_, "IsNot": lambda left, right: not_(is_(left, right)),
-    "In": lambda left, right: left in right, "NotIn": lambda left, right: left not in right,
+    "In": in_, "NotIn": lambda left, right: not_(in_(left, right)),
 }  # fmt: skip
 
 

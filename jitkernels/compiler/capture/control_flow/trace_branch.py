@@ -115,7 +115,9 @@ class _Branch:
         self.before = self.state.read()
         self.invariant: dict[int, Any] = {}
         self.kinds = [self._join_slot(slot) for slot in range(len(self.state.names))]
-        self.storages = list(dict.fromkeys(storage for side in sides for storage in side.written))
+        written = list(dict.fromkeys(storage for side in sides for storage in side.written))
+        self.numbers = [storage for storage in written if not storage.node.ndim]
+        self.storages = [storage for storage in written if storage.node.ndim]
         self._reject_shared_arrays()
 
     def _flatten_differing(self, state: State) -> State:
@@ -170,8 +172,6 @@ class _Branch:
             storages = [value.view.storage for value in values if type(value) is Traced]
             if len({*storages}) < len(storages):
                 raise UnsupportedError("two variables hold the same array on a side of a branch")
-        if any(not storage.node.ndim for storage in self.storages):
-            raise UnsupportedError("an array without dimensions is changed in a branch")
 
     def build(self) -> None:
         """Build the branch node; bind variables and storages to its results."""
@@ -195,7 +195,7 @@ class _Branch:
         self._bind_results(iter(results))
 
     def _roots(self, side: TracedSide, never: list[Node]) -> RegionRoots:
-        """The results of a side: numbers, arrays, storages, and whether it bails out."""
+        """The results of a side: numbers, arrays without dimensions, arrays, storages, and whether it bails out."""
         roots = [
             builder.constant(0, loop_state.dtype_of(kind))
             if side.raises
@@ -203,6 +203,7 @@ class _Branch:
             for slot, kind in enumerate(self.kinds)
             if is_number(kind)
         ]
+        roots += [side.written.get(storage, storage.node) for storage in self.numbers]
         roots += [side.array(slot, phi) for slot, phi in self._arrays]
         for storage in self.storages:
             end = side.written.get(storage)
@@ -220,6 +221,8 @@ class _Branch:
                 after[slot] = as_number(self.tracer, result, kind)
                 if kind is int:
                     self._note_interval(result, [side.values[slot] for side in self.alive])
+        for storage in self.numbers:
+            storage.change(next(results))
         for slot, phi in self._arrays:
             after[slot] = phi.result(self.tracer, next(results), self.before, self.start)
         for slot, value in enumerate(after):

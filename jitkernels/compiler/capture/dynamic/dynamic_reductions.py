@@ -13,6 +13,7 @@ from jitkernels.compiler.capture.dynamic.dynamic_array import (
     as_operand,
     require_same_length,
 )
+from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.override_registry import serves
 from jitkernels.compiler.ir.builder import elementwise
@@ -120,6 +121,32 @@ def std(array: DynamicArray, axis: Any = None, **options: Any) -> Any:
     return np.sqrt(var(array, axis, **options))
 
 
+def _extreme_index(name: str, comparison: str) -> Callable[..., Any]:
+    """``array.argmax()`` or ``array.argmin()``: the first extreme element, or the first NaN."""
+
+    def call(array: DynamicArray, axis: Any = None, **options: Any) -> Any:
+        _require_kinds(array, name)
+        if options or axis not in (None, 0, -1):
+            raise UnknownSizeError(f"{name} of an array of computed length, with options")
+        require_elements(array)
+        tracer = array.tracer
+
+        def combine(best: Any, index: Any) -> Any:
+            node, best_node = array.at(index).node, array.at(best).node
+            is_better = elementwise(comparison, node, best_node)
+            if array.dtype.kind == "f":
+                is_number = elementwise("equal", best_node, best_node)
+                is_better = elementwise("logical_or", is_better, elementwise("isnan", node))
+                is_better = elementwise("logical_and", is_better, is_number)
+            node = elementwise("where", is_better, as_int(tracer, index), as_int(tracer, best))
+            intervals.note(tracer, node, intervals.interval(tracer, index))  # as `best` is an earlier index, or 0
+            return as_number(tracer, node, int)
+
+        return as_number(tracer, as_int(tracer, _fold(array, 0, combine)), "int64")
+
+    return call
+
+
 @serves("dot dynamic")
 def dot(left: Any, right: Any) -> Any:
     """``left @ right`` of two vectors."""
@@ -142,5 +169,9 @@ for _names, _ufunc in (
 ):  # fmt: skip
     METHODS[_names[0]] = _method(_ufunc)
     FUNCTIONS.update(dict.fromkeys([getattr(np, name) for name in _names], METHODS[_names[0]]))
+METHODS.update(
+    argmax=_extreme_index("numpy.argmax", "greater"), argmin=_extreme_index("numpy.argmin", "less"),
+)  # fmt: skip
+FUNCTIONS.update({np.argmax: METHODS["argmax"], np.argmin: METHODS["argmin"]})
 METHODS.update(mean=mean, var=var, std=std, dot=dot)
 FUNCTIONS.update({np.mean: mean, np.var: var, np.std: std, np.dot: dot, np.inner: dot, np.vdot: dot})

@@ -7,6 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
+from jitkernels.compiler.capture.numpy import binary_search
 from jitkernels.compiler.capture.numpy.numpy_callouts import call_with_shape_of
 from jitkernels.compiler.capture.numpy.reductions import ReductionOptions, axes_of, is_given, reduced, tracer_of
 from jitkernels.compiler.capture.numpy.shape_ops import copied, of_array, ravel
@@ -262,6 +263,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     table, values = of_array(a), of_array(v)
     if table.ndim != 1:
         raise ValueError("object too deep for desired array")
+    if not values.ndim and side in ("left", "right") and "c" not in table.dtype.kind + values.dtype.kind:
+        return binary_search.position(table, values, side)
     call = functools.partial(np.searchsorted, side=side)
     return call_with_shape_of(table.tracer, call, "searchsorted", "int64", values, table, values)
 

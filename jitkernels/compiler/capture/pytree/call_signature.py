@@ -18,6 +18,7 @@ class FlatCall(NamedTuple):
 
     `args` and `kwargs` as the caller wrote them; `positional` and `named` bound to parameters, defaults filled in;
     `structure` and `leaves` flattened, those of the function's free variables first; `key` of the specialization.
+    `locks`: how to acquire and release those of random generators, which a run of compiled code holds.
     """
 
     args: tuple[Any, ...]
@@ -27,6 +28,7 @@ class FlatCall(NamedTuple):
     structure: Any
     leaves: list[Any]
     key: Any
+    locks: list[tuple[Any, Any]]
 
     @property
     def form(self) -> tuple[int, tuple[str, ...]]:
@@ -130,7 +132,7 @@ class CallSignature:
         leaves = flattener.leaves
         marks = {extent: -extent for leaf in leaves if (extent := short_extent(leaf))}
         patterns = tuple([pattern_of(leaf, marks) for leaf in leaves])
-        return FlatCall(args, kwargs, positional, named, structure, leaves, (structure, patterns))
+        return FlatCall(args, kwargs, positional, named, structure, leaves, (structure, patterns), flattener.locks)
 
 
 def _free_names(function: Any) -> tuple[str, ...]:

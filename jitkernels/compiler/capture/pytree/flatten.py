@@ -16,6 +16,7 @@ import numpy as np
 
 from jitkernels.compiler.capture import free_variables, impure
 from jitkernels.compiler.capture.numba_dispatchers import as_python
+from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.capture.trace_context import INT64
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -30,6 +31,8 @@ CONSTANTS: tuple[type, ...] = (
     type(np.sum),
 )  # fmt: skip
 FUNCTIONS = (types.BuiltinFunctionType, types.FunctionType, types.MethodType)
+CYTHON = "cython_function_or_method"
+"""The name of the type of functions that Cython compiled; each module has its own."""
 STATEFUL = "numpy.random"
 """The module of NumPy's generators, by name: its import takes longer than that of all operations."""
 _numbers = {np.dtype(name).type for name in DTYPES}
@@ -61,6 +64,8 @@ class Flattener:
         self._static_names = static_names
         self.leaves: list[Any] = []
         self.objects: list[Any] = []
+        self.locks: list[tuple[Any, Any]] = []
+        self._generators: dict[int, int] = {}
         self.attributes = set(attributes)
         self._known = -1
         self._open: list[int] = []
@@ -155,11 +160,15 @@ class Flattener:
             return "named", kind, tuple([self.flatten(item) for item in value])
         if kind is types.FunctionType:
             return self._function(value)
+        if kind is types.MethodType and type(value.__self__).__module__.startswith(STATEFUL):
+            return "drawn", value.__name__, self._generator(value.__self__)
         if kind is types.MethodType:
             return "method", self.flatten(value.__func__), self.flatten(value.__self__)
         if kind is functools.partial:
             parts = value.func, value.args, value.keywords
             return "partial", *(self.flatten(item) for item in parts)
+        if kind.__name__ == CYTHON and str(value.__module__).startswith(STATEFUL):
+            return "static", kind, free_variables.Same(value)
         if kind is types.ModuleType:
             impure.refuse_module(value)
             return "static", kind, free_variables.Same(value)
@@ -182,7 +191,7 @@ class Flattener:
 
     def _object(self, value: Any, kind: type) -> Any:
         if any(base.__module__.startswith(STATEFUL) for base in kind.__mro__):
-            raise UnsupportedError(f"a random generator ({kind.__name__}), which changes as it is used")
+            return self._generator(value)
         if dataclasses.is_dataclass(value):
             names = pytree.attribute_names(value)
         elif kind.__module__ in ("builtins", "numpy") or not hasattr(value, "__dict__"):
@@ -193,6 +202,18 @@ class Flattener:
             names = tuple(vars(value))
         parts = tuple([self.flatten(getattr(value, name)) for name in names])
         return "object", kind, names, parts, self._methods(kind, names)
+
+    def _generator(self, value: Any) -> Any:
+        """A random generator: the arrays of its state, once."""
+        if id(value) in self._generators:
+            return "same generator", self._generators[id(value)]
+        table = generator_states.table_of(value)
+        entry = table.admit(value)
+        assert entry is not None, "the generator's own table"
+        self._generators[id(value)] = len(self._generators)
+        self.locks.append(entry[: generator_states.FIRST_ARRAY])
+        arrays = entry[generator_states.FIRST_ARRAY :]
+        return "generator", table.owner, table.kind, tuple([self._array(array) for array in arrays])
 
     def _methods(self, kind: type, own: tuple[str, ...]) -> tuple[Any, ...]:
         """Methods and plain class attributes that the function reads by name."""
@@ -235,6 +256,8 @@ class Flattener:
         """An attribute of a module or class: a constant of the code, or an argument."""
         value = as_python(read.value)
         self._look_at_function(value)
+        if type(value) is types.MethodType and type(value.__self__).__module__.startswith(STATEFUL):
+            return self._opened(value, types.MethodType)
         if read.is_known:
             return "static", type(value), free_variables.Same(value)
         if value is None or isinstance(value, bool | int | float | str | tuple | np.dtype):

@@ -19,6 +19,7 @@ from jitkernels.compiler.capture.source_locations import line_of_change
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
+from jitkernels.core import hooks
 
 MAX_INSIDE = 64
 """Most elements of a container that are searched for replaced functions."""
@@ -36,6 +37,7 @@ class Unflattener:
         self._proxies = iter(proxies)
         self._copies: list[tuple[Any, Any]] = []
         self.tables: set[int] = set()
+        self.generators: list[Any] = []
         self._scopes: list[tuple[types.CodeType, dict[str, Any]]] = []
 
     def unflatten_call(self, structure: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
@@ -69,6 +71,10 @@ class Unflattener:
             return functools.partial(function, *arguments, **named)
         if kind == "object":
             return self._object(*structure[1:])
+        if kind == "drawn":
+            return self._drawn(*structure[1:])
+        if kind in ("generator", "same generator"):
+            return self._generator(*structure[1:])
         return self._function(structure)
 
     def _remember(self, copy: Any) -> Any:
@@ -84,6 +90,25 @@ class Unflattener:
             if hasattr(result, "__dict__"):
                 vars(result)[name] = value
         return self._remember(result)
+
+    def _drawn(self, name: str, part: Any) -> Any:
+        """A method of a random generator: of the global one, where it is a function of `numpy.random`."""
+        generator = self.unflatten(part)
+        tracer = current()
+        if generator.is_global and tracer is not None:
+            tracer.random_state = generator
+        return hooks.trace_random_method(generator, name)
+
+    def _generator(self, *structure: Any) -> Any:
+        """A random generator; `structure`: its type, that of its bit generator, and the leaves, or its number."""
+        if len(structure) == 1:
+            return self.generators[structure[0]]
+        owner, kind, parts = structure
+        tracer = current()
+        assert tracer is not None, "unflattened in a trace"
+        arrays = [self.unflatten(part) for part in parts]
+        self.generators.append(hooks.trace_random_generator(tracer, owner, kind, arrays))
+        return self.generators[-1]
 
     def _function(self, structure: tuple[Any, ...]) -> Any:
         try:

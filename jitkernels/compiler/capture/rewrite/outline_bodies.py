@@ -76,6 +76,10 @@ class ExpressionRewriter(ast.NodeTransformer):
                 return call_hook("is_", node.left, node.comparators[0])
             case ast.IsNot():
                 return call_hook("not_", call_hook("is_", node.left, node.comparators[0]))
+            case ast.In():
+                return call_hook("in_", node.left, node.comparators[0])
+            case ast.NotIn():
+                return call_hook("not_", call_hook("in_", node.left, node.comparators[0]))
         return node
 
     def _compare_chain(self, node: ast.Compare, join: str) -> ast.expr:

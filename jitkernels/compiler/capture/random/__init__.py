@@ -1,0 +1,1 @@
+"""NumPy's random generators in traced functions: the same numbers, to the bit."""
