@@ -118,10 +118,11 @@ def planning_of(dtype: str, limits: Limits) -> Any:
 
     @noinline()
     def fill_halves(n: int, table: Any) -> None:
+        """``-i exp(-pi i k / n)``."""
         for k in range(n // 2 + 1):
             re, im = root_of_unity(k, 2 * n)
-            table[2 * k] = number(re)
-            table[2 * k + 1] = number(-im)
+            table[2 * k] = number(-im)
+            table[2 * k + 1] = number(-re)
 
     @inlined()
     def lay_out(words: Any, n: int, beside: bool, real: bool) -> None:
