@@ -14,6 +14,11 @@ def fourier_terms(n: int) -> float:
     return 4.0 + 3.0 * math.log2(max(n, 1) + 1)
 
 
+def promised(total: AnyArray, n: int, dtype: str) -> AnyArray:
+    """Sums of absolute terms; NaN, as nothing is promised, where one is infinite or intermediates may overflow."""
+    return np.where(total * 4 * max(n, 1) < float(np.finfo(dtype).max), total, np.nan)
+
+
 class FftC2CAttr(KernelAttr, kernel_type="FFT_C2C"):
     """y[r, k, c] = scale * sum over j of x[r, j, c] * exp(-2 pi i j k / n), complex numbers as pairs of two numbers.
 
@@ -38,7 +43,7 @@ class FftC2CAttr(KernelAttr, kernel_type="FFT_C2C"):
         """The absolute values of all parts of a column."""
         x, _ = arrays
         total = abs(self.scale) * np.abs(x).sum(axis=(1, 3), keepdims=True)
-        return [np.broadcast_to(total, x.shape)]
+        return [np.broadcast_to(promised(total, self.n, self.dtype), x.shape)]
 
     def operations(self) -> float:
         return 5.0 * self.rows * self.n * self.columns * max(math.log2(max(self.n, 1)), 1.0)
@@ -79,7 +84,7 @@ class FftR2CAttr(KernelAttr, kernel_type="FFT_R2C"):
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """The absolute values of a row."""
         x, y = arrays
-        total = abs(self.scale) * np.abs(x).sum(axis=-1)
+        total = promised(abs(self.scale) * np.abs(x).sum(axis=-1), self.n, self.dtype)
         return [np.broadcast_to(total[:, np.newaxis, np.newaxis], y.shape)]
 
     def operations(self) -> float:
@@ -127,7 +132,7 @@ class FftC2RAttr(KernelAttr, kernel_type="FFT_C2R"):
     def absolute_terms(self, arrays: Sequence[AnyArray]) -> Sequence[AnyArray]:
         """The absolute values of a row, of which each stands for two elements."""
         x, y = arrays
-        total = 2 * abs(self.scale) * np.abs(x).sum(axis=(1, 2))
+        total = promised(2 * abs(self.scale) * np.abs(x).sum(axis=(1, 2)), self.bins, self.dtype)
         return [np.broadcast_to(total[:, np.newaxis], y.shape)]
 
     def operations(self) -> float:
