@@ -9,6 +9,7 @@ import numpy as np
 from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, power_of_two, real
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 
+
 def fourier_terms(n: int) -> float:
     """The terms of the error bound: a rounding error for each factor of two, of sums and roots."""
     return 4.0 + 3.0 * math.log2(max(n, 1) + 1)
@@ -101,8 +102,8 @@ class FftR2CAttr(KernelAttr, kernel_type="FFT_R2C"):
 class FftC2RAttr(KernelAttr, kernel_type="FFT_C2R"):
     """y[r, j] = scale * sum over k < n of x[r, k] * exp(2 pi i j k / n), where x[n - k] is the conjugate of x[k].
 
-    x has the elements up to n / 2 as pairs of two numbers: n = 2 * (bins - 1), and one more if `odd`. Imaginary parts of
-    elements that are their own conjugates are not read. ``jk.irfft`` calls it.
+    x has the elements up to n / 2 as pairs of two numbers: n = 2 * (bins - 1), and one more if `odd`. Imaginary parts
+    of elements that are their own conjugates are not read. ``jk.irfft`` calls it.
     """
 
     rows: int

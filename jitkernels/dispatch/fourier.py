@@ -25,23 +25,12 @@ def scale_of(norm: str | None, n: Any, *, inverse: bool) -> Any:
     if norm == "ortho":
         return n**-0.5
     if norm not in (None, "backward", "forward"):
-        raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
     return 1.0 / n if (norm == "forward") != inverse else 1.0
 
 
 SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 """The norm of the other direction."""
-
-
-def resized(a: Any, n: Any, axis: int) -> Any:
-    """The first n elements along an axis, zeros behind them where there are fewer."""
-    size = a.shape[axis]
-    if size == n:
-        return a
-    if n < size:
-        return a[(slice(None),) * axis + (slice(0, n),)]
-    zeros = np.zeros((*a.shape[:axis], n - size, *a.shape[axis + 1 :]), a.dtype)
-    return np.concatenate([a, zeros], axis)
 
 
 class Transforms:
@@ -56,22 +45,34 @@ class Transforms:
         """The complex numbers of pairs."""
         return pairs.view(np.complex64 if pairs.itemsize == 4 else np.complex128)[..., 0]
 
+    def zeros(self, a: Any, shape: Sequence[Any]) -> Any:
+        """Zeros of an array's dtype."""
+        return np.zeros(shape, a.dtype)
+
+    def resized(self, a: Any, n: Any, axis: int) -> Any:
+        """The first n elements along an axis, zeros behind them where there are fewer."""
+        size = a.shape[axis]
+        if size == n:
+            return a
+        if n < size:
+            return a[(slice(None),) * axis + (slice(0, n),)]
+        return np.concatenate([a, self.zeros(a, (*a.shape[:axis], n - size, *a.shape[axis + 1 :]))], axis)
+
     def length(self, n: Any) -> Any:
         """A length that the caller gives. Raises as NumPy does."""
         return operator.index(n)
 
     def _prepared(self, a: Any, n: Any, axis: Any, size: Any) -> tuple[Any, Any, int]:
         """The length, and the axis from the start, of an array of `size` elements of the result by default."""
-        axis = normalize_axis_index(axis, a.ndim)
         n = size(a.shape[axis]) if n is None else self.length(n)
         if n < 1:
             raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
-        return a, n, axis
+        return a, n, normalize_axis_index(axis, a.ndim)
 
     def c2c(self, a: Any, n: Any, axis: Any, norm: Any, *, inverse: bool) -> Any:
         a, n, axis = self._prepared(a, n, axis, lambda size: size)
         scale = scale_of(norm, n, inverse=inverse)
-        a = resized(a, n, axis)
+        a = self.resized(a, n, axis)
         columns = math.prod(a.shape[axis + 1 :])
         moves = 1 < columns < MIN_COLUMNS
         if moves:
@@ -91,13 +92,15 @@ class Transforms:
     def rfft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
         a, n, axis = self._prepared(a, n, axis, lambda size: size)
         scale = scale_of(norm, n, inverse=False)
-        rows = np.moveaxis(resized(a, n, axis), axis, -1).astype("f" if a.dtype.char in SINGLE else "d", copy=False)
+        rows = np.moveaxis(self.resized(a, n, axis), axis, -1).astype(
+            "f" if a.dtype.char in SINGLE else "d", copy=False
+        )
         return np.moveaxis(self.numbers(everyday("fft_r2c")(rows, scale=scale)), -1, axis)
 
     def irfft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
         a, n, axis = self._prepared(a, n, axis, lambda size: 2 * (size - 1))
         scale = scale_of(norm, n, inverse=True)
-        rows = np.moveaxis(resized(a, n // 2 + 1, axis), axis, -1)
+        rows = np.moveaxis(self.resized(a, n // 2 + 1, axis), axis, -1)
         pairs = self.pairs(rows, single=a.dtype.char in SINGLE)
         return np.moveaxis(everyday("fft_c2r")(pairs, odd=bool(n % 2 == 1), scale=scale), -1, axis)
 
@@ -204,7 +207,10 @@ def _along_several(name: str) -> Callable[..., Any]:
 
 def _documented(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As ``numpy.fft.{name}``, by the fastest kernels; other arrays than NumPy's, and dtypes of extended precision, go there."
+    function.__doc__ = (
+        f"As ``numpy.fft.{name}``, by the fastest kernels.\n\n"
+        "Arrays of other packages, and dtypes of extended precision, go to NumPy. Errors are NumPy's."
+    )
     return function
 
 

@@ -72,12 +72,7 @@ class Butterflies:
             quarter = 4 * k // n
             zero = self.constant(-0.0)
             minus_re, minus_im = (self._of("fsub", zero, part) if quarter else part for part in a)
-            return (
-                a,
-                Complex(a.im, minus_re),
-                Complex(minus_re, minus_im),
-                Complex(minus_im, a.re),
-            )[quarter]
+            return (a, Complex(a.im, minus_re), Complex(minus_re, minus_im), Complex(minus_im, a.re))[quarter]
         if 8 * k % n == 0:
             return self._times_eighth(a, 8 * k // n)
         cosine, sine = root_of_unity(k, n)
@@ -139,7 +134,9 @@ class Butterflies:
             even, odd = x[0], Complex("", "")
             for j, (a, b) in enumerate(zip(sums, differences, strict=True), 1):
                 cosine, sine = map(self.constant, root_of_unity(j * k % r, r))
-                even = Complex(*(self._of("fadd", e, self._of("fmul", p, cosine)) for e, p in zip(even, a, strict=True)))
+                even = Complex(
+                    *(self._of("fadd", e, self._of("fmul", p, cosine)) for e, p in zip(even, a, strict=True))
+                )
                 turned = [self._of("fmul", part, sine) for part in b]
                 odd = Complex(*turned) if j == 1 else Complex(*map(self._of, ("fadd",) * 2, odd, turned))
             result[k], result[r - k] = self.minus_i_times(even, odd)

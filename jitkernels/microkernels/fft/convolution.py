@@ -1,4 +1,7 @@
-"""Transforms of any length as a convolution with a chirp: ``j k = (j**2 + k**2 - (k - j)**2) / 2`` (Bluestein, 1970)."""
+"""Transforms of any length as a convolution with a chirp (Bluestein, 1970).
+
+``j k`` is ``(j**2 + k**2 - (k - j)**2) / 2``.
+"""
 
 from typing import Any, NamedTuple
 

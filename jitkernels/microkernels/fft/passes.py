@@ -1,7 +1,7 @@
 """Passes of a Fourier transform over arrays, as LLVM IR: each applies one radix to all data.
 
-A transform of ``n = r * ido * l1`` numbers, of which `l1` is the product of the radices before, reads ``x[i, j, p]`` and
-writes ``y[i, p, k]``, as FFTPACK does (Swarztrauber, 1982), so that results are in order without a permutation (Stockham):
+A transform of ``n = r * ido * l1`` numbers, of which `l1` is the product of the radices before, reads ``x[i, j, p]``
+and writes ``y[i, p, k]``, as FFTPACK does (Swarztrauber, 1982), so that results are in order without a permutation:
 ``y[i, p, k] = w**(i * k) * sum over j of x[i, j, p] * exp(-2 pi i j k / r)`` with the first index the fastest and
 ``w = exp(-2 pi i / (r * ido))``. Real and imaginary parts lie in planes of their own.
 
@@ -108,7 +108,9 @@ class PassText:
         """The mask of the first `count` lanes."""
         out, lanes = self.out, self.lanes
         one = out.value(f"insertelement <{lanes} x i64> poison, i64 {count}, i64 0")
-        all_ = out.value(f"shufflevector <{lanes} x i64> {one}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer")
+        all_ = out.value(
+            f"shufflevector <{lanes} x i64> {one}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
+        )
         numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
         return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {all_}")
 
@@ -218,9 +220,7 @@ class PassText:
 
     def shuffled(self, a: str, b: str, picks: Sequence[int]) -> str:
         mask = ", ".join(f"i32 {pick}" for pick in picks)
-        return self.out.value(
-            f"shufflevector {self.vector} {a}, {self.vector} {b}, <{self.lanes} x i32> <{mask}>"
-        )
+        return self.out.value(f"shufflevector {self.vector} {a}, {self.vector} {b}, <{self.lanes} x i32> <{mask}>")
 
     def _beside(self) -> None:
         out = self.out
@@ -265,9 +265,7 @@ class PassText:
         out, lanes = self.out, self.lanes
         number = out.value(f"load {self.kind}, ptr {out.element(self.kind, base, index)}, align {self.size}")
         one = out.value(f"insertelement {self.vector} poison, {self.kind} {number}, i64 0")
-        return out.value(
-            f"shufflevector {self.vector} {one}, {self.vector} poison, <{lanes} x i32> zeroinitializer"
-        )
+        return out.value(f"shufflevector {self.vector} {one}, {self.vector} poison, <{lanes} x i32> zeroinitializer")
 
 
 def fft_pass(way: str, radix: int, dtype: str, lanes: int) -> IRFunction:

@@ -1,8 +1,9 @@
 """Transforms of real numbers: of n of them as of n / 2 complex ones, where n is even.
 
-With ``A = Z[k]`` and ``B = conj(Z[m - k])`` the sum ``E = A + B`` belongs to the elements of even index, and ``A - B``,
-times the root of unity ``-i exp(-2 pi i k / n)``, to those of odd index: ``X[k] = E + T`` and ``X[m - k] = conj(E - T)``
-(Cooley, Lewis & Welch, 1970). The inverse is the same with conjugate roots. An odd n takes a transform of n complex ones.
+With ``A = Z[k]`` and ``B = conj(Z[m - k])`` the sum ``E = A + B`` belongs to the elements of even index, and ``T``,
+which is ``A - B`` times the root of unity ``-i exp(-2 pi i k / n)``, to those of odd index: ``X[k] = E + T`` and
+``X[m - k] = conj(E - T)`` (Cooley, Lewis & Welch, 1970). The inverse is the same with conjugate roots. An odd n takes a
+transform of n complex numbers.
 """
 
 from typing import Any
@@ -31,9 +32,7 @@ class HalvesText(PassText):
         out, lanes = self.out, self.lanes
         out.label("entry")
         one = out.value(f"insertelement {self.vector} poison, {self.kind} %sign, i64 0")
-        sign = out.value(
-            f"shufflevector {self.vector} {one}, {self.vector} poison, <{lanes} x i32> zeroinitializer"
-        )
+        sign = out.value(f"shufflevector {self.vector} {one}, {self.vector} poison, <{lanes} x i32> zeroinitializer")
         out.line("br label %vec")
 
         def of_vector(number: str) -> None:
@@ -69,7 +68,9 @@ class HalvesText(PassText):
         lanes = self.lanes
         for half in range(2):
             numbers = range(half * lanes // 2, half * lanes // 2 + lanes // 2)
-            picks = [pick for k in numbers for lane in [lanes - 1 - k if reverse else k] for pick in (lane, lane + lanes)]
+            picks = [
+                pick for k in numbers for lane in [lanes - 1 - k if reverse else k] for pick in (lane, lane + lanes)
+            ]
             self.store(self.shuffled(value.re, value.im, picks), "%y", self.sum(at, half * lanes))
 
 

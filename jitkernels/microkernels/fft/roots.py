@@ -1,7 +1,7 @@
 """Roots of unity in kernels: sines and cosines of fractions of a turn, correct to about the last bit.
 
-The angle is reduced to at most an eighth of a turn in integers, so that nothing is lost, and multiplied with pi in twice
-the precision of float64.
+The angle is reduced to at most an eighth of a turn in integers, so that nothing is lost, and multiplied with pi in
+twice the precision of float64.
 """
 
 import math
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined, noinline
+from jitkernels.codegen.source_protocol import inlined
 from jitkernels.microkernels.maths.sincos_kernel import cosine_float64, sine_float64
 from jitkernels.microkernels.maths.strict_arithmetic import times_plus_float64
 

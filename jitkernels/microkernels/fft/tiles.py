@@ -1,4 +1,4 @@
-"""What moves between interleaved complex numbers and planes, as LLVM IR, with the transposes of transforms in two steps."""
+"""Moves between interleaved complex numbers and planes, as LLVM IR, and the transposes of two steps."""
 
 from collections.abc import Callable
 
@@ -92,7 +92,9 @@ class TileText(PassText):
             value = Complex(self.load("%re", at), self.load("%im", at))
             root = Complex(self.load("%roots", str(2 * t * lanes)), self.load("%roots", str((2 * t + 1) * lanes)))
             numbers = [
-                out.value(f"load {self.kind}, ptr {out.element(self.kind, '%factors', str(t + half))}, align {self.size}")
+                out.value(
+                    f"load {self.kind}, ptr {out.element(self.kind, '%factors', str(t + half))}, align {self.size}"
+                )
                 for half in (0, lanes)
             ]
             factor = Complex(*map(self.broadcast, numbers))

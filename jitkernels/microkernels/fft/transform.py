@@ -14,7 +14,16 @@ from jitkernels.microkernels.fft.factors import Limits, smooth_length, steps_of
 from jitkernels.microkernels.fft.passes import RADICES as PASSES
 from jitkernels.microkernels.fft.passes import fft_pass
 from jitkernels.microkernels.fft.plan import (
-    ACROSS, CHIRP, DOWN, FIRST, IMAGE, LENGTH, MORE_RADICES, RADICES, SECOND, SQUARE, TURNS, padded,
+    ACROSS,
+    DOWN,
+    FIRST,
+    LENGTH,
+    MORE_RADICES,
+    RADICES,
+    SECOND,
+    SQUARE,
+    TURNS,
+    padded,
 )  # fmt: skip
 from jitkernels.microkernels.fft.plan_cache import tables_of
 from jitkernels.microkernels.fft.tiles import TileText
@@ -193,7 +202,7 @@ def smooth_of(dtype: str, limits: Limits) -> Any:
     @inlined()
     def turn_block(words: Any, block: int, source: Any, size: int, squares: Any) -> None:
         """Multiply a block of columns by roots, and transpose it into the rows of the squares."""
-        across, down, rows_of_blocks = words[ACROSS], words[DOWN], (words[ACROSS] + lanes - 1) // lanes
+        across, rows_of_blocks = words[ACROSS], (words[ACROSS] + lanes - 1) // lanes
         roots = offset(tables(words), words[SQUARE])
         turns = offset(tables(words), words[TURNS] + block * 2 * lanes * rows_of_blocks)
         for i in range(across * lanes, rows_of_blocks * lanes * lanes):

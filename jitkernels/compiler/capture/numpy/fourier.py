@@ -1,6 +1,6 @@
 """Functions of `numpy.fft` in traces: kernels of pairs, which read and write what is fused before and behind them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from jitkernels.compiler.capture.array_proxy import fresh
 from jitkernels.compiler.capture.numpy.reductions import is_given
 from jitkernels.compiler.capture.numpy.shape_ops import of_array
 from jitkernels.compiler.capture.override_registry import METHODS, overrides
+from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.dispatch.fourier import Transforms, is_served
@@ -22,6 +23,11 @@ class TracedTransforms(Transforms):
         part = np.float32 if single else np.float64
         parts = [METHODS["astype"](np.real(a), part), METHODS["astype"](np.imag(a), part)]
         return np.stack(parts, axis=-1)
+
+    def zeros(self, a: Any, shape: Sequence[Any]) -> Any:
+        """Zeros, which take no memory where they are read at once."""
+        sizes = [getattr(size, "extent", size) for size in shape]
+        return fresh(a.tracer, builder.broadcast_to(builder.constant(0, a.dtype.name), sizes))
 
     def numbers(self, pairs: Any) -> Any:
         re, im = pairs[..., 0].node, pairs[..., 1].node

@@ -10,7 +10,7 @@ from jitkernels.dispatch.operators import everyday
 
 
 @vjp_of(FftC2CAttr)
-def fft_c2c(attr: Any, dy: Any, x: Any) -> list[Any]:  # noqa: ARG001  # of linear functions
+def fft_c2c(attr: Any, dy: Any, x: Any) -> list[Any]:  # of linear functions
     """The matrix is symmetric: its conjugate transpose is that of the other direction."""
     return [everyday("fft_c2c")(dy, inverse=not attr.inverse, scale=attr.scale)]
 
@@ -18,21 +18,19 @@ def fft_c2c(attr: Any, dy: Any, x: Any) -> list[Any]:  # noqa: ARG001  # of line
 @vjp_of(FftR2CAttr)
 def fft_r2c(attr: Any, dy: Any, x: Any) -> list[Any]:
     """Elements between the ends stand for two each in the inverse, and for one here."""
-    return [everyday("fft_c2r")(dy * _halves(dy.shape[-2], x.shape[-1], 0.5, dy.dtype), _is_odd(x), attr.scale)]
+    is_odd = bool(x.shape[-1] % 2 == 1)
+    return [everyday("fft_c2r")(_between_ends(dy, 0.5, is_odd=is_odd), odd=is_odd, scale=attr.scale)]
 
 
 @vjp_of(FftC2RAttr)
-def fft_c2r(attr: Any, dy: Any, x: Any) -> list[Any]:
+def fft_c2r(attr: Any, dy: Any, x: Any) -> list[Any]:  # of linear functions
     """Elements between the ends stand for two each."""
-    spectrum = everyday("fft_r2c")(dy, attr.scale)
-    return [spectrum * _halves(x.shape[-2], dy.shape[-1], 2.0, dy.dtype)]
+    return [_between_ends(everyday("fft_r2c")(dy, scale=attr.scale), 2.0, is_odd=attr.odd)]
 
 
-def _is_odd(x: Any) -> bool:
-    return bool(x.shape[-1] % 2 == 1)
-
-
-def _halves(bins: Any, n: Any, between: float, dtype: Any) -> Any:
-    """A column of 1 for elements that are their own conjugates, and a factor for the others."""
-    k = np.arange(bins)
-    return np.where((k == 0) | (2 * k == n), 1.0, between).astype(dtype)[:, np.newaxis]
+def _between_ends(spectrum: Any, factor: float, *, is_odd: bool) -> Any:
+    """The spectrum, whose elements are multiplied unless they are their own conjugates: ends."""
+    first, last = spectrum[..., :1, :], spectrum[..., -1:, :]
+    if is_odd:
+        return np.concatenate([first, spectrum[..., 1:, :] * factor], axis=-2)
+    return np.concatenate([first, spectrum[..., 1:-1, :] * factor, last], axis=-2)
