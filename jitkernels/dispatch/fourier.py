@@ -33,7 +33,7 @@ SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": 
 """The norm of the other direction."""
 
 
-class Transforms:
+class FourierTransforms:
     """The functions of `numpy.fft`, for arrays of NumPy; for others, a subclass says what pairs are."""
 
     def pairs(self, a: Any, *, single: bool) -> Any:
@@ -170,12 +170,12 @@ class Transforms:
 
 def is_served(name: str, dtype: Any) -> bool:
     """Whether kernels transform arrays of a dtype; real transforms have real inputs."""
-    if not dtype.isnative or (name in Transforms.REAL and dtype.kind == "c"):
+    if not dtype.isnative or (name in FourierTransforms.REAL and dtype.kind == "c"):
         return False
     return dtype.char in SINGLE or dtype.char in DOUBLE
 
 
-_OF_NUMPY = Transforms()
+_OF_NUMPY = FourierTransforms()
 
 
 def _along_one(name: str) -> Callable[..., Any]:
@@ -214,5 +214,5 @@ def _documented(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return function
 
 
-fft, ifft, rfft, irfft, hfft, ihfft = map(_along_one, Transforms.ALONG_ONE)
-fftn, ifftn, rfftn, irfftn, fft2, ifft2, rfft2, irfft2 = map(_along_several, Transforms.ALONG_SEVERAL)
+fft, ifft, rfft, irfft, hfft, ihfft = map(_along_one, FourierTransforms.ALONG_ONE)
+fftn, ifftn, rfftn, irfftn, fft2, ifft2, rfft2, irfft2 = map(_along_several, FourierTransforms.ALONG_SEVERAL)

@@ -11,11 +11,11 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import grain
+from jitkernels.microkernels.fft.bluestein import rows_of
 from jitkernels.microkernels.fft.columns import columns_of
-from jitkernels.microkernels.fft.convolution import rows_of
 from jitkernels.microkernels.fft.factors import limits_of
 from jitkernels.microkernels.fft.real_rows import complex_length, forward_of, inverse_of, scratch_of_real
-from jitkernels.microkernels.fft.transform import Scales, scratch_of
+from jitkernels.microkernels.fft.transform import FftScales, scratch_of
 from jitkernels.microkernels.heap_scratch import is_null
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
@@ -25,7 +25,7 @@ Attr = FftC2CAttr | FftR2CAttr | FftC2RAttr
 
 
 def block_of(attr: Attr) -> int:
-    """Rows of a thread's least part."""
+    """RowRange of a thread's least part."""
     row = sum(array.nbytes for array in attr.signature().arrays) // max(attr.rows, 1)
     return grain(row // (2 * np.dtype(attr.dtype).itemsize), FFT_THREAD_ELEMENTS)
 
@@ -42,7 +42,7 @@ class Arrays(NamedTuple):
     scale: Any
 
 
-class Rows(NamedTuple):
+class RowRange(NamedTuple):
     """The rows of a thread."""
 
     begin: int
@@ -56,9 +56,9 @@ def fft_c2c(attr: FftC2CAttr, **variant: Any) -> RangeKernel:
     rows, of_columns = rows_of(dtype, limits), columns_of(dtype, limits)
     sign, no_memory = number(-1 if attr.inverse else 1), np.int64(error_status.no_memory_for(f"fft_c2c_{dtype}"))
 
-    def body(arrays: Arrays, n: int, columns: int, part: Rows, workspace: Any) -> Any:
+    def body(arrays: Arrays, n: int, columns: int, part: RowRange, workspace: Any) -> Any:
         x, y, factor = arrays.x, arrays.y, number(arrays.scale[0])
-        scales = Scales(sign, factor, sign * factor)
+        scales = FftScales(sign, factor, sign * factor)
         if n == 0 or columns == 0:
             return 0
         words = rows.take(n, columns > 1, False, workspace)
@@ -86,7 +86,7 @@ def fft_r2c(attr: FftR2CAttr, **variant: Any) -> RangeKernel:
     rows, no_memory = rows_of(dtype, limits), np.int64(error_status.no_memory_for(f"fft_r2c_{dtype}"))
     forward = forward_of(dtype, limits, rows)
 
-    def body(arrays: Arrays, n: int, part: Rows, workspace: Any) -> Any:
+    def body(arrays: Arrays, n: int, part: RowRange, workspace: Any) -> Any:
         x, y, factor = arrays.x, arrays.y, number(arrays.scale[0])
         if n == 0:
             for i in range(2 * part.begin, 2 * part.end):
@@ -113,7 +113,7 @@ def fft_c2r(attr: FftC2RAttr, **variant: Any) -> RangeKernel:
     rows, no_memory = rows_of(dtype, limits), np.int64(error_status.no_memory_for(f"fft_c2r_{dtype}"))
     inverse = inverse_of(dtype, limits, rows)
 
-    def body(arrays: Arrays, n: int, part: Rows, workspace: Any) -> Any:
+    def body(arrays: Arrays, n: int, part: RowRange, workspace: Any) -> Any:
         x, y, factor = arrays.x, arrays.y, number(arrays.scale[0])
         if n == 0:
             return 0

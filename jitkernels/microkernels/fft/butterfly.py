@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from jitkernels.microkernels.gemm.microkernel import Text, float_literal
 
-FLAGS = "contract"
+BUTTERFLY_FLAGS = "contract"
 """Products may be fused into sums. Nothing is reordered: the error bounds are those of this order."""
 
 
@@ -41,7 +41,7 @@ class Butterflies:
         self.out, self.vector, self.dtype = out, vector, dtype
 
     def _of(self, operation: str, a: str, b: str) -> str:
-        return self.out.value(f"{operation} {FLAGS} {self.vector} {a}, {b}")
+        return self.out.value(f"{operation} {BUTTERFLY_FLAGS} {self.vector} {a}, {b}")
 
     def constant(self, value: float) -> str:
         """A register whose elements all have this value."""
@@ -117,8 +117,8 @@ class Butterflies:
         columns = [self.transform(x[i::inner]) for i in range(inner)]
         result: list[Complex] = [Complex("", "")] * n
         for k in range(outer):
-            turned = [self.times_root(columns[i][k], i * k, n) for i in range(inner)]
-            for j, value in enumerate(self.transform(turned)):
+            rotated = [self.times_root(columns[i][k], i * k, n) for i in range(inner)]
+            for j, value in enumerate(self.transform(rotated)):
                 result[k + outer * j] = value
         return result
 
@@ -137,7 +137,7 @@ class Butterflies:
                 even = Complex(
                     *(self._of("fadd", e, self._of("fmul", p, cosine)) for e, p in zip(even, a, strict=True))
                 )
-                turned = [self._of("fmul", part, sine) for part in b]
-                odd = Complex(*turned) if j == 1 else Complex(*map(self._of, ("fadd",) * 2, odd, turned))
+                rotated = [self._of("fmul", part, sine) for part in b]
+                odd = Complex(*rotated) if j == 1 else Complex(*map(self._of, ("fadd",) * 2, odd, rotated))
             result[k], result[r - k] = self.minus_i_times(even, odd)
         return result

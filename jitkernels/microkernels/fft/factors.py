@@ -15,17 +15,17 @@ from jitkernels.core import cpu_target, dtypes
 PRIMES = (2, 3, 5, 7, 11, 13)
 
 
-class Limits(NamedTuple):
+class FftLimits(NamedTuple):
     """The lanes of a vector, and the length above which two steps are faster than one."""
 
     lanes: int
     one_step: int
 
 
-def limits_of(dtype: str, vector_bytes: int) -> Limits:
+def limits_of(dtype: str, vector_bytes: int) -> FftLimits:
     """Two planes for reading, two for writing, and the roots, all in half of the L2 cache."""
     size = dtypes.named(dtype).size
-    return Limits(vector_bytes // size, cpu_target.l2_cache_bytes() // 2 // (6 * size))
+    return FftLimits(vector_bytes // size, cpu_target.l2_cache_bytes() // 2 // (6 * size))
 
 
 @inlined()

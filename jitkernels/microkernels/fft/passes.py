@@ -17,7 +17,7 @@ from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.butterfly import Butterflies, Complex
 from jitkernels.microkernels.gemm.microkernel import Text
 
-RADICES = (16, 8, 4, 2, 3, 5, 7, 11, 13)
+PASS_RADICES = (16, 8, 4, 2, 3, 5, 7, 11, 13)
 
 
 class PassText:

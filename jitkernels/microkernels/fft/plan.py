@@ -6,26 +6,27 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
-from jitkernels.microkernels.fft.factors import Limits, last_radix, put_radices, smooth_length, steps_of
+from jitkernels.microkernels.fft.factors import FftLimits, last_radix, put_radices, smooth_length, steps_of
 from jitkernels.microkernels.fft.plan_cache import drop_plan, no_words, put_plan, set_tables, tables_of, take_plan
 from jitkernels.microkernels.fft.roots import root_of_unity
 from jitkernels.microkernels.heap_scratch import heap_allocator, is_null
 
-KEY, LENGTH, ACROSS, DOWN = 0, 2, 3, 4
+KEY_WORD, LENGTH_WORD, ACROSS_WORD, DOWN_WORD = 0, 2, 3, 4
 """Words of a plan: its key; the length of the transform by radices; the lengths of two steps, of which the first is 0
 where there is one."""
-FIRST, SECOND, SQUARE, TURNS, CHIRP, IMAGE, HALVES, TOTAL = 5, 6, 7, 8, 9, 10, 11, 12
+FIRST_ROOTS, SECOND_ROOTS, TILE_ROOTS, BLOCK_ROOTS = 5, 6, 7, 8
+CHIRP_TABLE, IMAGE_TABLE, HALVES_TABLE, TABLES_SIZE = 9, 10, 11, 12
 """Offsets of tables, in elements: roots of the passes of either step, those of the columns of a square, those of whole
 blocks; the chirp and its transform; roots between halves of a real transform. And the size of all."""
-RADICES, MORE_RADICES = 16, 56
+FIRST_RADICES, SECOND_RADICES = 16, 56
 """The number of radices and the radices, of the first step or the only one, and of the second."""
-ALIGNED = 16
+TABLE_ALIGNMENT = 16
 
 
 @inlined()
 def padded(n: int) -> int:
     """`n` numbers and what alignment takes."""
-    return (n + ALIGNED - 1) // ALIGNED * ALIGNED
+    return (n + TABLE_ALIGNMENT - 1) // TABLE_ALIGNMENT * TABLE_ALIGNMENT
 
 
 @inlined()
@@ -55,22 +56,19 @@ def no_plan(words: Any) -> Any:
 @inlined()
 def keep_plan(words: Any, limit: int) -> None:
     """Put a plan back, unless its tables have more elements than the limit."""
-    if words[TOTAL] > limit:
+    if words[TABLES_SIZE] > limit:
         drop_plan(words)
     else:
         put_plan(words)
 
 
-def planning_of(dtype: str, limits: Limits) -> Any:
-    """Return the function ``(n, beside, real)`` that takes out a plan, or makes one; null where there is no memory.
+def roots_filling_of(dtype: str, lanes: int) -> Any:
+    """Return the functions that fill the roots of passes, ``(radices, n, table)``, and those of two steps.
 
-    beside: passes work on transforms beside each other, so that there is one step, and no last pass. real: besides, the
-    roots that a transform of ``2 * n`` real numbers takes. The key of a new plan is 0; it has all tables but the
-    transform of the chirp.
+    The latter are ``(n, across, table)``, of the numbers of a block beside each other, and
+    ``(n, across, down, table)``, of the first number of each block.
     """
-    number, size, lanes = np.dtype(dtype).type, dtypes.named(dtype).size, limits.lanes
-    one_step = limits.one_step
-    memory, tables = heap_allocator(dtypes.named(dtype).c), tables_of(dtypes.named(dtype).c)
+    number = np.dtype(dtype).type
 
     @noinline()
     def fill_passes(radices: Any, n: int, table: Any) -> None:
@@ -106,6 +104,14 @@ def planning_of(dtype: str, limits: Limits) -> Any:
                 table[at] = number(re)
                 table[at + lanes] = number(-im)
 
+    return fill_passes, fill_square, fill_turns
+
+
+def filling_of(dtype: str, lanes: int) -> Any:
+    """Return the function ``(words, n, table, real)`` that fills all tables but the transform of the chirp."""
+    number = np.dtype(dtype).type
+    fill_passes, fill_square, fill_turns = roots_filling_of(dtype, lanes)
+
     @noinline()
     def fill_chirp(n: int, table: Any) -> None:
         """``exp(-pi i k**2 / n)``, by the square modulo 2 n."""
@@ -125,58 +131,79 @@ def planning_of(dtype: str, limits: Limits) -> Any:
             table[2 * k + 1] = number(-re)
 
     @inlined()
+    def fill(words: Any, n: int, table: Any, real: bool) -> None:
+        length, across, down = words[LENGTH_WORD], words[ACROSS_WORD], words[DOWN_WORD]
+        fill_passes(offset(words, FIRST_RADICES), length if across == 0 else across, offset(table, words[FIRST_ROOTS]))
+        if across > 0:
+            fill_passes(offset(words, SECOND_RADICES), down, offset(table, words[SECOND_ROOTS]))
+            fill_square(length, across, offset(table, words[TILE_ROOTS]))
+            fill_turns(length, across, down, offset(table, words[BLOCK_ROOTS]))
+        if length != n:
+            fill_chirp(n, offset(table, words[CHIRP_TABLE]))
+        if real:
+            fill_halves(n, offset(table, words[HALVES_TABLE]))
+
+    return fill
+
+
+def layout_of(limits: FftLimits) -> Any:
+    """Return the function ``(words, n, beside, real)`` that writes the lengths, radices and offsets of a plan."""
+    lanes, one_step = limits.lanes, limits.one_step
+
+    @inlined()
     def lay_out(words: Any, n: int, beside: bool, real: bool) -> None:
         length = smooth_length(n)
-        across = 0 if beside else steps_of(length, one_step)
-        words[LENGTH], words[ACROSS] = length, across
+        is_one = beside and length == n  # a convolution is of rows
+        across = 0 if is_one else steps_of(length, one_step)
+        words[LENGTH_WORD], words[ACROSS_WORD] = length, across
         total = 0
         if across == 0:
-            put_radices(offset(words, RADICES), length, 1 if beside or length == 1 else last_radix(length, lanes))
-            words[FIRST] = total
-            total += pass_roots(offset(words, RADICES), length)
+            put_radices(offset(words, FIRST_RADICES), length, 1 if is_one or length == 1 else last_radix(length, lanes))
+            words[FIRST_ROOTS] = total
+            total += pass_roots(offset(words, FIRST_RADICES), length)
         else:
             down = length // across
             rows = (across + lanes - 1) // lanes * lanes
-            words[DOWN] = down
-            put_radices(offset(words, RADICES), across, 1)
-            put_radices(offset(words, MORE_RADICES), down, 1)
-            words[FIRST] = total
-            total += pass_roots(offset(words, RADICES), across)
-            words[SECOND] = total
-            total += pass_roots(offset(words, MORE_RADICES), down)
-            words[SQUARE] = total
+            words[DOWN_WORD] = down
+            put_radices(offset(words, FIRST_RADICES), across, 1)
+            put_radices(offset(words, SECOND_RADICES), down, 1)
+            words[FIRST_ROOTS] = total
+            total += pass_roots(offset(words, FIRST_RADICES), across)
+            words[SECOND_ROOTS] = total
+            total += pass_roots(offset(words, SECOND_RADICES), down)
+            words[TILE_ROOTS] = total
             total += 2 * rows * lanes
-            words[TURNS] = total
+            words[BLOCK_ROOTS] = total
             total += 2 * rows * ((down + lanes - 1) // lanes)
-        words[CHIRP] = total
-        words[IMAGE] = total
+        words[CHIRP_TABLE] = total
+        words[IMAGE_TABLE] = total
         if length != n:
-            words[IMAGE] = total + padded(2 * n)
+            words[IMAGE_TABLE] = total + padded(2 * n)
             total += padded(2 * n) + padded(2 * length)
-        words[HALVES] = total
+        words[HALVES_TABLE] = total
         if real:
             total += padded(n + 2)
-        words[TOTAL] = total
+        words[TABLES_SIZE] = total
 
-    @inlined()
-    def fill(words: Any, n: int, table: Any, real: bool) -> None:
-        length, across, down = words[LENGTH], words[ACROSS], words[DOWN]
-        fill_passes(offset(words, RADICES), length if across == 0 else across, offset(table, words[FIRST]))
-        if across > 0:
-            fill_passes(offset(words, MORE_RADICES), down, offset(table, words[SECOND]))
-            fill_square(length, across, offset(table, words[SQUARE]))
-            fill_turns(length, across, down, offset(table, words[TURNS]))
-        if length != n:
-            fill_chirp(n, offset(table, words[CHIRP]))
-        if real:
-            fill_halves(n, offset(table, words[HALVES]))
+    return lay_out
+
+
+def planning_of(dtype: str, limits: FftLimits) -> Any:
+    """Return the function ``(n, beside, real)`` that takes out a plan, or makes one; null where there is no memory.
+
+    beside: passes work on transforms beside each other, so that there is one step, and no last pass. real: besides, the
+    roots that a transform of ``2 * n`` real numbers takes. The key of a new plan is 0; it has all tables but the
+    transform of the chirp.
+    """
+    size, fill, lay_out = dtypes.named(dtype).size, filling_of(dtype, limits.lanes), layout_of(limits)
+    memory, tables = heap_allocator(dtypes.named(dtype).c), tables_of(dtypes.named(dtype).c)
 
     @noinline()
     def take(n: int, beside: bool, real: bool) -> Any:
         words = take_plan(key_of(n, beside, real))
-        if is_null(words) == 0 and words[KEY] == 0:
+        if is_null(words) == 0 and words[KEY_WORD] == 0:
             lay_out(words, n, beside, real)
-            block = memory(words[TOTAL] * size + 64)
+            block = memory(words[TABLES_SIZE] * size + 64)
             set_tables(words, block)
             if is_null(block):
                 words = no_plan(words)

@@ -7,17 +7,17 @@ in the middle of a call leaves its child fewer plans.
 
 from jitkernels.codegen.source_protocol import IRFunction
 
-SLOTS = 16
+PLAN_SLOTS = 16
 TABLES_WORD = 1
-WORDS = 96
+PLAN_WORDS = 96
 """Words of a plan."""
 
 take_plan = IRFunction(
     "fft_take_plan",
     "int64_t*",
     ("int64",),
-    f"""@fft_plans = global [{SLOTS} x ptr] zeroinitializer
-@fft_keys = global [{SLOTS} x i64] zeroinitializer
+    f"""@fft_plans = global [{PLAN_SLOTS} x ptr] zeroinitializer
+@fft_keys = global [{PLAN_SLOTS} x i64] zeroinitializer
 declare ptr @aligned_alloc(i64, i64)
 declare void @fft_put_plan(ptr)
 define ptr @fft_take_plan(i64 %key) noinline nounwind {{
@@ -45,10 +45,10 @@ back:
   br label %other
 other:
   %next = add i64 %i, 1
-  %more = icmp slt i64 %next, {SLOTS}
+  %more = icmp slt i64 %next, {PLAN_SLOTS}
   br i1 %more, label %look, label %make
 make:
-  %fresh = call ptr @aligned_alloc(i64 64, i64 {8 * WORDS})
+  %fresh = call ptr @aligned_alloc(i64 64, i64 {8 * PLAN_WORDS})
   %failed = icmp eq ptr %fresh, null
   br i1 %failed, label %none, label %new
 new:
@@ -67,8 +67,8 @@ put_plan = IRFunction(
     "fft_put_plan",
     "void",
     ("int64_t*",),
-    f"""@fft_plans = external global [{SLOTS} x ptr]
-@fft_keys = external global [{SLOTS} x i64]
+    f"""@fft_plans = external global [{PLAN_SLOTS} x ptr]
+@fft_keys = external global [{PLAN_SLOTS} x i64]
 @fft_turn = internal global i64 0
 declare void @free(ptr)
 define void @fft_put_plan(ptr %plan) noinline nounwind {{
@@ -91,11 +91,11 @@ name:
   ret void
 other:
   %next = add i64 %i, 1
-  %more = icmp slt i64 %next, {SLOTS}
+  %more = icmp slt i64 %next, {PLAN_SLOTS}
   br i1 %more, label %look, label %replace
 replace:
   %turn = atomicrmw add ptr @fft_turn, i64 1 monotonic
-  %victim = and i64 %turn, {SLOTS - 1}
+  %victim = and i64 %turn, {PLAN_SLOTS - 1}
   %victim.at = getelementptr ptr, ptr @fft_plans, i64 %victim
   %old = atomicrmw xchg ptr %victim.at, ptr %plan acq_rel
   %victim.key = getelementptr i64, ptr @fft_keys, i64 %victim

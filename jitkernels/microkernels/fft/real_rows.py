@@ -12,13 +12,13 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import IRFunction, inlined, noinline, offset
 from jitkernels.core import dtypes
+from jitkernels.microkernels.fft.bluestein import RowFunctions, product
 from jitkernels.microkernels.fft.butterfly import Complex
-from jitkernels.microkernels.fft.convolution import Rows, product
-from jitkernels.microkernels.fft.factors import Limits
+from jitkernels.microkernels.fft.factors import FftLimits
 from jitkernels.microkernels.fft.passes import PassText
-from jitkernels.microkernels.fft.plan import HALVES, padded
+from jitkernels.microkernels.fft.plan import HALVES_TABLE, padded
 from jitkernels.microkernels.fft.plan_cache import tables_of
-from jitkernels.microkernels.fft.transform import Scales, scratch_of
+from jitkernels.microkernels.fft.transform import FftScales, scratch_of
 
 
 class HalvesText(PassText):
@@ -44,9 +44,9 @@ class HalvesText(PassText):
             add, subtract = (f"{word} {self.vector}" for word in ("fadd", "fsub"))
             even = Complex(out.value(f"{add} {a.re}, {b.re}"), out.value(f"{subtract} {a.im}, {b.im}"))
             odd = Complex(out.value(f"{subtract} {a.re}, {b.re}"), out.value(f"{add} {a.im}, {b.im}"))
-            turned = self.math.times(odd, root)
-            self._store_pairs(self.math.add(even, turned), k)
-            last = self.math.subtract(even, turned)
+            rotated = self.math.times(odd, root)
+            self._store_pairs(self.math.add(even, rotated), k)
+            last = self.math.subtract(even, rotated)
             self._store_pairs(Complex(last.re, out.value(f"fneg {self.vector} {last.im}")), back, reverse=True)
 
         self.loop("vec", "%vectors", "entry", "done", of_vector)
@@ -96,7 +96,7 @@ def splitting_of(dtype: str, lanes: int) -> Any:
     return split
 
 
-def scratch_of_real(limits: Limits) -> Any:
+def scratch_of_real(limits: FftLimits) -> Any:
     """Return the function of n that gives the elements that a transform of n real numbers needs as scratch."""
     scratch = scratch_of(limits)
 
@@ -113,7 +113,7 @@ def complex_length(n: int) -> int:
     return n // 2 if n % 2 == 0 else n
 
 
-def forward_of(dtype: str, limits: Limits, rows: Rows) -> Any:
+def forward_of(dtype: str, limits: FftLimits, rows: RowFunctions) -> Any:
     """Return the function ``(words, n, x, y, scratch, scale)``: y has ``n // 2 + 1`` complex numbers."""
     number, tables = np.dtype(dtype).type, tables_of(dtypes.named(dtype).c)
     split, transform = splitting_of(dtype, limits.lanes), rows.transform
@@ -122,20 +122,20 @@ def forward_of(dtype: str, limits: Limits, rows: Rows) -> Any:
     @noinline()
     def even(words: Any, n: int, x: Any, y: Any, scratch: Any, scale: Any) -> None:
         m = n // 2
-        transform(words, m, x, y, scratch, Scales(one, half * scale, half * scale))
+        transform(words, m, x, y, scratch, FftScales(one, half * scale, half * scale))
         first, second = y[0] + y[0], y[1] + y[1]
         y[0] = first + second
         y[1] = zero
         y[2 * m] = first - second
         y[2 * m + 1] = zero
-        split(y, y, offset(tables(words), words[HALVES]), m, one)
+        split(y, y, offset(tables(words), words[HALVES_TABLE]), m, one)
 
     @noinline()
     def odd(words: Any, n: int, x: Any, y: Any, scratch: Any, scale: Any) -> None:
         for k in range(n):
             scratch[2 * k] = x[k]
             scratch[2 * k + 1] = zero
-        transform(words, n, scratch, scratch, offset(scratch, padded(2 * n)), Scales(one, scale, scale))
+        transform(words, n, scratch, scratch, offset(scratch, padded(2 * n)), FftScales(one, scale, scale))
         for k in range(n + 1):
             y[k] = scratch[k]
         y[1] = zero
@@ -150,7 +150,7 @@ def forward_of(dtype: str, limits: Limits, rows: Rows) -> Any:
     return forward
 
 
-def inverse_of(dtype: str, limits: Limits, rows: Rows) -> Any:
+def inverse_of(dtype: str, limits: FftLimits, rows: RowFunctions) -> Any:
     """Return the function ``(words, n, x, y, scratch, scale)``: x has ``n // 2 + 1`` complex numbers."""
     number, tables = np.dtype(dtype).type, tables_of(dtypes.named(dtype).c)
     split, transform = splitting_of(dtype, limits.lanes), rows.transform
@@ -161,8 +161,8 @@ def inverse_of(dtype: str, limits: Limits, rows: Rows) -> Any:
         m = n // 2
         scratch[0] = x[0] + x[2 * m]
         scratch[1] = x[0] - x[2 * m]
-        split(x, scratch, offset(tables(words), words[HALVES]), m, -one)
-        transform(words, m, scratch, y, offset(scratch, padded(n)), Scales(-one, scale, -scale))
+        split(x, scratch, offset(tables(words), words[HALVES_TABLE]), m, -one)
+        transform(words, m, scratch, y, offset(scratch, padded(n)), FftScales(-one, scale, -scale))
 
     @noinline()
     def odd(words: Any, n: int, x: Any, y: Any, scratch: Any, scale: Any) -> None:
@@ -174,7 +174,7 @@ def inverse_of(dtype: str, limits: Limits, rows: Rows) -> Any:
             scratch[2 * k + 1] = im
             scratch[2 * (n - k)] = re
             scratch[2 * (n - k) + 1] = -im
-        transform(words, n, scratch, scratch, offset(scratch, padded(2 * n)), Scales(-one, scale, -scale))
+        transform(words, n, scratch, scratch, offset(scratch, padded(2 * n)), FftScales(-one, scale, -scale))
         for k in range(n):
             y[k] = scratch[2 * k]
 

@@ -46,7 +46,7 @@ class TileText(PassText):
     def columns(self, *, stores: bool) -> IRFunction:
         """``(pairs, step, re, im, rows, live, scale.re, scale.im)``: of each row of complex numbers `live` ones.
 
-        Rows are `step` elements apart, planes have `lanes` of them side by side. Both parts are scaled.
+        RowFunctions are `step` elements apart, planes have `lanes` of them side by side. Both parts are scaled.
         """
         lanes = self.lanes
 
@@ -78,7 +78,7 @@ class TileText(PassText):
         body = "\n".join(self.out.lines)
         return IRFunction(symbol, "void", arguments, f"{head}\n{body}\n}}\n{self._declared()}")
 
-    def turned_tile(self) -> IRFunction:
+    def rotated_tile(self) -> IRFunction:
         """``(re, im, roots, factors, tr, ti)``: a square of vectors times roots of unity, transposed.
 
         Row t of the square is multiplied by row t of `roots` (a vector of real parts, one of imaginary ones) and by the
@@ -105,7 +105,7 @@ class TileText(PassText):
             for t, row in enumerate(self.unzipped(rows)):
                 self.store(row, base, str(t * lanes))
         out.line("ret void")
-        symbol = f"fft_turned_tile_{self.dtype}"
+        symbol = f"fft_rotated_tile_{self.dtype}"
         pointers = ", ".join(f"ptr noalias %{name}" for name in ("re", "im", "roots", "factors", "tr", "ti"))
         body = "\n".join(out.lines)
         text = f"define void @{symbol}({pointers}) noinline nounwind {{\n{body}\n}}\n"

@@ -10,26 +10,25 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
-from jitkernels.microkernels.fft.factors import Limits, smooth_length, steps_of
-from jitkernels.microkernels.fft.passes import RADICES as PASSES
-from jitkernels.microkernels.fft.passes import fft_pass
+from jitkernels.microkernels.fft.factors import FftLimits, smooth_length, steps_of
+from jitkernels.microkernels.fft.passes import PASS_RADICES, fft_pass
 from jitkernels.microkernels.fft.plan import (
-    ACROSS,
-    DOWN,
-    FIRST,
-    LENGTH,
-    MORE_RADICES,
-    RADICES,
-    SECOND,
-    SQUARE,
-    TURNS,
+    ACROSS_WORD,
+    BLOCK_ROOTS,
+    DOWN_WORD,
+    FIRST_RADICES,
+    FIRST_ROOTS,
+    LENGTH_WORD,
+    SECOND_RADICES,
+    SECOND_ROOTS,
+    TILE_ROOTS,
     padded,
 )  # fmt: skip
 from jitkernels.microkernels.fft.plan_cache import tables_of
 from jitkernels.microkernels.fft.tiles import TileText
 
 
-class Scales(NamedTuple):
+class FftScales(NamedTuple):
     """What both parts are multiplied by: the imaginary parts that are read, and both parts that are written."""
 
     sign: Any
@@ -46,7 +45,7 @@ class Planes(NamedTuple):
 
 def passing_of(dtype: str, lanes: int, way: str) -> Any:
     """Return the function ``(radix, source, target, size, roots, ido, l1)`` that runs the pass of a radix."""
-    p16, p8, p4, p2, p3, p5, p7, p11, p13 = (fft_pass(way, radix, dtype, lanes) for radix in PASSES)
+    p16, p8, p4, p2, p3, p5, p7, p11, p13 = (fft_pass(way, radix, dtype, lanes) for radix in PASS_RADICES)
 
     @inlined()
     def run(radix: int, source: Any, target: Any, size: int, roots: Any, ido: int, l1: int) -> None:
@@ -119,7 +118,7 @@ def moves_of(dtype: str, lanes: int) -> Moves:
     one = number(1)
 
     @inlined()
-    def load_row(x: Any, n: int, planes: Any, size: int, scales: Scales) -> None:
+    def load_row(x: Any, n: int, planes: Any, size: int, scales: FftScales) -> None:
         whole = n // lanes
         if whole > 0:
             load(x, 2 * lanes, planes, offset(planes, size), whole, lanes, one, scales.sign)
@@ -128,7 +127,7 @@ def moves_of(dtype: str, lanes: int) -> Moves:
             load(offset(x, 2 * at), 0, offset(planes, at), offset(planes, size + at), 1, n % lanes, one, scales.sign)
 
     @inlined()
-    def store_row(y: Any, n: int, planes: Any, size: int, scales: Scales) -> None:
+    def store_row(y: Any, n: int, planes: Any, size: int, scales: FftScales) -> None:
         whole = n // lanes
         if whole > 0:
             store(y, 2 * lanes, planes, offset(planes, size), whole, lanes, scales.re, scales.im)
@@ -151,7 +150,7 @@ def block_size(down: int, lanes: int) -> int:
     return plane_size((down + lanes - 1) // lanes * lanes * lanes, lanes)
 
 
-def smooth_scratch_of(limits: Limits) -> Any:
+def smooth_scratch_of(limits: FftLimits) -> Any:
     """Return the function that gives the scratch elements of a transform whose length has radices."""
     lanes, one_step = limits.lanes, limits.one_step
 
@@ -167,7 +166,7 @@ def smooth_scratch_of(limits: Limits) -> Any:
     return scratch
 
 
-def scratch_of(limits: Limits) -> Any:
+def scratch_of(limits: FftLimits) -> Any:
     """Return the function ``(n, beside)`` that gives the elements that a transform needs as scratch."""
     lanes, of_smooth = limits.lanes, smooth_scratch_of(limits)
 
@@ -183,28 +182,28 @@ def scratch_of(limits: Limits) -> Any:
     return scratch
 
 
-def smooth_of(dtype: str, limits: Limits) -> Any:
+def smooth_of(dtype: str, limits: FftLimits) -> Any:
     """Return the function ``(words, x, y, scratch, scales)`` that transforms a row whose length has radices."""
     lanes, tables = limits.lanes, tables_of(dtypes.named(dtype).c)
     moves = moves_of(dtype, lanes)
     load_columns, store_columns, load_row, store_row = moves
     along, beside = running_of(dtype, lanes, beside=False), running_of(dtype, lanes, beside=True)
-    tile, zero, one = TileText(dtype, lanes).turned_tile(), np.dtype(dtype).type(0), np.dtype(dtype).type(1)
+    tile, zero, one = TileText(dtype, lanes).rotated_tile(), np.dtype(dtype).type(0), np.dtype(dtype).type(1)
 
     @noinline()
-    def in_one_step(words: Any, x: Any, y: Any, scratch: Any, scales: Scales) -> None:
-        n = words[LENGTH]
+    def in_one_step(words: Any, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:
+        n = words[LENGTH_WORD]
         planes = Planes(scratch, plane_size(n, lanes))
         load_row(x, n, scratch, planes.size, scales)
-        result = along(offset(words, RADICES), n, offset(tables(words), words[FIRST]), planes, scratch)
+        result = along(offset(words, FIRST_RADICES), n, offset(tables(words), words[FIRST_ROOTS]), planes, scratch)
         store_row(y, n, result, planes.size, scales)
 
     @inlined()
     def turn_block(words: Any, block: int, source: Any, size: int, squares: Any) -> None:
         """Multiply a block of columns by roots, and transpose it into the rows of the squares."""
-        across, rows_of_blocks = words[ACROSS], (words[ACROSS] + lanes - 1) // lanes
-        roots = offset(tables(words), words[SQUARE])
-        turns = offset(tables(words), words[TURNS] + block * 2 * lanes * rows_of_blocks)
+        across, rows_of_blocks = words[ACROSS_WORD], (words[ACROSS_WORD] + lanes - 1) // lanes
+        roots = offset(tables(words), words[TILE_ROOTS])
+        turns = offset(tables(words), words[BLOCK_ROOTS] + block * 2 * lanes * rows_of_blocks)
         for i in range(across * lanes, rows_of_blocks * lanes * lanes):
             source[i] = zero
             source[size + i] = zero
@@ -216,8 +215,8 @@ def smooth_of(dtype: str, limits: Limits) -> Any:
             )  # fmt: skip
 
     @noinline()
-    def in_two_steps(words: Any, x: Any, y: Any, scratch: Any, scales: Scales) -> None:
-        across, down = words[ACROSS], words[DOWN]
+    def in_two_steps(words: Any, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:
+        across, down = words[ACROSS_WORD], words[DOWN_WORD]
         size, rows_of_blocks = block_size(down, lanes), (across + lanes - 1) // lanes
         planes = Planes(scratch, size)
         squares = offset(scratch, 4 * size)
@@ -225,19 +224,21 @@ def smooth_of(dtype: str, limits: Limits) -> Any:
             live = min(lanes, down - block * lanes)
             at = offset(x, 2 * lanes * block)
             load_columns(at, 2 * down, scratch, offset(scratch, size), across, live, one, scales.sign)
-            result = beside(offset(words, RADICES), across, offset(tables(words), words[FIRST]), planes, scratch)
+            result = beside(
+                offset(words, FIRST_RADICES), across, offset(tables(words), words[FIRST_ROOTS]), planes, scratch
+            )
             turn_block(words, block, result, size, squares)
         for block in range(rows_of_blocks):
             source = offset(squares, 2 * size * block)
             live = min(lanes, across - block * lanes)
-            table = offset(tables(words), words[SECOND])
-            result = beside(offset(words, MORE_RADICES), down, table, planes, source)
+            table = offset(tables(words), words[SECOND_ROOTS])
+            result = beside(offset(words, SECOND_RADICES), down, table, planes, source)
             at = offset(y, 2 * lanes * block)
             store_columns(at, 2 * across, result, offset(result, size), down, live, scales.re, scales.im)
 
     @inlined()
-    def smooth(words: Any, x: Any, y: Any, scratch: Any, scales: Scales) -> None:
-        if words[ACROSS] == 0:
+    def smooth(words: Any, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:
+        if words[ACROSS_WORD] == 0:
             in_one_step(words, x, y, scratch, scales)
         else:
             in_two_steps(words, x, y, scratch, scales)

@@ -26,8 +26,8 @@ def transformed(x: AnyArray, sign: int) -> AnyArray:
     n = x.shape[-1]
     if n > 64 and n % 2 == 0:
         even, odd = transformed(x[..., ::2], sign), transformed(x[..., 1::2], sign)
-        turned = odd * roots(n, sign)[: n // 2]
-        return np.concatenate([even + turned, even - turned], axis=-1)
+        rotated = odd * roots(n, sign)[: n // 2]
+        return np.concatenate([even + rotated, even - rotated], axis=-1)
     table, j = roots(n, sign), np.arange(n)
     result = np.zeros(x.shape, np.clongdouble)
     for k in range(n):

@@ -9,10 +9,19 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
-from jitkernels.microkernels.fft.factors import Limits
-from jitkernels.microkernels.fft.plan import CHIRP, IMAGE, KEY, LENGTH, keep_plan, key_of, padded, planning_of
+from jitkernels.microkernels.fft.factors import FftLimits
+from jitkernels.microkernels.fft.plan import (
+    CHIRP_TABLE,
+    IMAGE_TABLE,
+    KEY_WORD,
+    LENGTH_WORD,
+    keep_plan,
+    key_of,
+    padded,
+    planning_of,
+)
 from jitkernels.microkernels.fft.plan_cache import tables_of
-from jitkernels.microkernels.fft.transform import Scales, smooth_of
+from jitkernels.microkernels.fft.transform import FftScales, smooth_of
 from jitkernels.microkernels.heap_scratch import is_null
 
 MAX_PLAN_BYTES = 1 << 25
@@ -25,7 +34,7 @@ def product(a: Any, b: Any, c: Any, d: Any) -> Any:
     return a * c - b * d, a * d + b * c
 
 
-class Rows(NamedTuple):
+class RowFunctions(NamedTuple):
     """The functions of transforms of rows of any length. take: a plan, or null; keep: put it back."""
 
     take: Any
@@ -33,14 +42,13 @@ class Rows(NamedTuple):
     keep: Any
 
 
-def rows_of(dtype: str, limits: Limits) -> Rows:
-    """Return these functions of a dtype.
+def convolution_of(dtype: str, smooth: Any) -> Any:
+    """Return the functions that fill the transform of the chirp, ``(words, n, scratch)``, and that convolve a row.
 
-    ``transform(words, n, x, y, scratch, scales)`` may have its result in place of what it reads.
+    The latter is ``(words, n, x, y, scratch, scales)``; `smooth` transforms a row whose length has radices.
     """
-    number, size = np.dtype(dtype).type, dtypes.named(dtype).size
-    tables, plan, smooth = tables_of(dtypes.named(dtype).c), planning_of(dtype, limits), smooth_of(dtype, limits)
-    one, zero, limit = number(1), number(0), MAX_PLAN_BYTES // size
+    number, tables = np.dtype(dtype).type, tables_of(dtypes.named(dtype).c)
+    one, zero = number(1), number(0)
 
     @inlined()
     def multiply(x: Any, n: int, factors: Any, y: Any, sign: Any) -> None:
@@ -58,7 +66,8 @@ def rows_of(dtype: str, limits: Limits) -> Rows:
     @noinline()
     def fill_image(words: Any, n: int, scratch: Any) -> None:
         """The transform of the chirp's conjugate, around 0 in both directions."""
-        length, chirp, image = words[LENGTH], offset(tables(words), words[CHIRP]), offset(tables(words), words[IMAGE])
+        length, table = words[LENGTH_WORD], tables(words)
+        chirp, image = offset(table, words[CHIRP_TABLE]), offset(table, words[IMAGE_TABLE])
         clear(scratch, n, length)
         for k in range(n):
             scratch[2 * k] = chirp[2 * k]
@@ -66,35 +75,51 @@ def rows_of(dtype: str, limits: Limits) -> Rows:
         for k in range(1, n):
             scratch[2 * (length - k)] = chirp[2 * k]
             scratch[2 * (length - k) + 1] = -chirp[2 * k + 1]
-        smooth(words, scratch, image, offset(scratch, padded(2 * length)), Scales(one, one, one))
+        smooth(words, scratch, image, offset(scratch, padded(2 * length)), FftScales(one, one, one))
 
     @noinline()
-    def convolve(words: Any, n: int, x: Any, y: Any, scratch: Any, scales: Scales) -> None:
-        length, chirp, image = words[LENGTH], offset(tables(words), words[CHIRP]), offset(tables(words), words[IMAGE])
+    def convolve(words: Any, n: int, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:
+        length, table = words[LENGTH_WORD], tables(words)
+        chirp, image = offset(table, words[CHIRP_TABLE]), offset(table, words[IMAGE_TABLE])
         second, rest = offset(scratch, padded(2 * length)), offset(scratch, 2 * padded(2 * length))
         multiply(x, n, chirp, scratch, scales.sign)
         clear(scratch, n, length)
-        smooth(words, scratch, second, rest, Scales(one, one, one))
+        smooth(words, scratch, second, rest, FftScales(one, one, one))
         multiply(second, length, image, scratch, one)
         part = one / number(length)
-        smooth(words, scratch, second, rest, Scales(-one, part, -part))
+        smooth(words, scratch, second, rest, FftScales(-one, part, -part))
         multiply(second, n, chirp, scratch, one)
         for k in range(n):
             y[2 * k] = scales.re * scratch[2 * k]
             y[2 * k + 1] = scales.im * scratch[2 * k + 1]
 
+    return fill_image, convolve
+
+
+def rows_of(dtype: str, limits: FftLimits) -> RowFunctions:
+    """Return these functions of a dtype.
+
+    ``transform(words, n, x, y, scratch, scales)`` may have its result in place of what it reads.
+    """
+    plan, smooth, limit = (
+        planning_of(dtype, limits),
+        smooth_of(dtype, limits),
+        MAX_PLAN_BYTES // dtypes.named(dtype).size,
+    )
+    fill_image, convolve = convolution_of(dtype, smooth)
+
     @inlined()
     def take(n: int, beside: bool, real: bool, scratch: Any) -> Any:
         words = plan(n, beside, real)
-        if is_null(words) == 0 and words[KEY] == 0:
-            if words[LENGTH] != n:
+        if is_null(words) == 0 and words[KEY_WORD] == 0:
+            if words[LENGTH_WORD] != n:
                 fill_image(words, n, scratch)
-            words[KEY] = key_of(n, beside, real)
+            words[KEY_WORD] = key_of(n, beside, real)
         return words
 
     @inlined()
-    def transform(words: Any, n: int, x: Any, y: Any, scratch: Any, scales: Scales) -> None:
-        if words[LENGTH] == n:
+    def transform(words: Any, n: int, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:
+        if words[LENGTH_WORD] == n:
             smooth(words, x, y, scratch, scales)
         else:
             convolve(words, n, x, y, scratch, scales)
@@ -103,4 +128,4 @@ def rows_of(dtype: str, limits: Limits) -> Rows:
     def keep(words: Any) -> None:
         keep_plan(words, limit)
 
-    return Rows(take, transform, keep)
+    return RowFunctions(take, transform, keep)

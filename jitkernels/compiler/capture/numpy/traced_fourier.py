@@ -12,10 +12,10 @@ from jitkernels.compiler.capture.override_registry import METHODS, overrides
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.dispatch.fourier import Transforms, is_served
+from jitkernels.dispatch.fourier import FourierTransforms, is_served
 
 
-class TracedTransforms(Transforms):
+class TracedFourierTransforms(FourierTransforms):
     """The functions for traced arrays, whose complex numbers are computed as planes."""
 
     def pairs(self, a: Any, *, single: bool) -> Any:
@@ -35,12 +35,12 @@ class TracedTransforms(Transforms):
         return fresh(pairs.tracer, Node("complex", (re, im), dtype, re.shape))
 
 
-_TRACED = TracedTransforms()
+_TRACED = TracedFourierTransforms()
 
 
 def _override(name: str, transform: Callable[..., Any]) -> None:
     """Register the override of a function; the parameters of both kinds have the same order."""
-    is_along_one = name in Transforms.ALONG_ONE
+    is_along_one = name in FourierTransforms.ALONG_ONE
     usual = -1 if is_along_one else (-2, -1) if name.endswith("2") else None
 
     def along_one(a: Any, n: Any = None, axis: Any = usual, norm: Any = None, out: Any = None) -> Any:
@@ -60,5 +60,5 @@ def _override(name: str, transform: Callable[..., Any]) -> None:
     overrides(getattr(np.fft, name))(along_one if is_along_one else along_several)
 
 
-for _name in (*Transforms.ALONG_ONE, *Transforms.ALONG_SEVERAL):
+for _name in (*FourierTransforms.ALONG_ONE, *FourierTransforms.ALONG_SEVERAL):
     _override(_name, getattr(_TRACED, _name))
