@@ -73,7 +73,7 @@ def fft_c2c(attr: FftC2CAttr, **variant: Any) -> RangeKernel:
         rows.keep(words)
         return 0
 
-    def needed(n: int, columns: int) -> int:
+    def needed(n: int, columns: int) -> Any:
         return scratch(n, columns > 1) * size
 
     return _kernel(attr, f"fft_c2c_{'inverse' if attr.inverse else 'forward'}_{dtype}", body, needed, variant)
@@ -100,7 +100,7 @@ def fft_r2c(attr: FftR2CAttr, **variant: Any) -> RangeKernel:
         rows.keep(words)
         return 0
 
-    def needed(n: int) -> int:
+    def needed(n: int) -> Any:
         return scratch(n) * size
 
     return _kernel(attr, f"fft_r2c_{dtype}", body, needed, variant)
@@ -125,7 +125,7 @@ def fft_c2r(attr: FftC2RAttr, **variant: Any) -> RangeKernel:
         rows.keep(words)
         return 0
 
-    def needed(n: int) -> int:
+    def needed(n: int) -> Any:
         return scratch(n) * size
 
     return _kernel(attr, f"fft_c2r_{dtype}", body, needed, variant)

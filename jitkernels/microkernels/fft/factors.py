@@ -72,7 +72,7 @@ def gathered(across: int, rest: int, n: int, prime: int) -> Any:
 
 
 @inlined()
-def steps_of(n: int, one_step: int) -> int:
+def steps_of(n: int, one_step: int) -> Any:
     """The length of the first of two steps, or 0 where there is one."""
     if n <= one_step:
         return 0

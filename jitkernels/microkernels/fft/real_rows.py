@@ -101,7 +101,7 @@ def scratch_of_real(limits: FftLimits) -> Any:
     scratch = scratch_of(limits)
 
     @inlined()
-    def needed(n: int) -> int:
+    def needed(n: int) -> Any:
         return scratch(n // 2, False) + padded(n) if n % 2 == 0 else scratch(n, False) + padded(2 * n)
 
     return needed

@@ -155,7 +155,7 @@ def smooth_scratch_of(limits: FftLimits) -> Any:
     lanes, one_step = limits.lanes, limits.one_step
 
     @inlined()
-    def scratch(length: int) -> int:
+    def scratch(length: int) -> Any:
         across = steps_of(length, one_step)
         if across == 0:
             return 4 * plane_size(length, lanes)
@@ -171,7 +171,7 @@ def scratch_of(limits: FftLimits) -> Any:
     lanes, of_smooth = limits.lanes, smooth_scratch_of(limits)
 
     @inlined()
-    def scratch(n: int, beside: bool) -> int:
+    def scratch(n: int, beside: bool) -> Any:
         length = smooth_length(n)
         if beside and length == n:
             return 4 * plane_size(n * lanes, lanes)
@@ -182,13 +182,11 @@ def scratch_of(limits: FftLimits) -> Any:
     return scratch
 
 
-def smooth_of(dtype: str, limits: FftLimits) -> Any:
-    """Return the function ``(words, x, y, scratch, scales)`` that transforms a row whose length has radices."""
+def one_step_of(dtype: str, limits: FftLimits) -> Any:
+    """Return the function ``(words, x, y, scratch, scales)`` that transforms a row in one step."""
     lanes, tables = limits.lanes, tables_of(dtypes.named(dtype).c)
-    moves = moves_of(dtype, lanes)
-    load_columns, store_columns, load_row, store_row = moves
-    along, beside = running_of(dtype, lanes, beside=False), running_of(dtype, lanes, beside=True)
-    tile, zero, one = TileText(dtype, lanes).rotated_tile(), np.dtype(dtype).type(0), np.dtype(dtype).type(1)
+    moves, along = moves_of(dtype, lanes), running_of(dtype, lanes, beside=False)
+    load_row, store_row = moves.load_row, moves.store_row
 
     @noinline()
     def in_one_step(words: Any, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:
@@ -197,6 +195,14 @@ def smooth_of(dtype: str, limits: FftLimits) -> Any:
         load_row(x, n, scratch, planes.size, scales)
         result = along(offset(words, FIRST_RADICES), n, offset(tables(words), words[FIRST_ROOTS]), planes, scratch)
         store_row(y, n, result, planes.size, scales)
+
+    return in_one_step
+
+
+def block_turning_of(dtype: str, lanes: int) -> Any:
+    """Return the function ``(words, block, source, size, squares)`` between two steps, for a block of columns."""
+    tables = tables_of(dtypes.named(dtype).c)
+    tile, zero = TileText(dtype, lanes).rotated_tile(), np.dtype(dtype).type(0)
 
     @inlined()
     def turn_block(words: Any, block: int, source: Any, size: int, squares: Any) -> None:
@@ -213,6 +219,16 @@ def smooth_of(dtype: str, limits: FftLimits) -> Any:
                 offset(source, at), offset(source, size + at), offset(roots, 2 * at), offset(turns, 2 * lanes * r),
                 offset(squares, to), offset(squares, size + to),
             )  # fmt: skip
+
+    return turn_block
+
+
+def two_steps_of(dtype: str, limits: FftLimits) -> Any:
+    """Return the function ``(words, x, y, scratch, scales)`` that transforms a row in two steps."""
+    lanes, tables, one = limits.lanes, tables_of(dtypes.named(dtype).c), np.dtype(dtype).type(1)
+    moves, beside = moves_of(dtype, lanes), running_of(dtype, lanes, beside=True)
+    load_columns, store_columns = moves.load_columns, moves.store_columns
+    turn_block = block_turning_of(dtype, lanes)
 
     @noinline()
     def in_two_steps(words: Any, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:
@@ -235,6 +251,13 @@ def smooth_of(dtype: str, limits: FftLimits) -> Any:
             result = beside(offset(words, SECOND_RADICES), down, table, planes, source)
             at = offset(y, 2 * lanes * block)
             store_columns(at, 2 * across, result, offset(result, size), down, live, scales.re, scales.im)
+
+    return in_two_steps
+
+
+def smooth_of(dtype: str, limits: FftLimits) -> Any:
+    """Return the function ``(words, x, y, scratch, scales)`` that transforms a row whose length has radices."""
+    in_one_step, in_two_steps = one_step_of(dtype, limits), two_steps_of(dtype, limits)
 
     @inlined()
     def smooth(words: Any, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:

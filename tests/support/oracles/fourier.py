@@ -17,7 +17,7 @@ def roots(n: int, sign: int) -> AnyArray:
     angles = (4 * k - quarters * n).astype(WIDE) * (PI / 2) / WIDE(n)
     powers = np.array([1, 1j, -1, -1j])[quarters % 4]
     values = (np.cos(angles) + 1j * np.sin(angles)) * powers
-    return values if sign > 0 else values.conj()
+    return np.asarray(values if sign > 0 else values.conj())
 
 
 def transformed(x: AnyArray, sign: int) -> AnyArray:
