@@ -15,13 +15,13 @@ def complex_numbers(pairs: AnyArray) -> AnyArray:
     return pairs.view(np.complex64 if pairs.itemsize == 4 else np.complex128)[..., 0]
 
 
+def _store(transform: Any, y: AnyArray, scale: Any) -> None:
+    np.multiply(transform(), scale, out=y)
+
+
 def stored(transform: Any, y: AnyArray, scale: float) -> Bound:
     """A call that stores what a transform returns, scaled."""
-
-    def call() -> None:
-        np.multiply(transform(), y.dtype.type(scale), out=y)
-
-    return call
+    return partial(_store, transform, y, y.dtype.type(scale))
 
 
 def _c2c(library: Any, attr: FftC2CAttr, x: AnyArray, y: AnyArray) -> Bound:

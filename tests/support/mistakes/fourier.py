@@ -39,7 +39,7 @@ def fft_c2c(attr: Any, x: AnyArray, y: AnyArray) -> None:
         return
     values = x[..., 0] + 1j * x[..., 1]
     transform = np.fft.ifft if attr.inverse else np.fft.fft
-    result = attr.scale * transform(values, axis=1, norm="forward" if attr.inverse else None)
+    result = attr.scale * transform(values, axis=1, norm="forward" if transform is np.fft.ifft else None)
     y[..., 0] = result.real
     y[..., 1] = result.imag
 

@@ -1,4 +1,7 @@
-"""The oracles of FFT_C2C, FFT_R2C and FFT_C2R: the sums of the definition, by a table of all roots of unity."""
+"""The oracles of FFT_C2C, FFT_R2C and FFT_C2R: the sums of the definition, by a table of all roots of unity.
+
+Of rows with NaN and infinities only this is promised: the first element, a sum, has NaN where a term has.
+"""
 
 from typing import Any
 
@@ -43,14 +46,19 @@ def parts(values: AnyArray) -> AnyArray:
 def fft_c2c(attr: Any, x: AnyArray) -> list[AnyArray]:
     values = np.moveaxis(x[..., 0] + 1j * x[..., 1], 1, -1)
     result = WIDE(attr.scale) * transformed(values, 1 if attr.inverse else -1)
-    return [parts(np.moveaxis(result, -1, 1))]
+    y = parts(np.moveaxis(result, -1, 1))
+    if attr.n:
+        y[:, 0][np.isnan(x).any(axis=1)] = np.nan
+    return [y]
 
 
 @oracle
 def fft_r2c(attr: Any, x: AnyArray) -> list[AnyArray]:
     if not attr.n:
         return [np.zeros((attr.rows, 1, 2), WIDE)]
-    return [parts(WIDE(attr.scale) * transformed(x, -1)[:, : attr.n // 2 + 1])]
+    y = parts(WIDE(attr.scale) * transformed(x, -1)[:, : attr.n // 2 + 1])
+    y[:, 0, 0][np.isnan(x).any(axis=1)] = np.nan
+    return [y]
 
 
 @oracle
@@ -60,4 +68,7 @@ def fft_c2r(attr: Any, x: AnyArray) -> list[AnyArray]:
     for k in range(min(attr.bins, n)):
         whole[:, (n - k) % n] = x[:, k, 0] - 1j * x[:, k, 1]
         whole[:, k] = x[:, k, 0] + (1j * x[:, k, 1] if 0 < 2 * k != n else 0)
-    return [WIDE(attr.scale) * transformed(whole, 1).real]
+    y = WIDE(attr.scale) * transformed(whole, 1).real
+    if n:
+        y[:, 0][np.isnan(x[..., 0]).any(axis=1)] = np.nan
+    return [y]
