@@ -31,6 +31,25 @@ _LAZY = {
     **dict.fromkeys(
         ("cond", "fori_loop", "scan", "switch", "while_loop"), "jitkernels.compiler.api.structured_control_flow"
     ),
+    **dict.fromkeys(
+        (
+            "fft",
+            "fft2",
+            "fftn",
+            "hfft",
+            "ifft",
+            "ifft2",
+            "ifftn",
+            "ihfft",
+            "irfft",
+            "irfft2",
+            "irfftn",
+            "rfft",
+            "rfft2",
+            "rfftn",
+        ),
+        "jitkernels.dispatch.fourier",
+    ),
     "explain": "jitkernels.selection.explain_selection",
     "get_all_candidates": "jitkernels.dispatch.kernel_cache",
     "get_default_best": "jitkernels.dispatch.kernel_cache",

@@ -28,6 +28,9 @@ from jitkernels.attrs.crf_decoding import CRFDecodingAttr as CRFDecodingAttr
 from jitkernels.attrs.cumsum_histogram import CumsumAttr as CumsumAttr
 from jitkernels.attrs.cumsum_histogram import HistogramAttr as HistogramAttr
 from jitkernels.attrs.emb_seq_pool import EmbSeqPoolAttr as EmbSeqPoolAttr
+from jitkernels.attrs.fourier import FftC2CAttr as FftC2CAttr
+from jitkernels.attrs.fourier import FftC2RAttr as FftC2RAttr
+from jitkernels.attrs.fourier import FftR2CAttr as FftR2CAttr
 from jitkernels.attrs.gemv import GEMVAttr as GEMVAttr
 from jitkernels.attrs.group_norm import GroupNormAttr as GroupNormAttr
 from jitkernels.attrs.gru import GRUH1Attr as GRUH1Attr
@@ -117,6 +120,20 @@ from jitkernels.compiler.api.structured_control_flow import scan as scan
 from jitkernels.compiler.api.structured_control_flow import switch as switch
 from jitkernels.compiler.api.structured_control_flow import while_loop as while_loop
 from jitkernels.compiler.ir.config import JitConfig as JitConfig
+from jitkernels.dispatch.fourier import fft as fft
+from jitkernels.dispatch.fourier import fft2 as fft2
+from jitkernels.dispatch.fourier import fftn as fftn
+from jitkernels.dispatch.fourier import hfft as hfft
+from jitkernels.dispatch.fourier import ifft as ifft
+from jitkernels.dispatch.fourier import ifft2 as ifft2
+from jitkernels.dispatch.fourier import ifftn as ifftn
+from jitkernels.dispatch.fourier import ihfft as ihfft
+from jitkernels.dispatch.fourier import irfft as irfft
+from jitkernels.dispatch.fourier import irfft2 as irfft2
+from jitkernels.dispatch.fourier import irfftn as irfftn
+from jitkernels.dispatch.fourier import rfft as rfft
+from jitkernels.dispatch.fourier import rfft2 as rfft2
+from jitkernels.dispatch.fourier import rfftn as rfftn
 from jitkernels.dispatch.kernel import Kernel as Kernel
 from jitkernels.dispatch.kernel_cache import KernelFuncs as KernelFuncs
 from jitkernels.dispatch.kernel_cache import get_all_candidates as get_all_candidates
@@ -173,16 +190,30 @@ __all__ = [
     "cond",
     "errors",
     "explain",
+    "fft",
+    "fft2",
+    "fftn",
     "fori_loop",
     "get_all_candidates",
     "get_default_best",
     "get_num_threads",
     "get_refer",
     "grad",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ihfft",
     "implements",
+    "irfft",
+    "irfft2",
+    "irfftn",
     "jit",
     "jvp",
     "onnx",
+    "rfft",
+    "rfft2",
+    "rfftn",
     "scan",
     "set_num_threads",
     "switch",
@@ -212,6 +243,9 @@ __all__ = [
     "DequantizeAttr",
     "DotAttr",
     "EmbSeqPoolAttr",
+    "FftC2CAttr",
+    "FftC2RAttr",
+    "FftR2CAttr",
     "GEMVAttr",
     "GRUAttr",
     "GRUH1Attr",
@@ -307,6 +341,9 @@ __all__ = [
     "dequantize",
     "dot",
     "emb_seq_pool",
+    "fft_c2c",
+    "fft_c2r",
+    "fft_r2c",
     "gather",
     "gemv",
     "group_norm",
@@ -633,6 +670,23 @@ def emb_seq_pool(
     table: ArrayLike,
     ids: ArrayLike,
     pool: Literal['sum', 'mean', 'max'] = 'sum',
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def fft_c2c(
+    x: ArrayLike,
+    inverse: bool = False,
+    scale: float = 1.0,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def fft_r2c(
+    x: ArrayLike,
+    scale: float = 1.0,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def fft_c2r(
+    x: ArrayLike,
+    odd: bool = False,
+    scale: float = 1.0,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def gemv(

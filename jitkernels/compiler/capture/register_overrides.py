@@ -20,6 +20,7 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     scalar_functions,
     select_clip_predicates,
     shape_ops,
+    traced_fourier,
     ufuncs,
 )
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED

@@ -1,0 +1,218 @@
+"""Fourier transforms of complex and real arrays along any axes, as in `numpy.fft`, by kernels of pairs of numbers.
+
+Arguments, results and errors are NumPy's. Extended precision, and what NumPy refuses, goes to NumPy.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from jitkernels.dispatch.operators import everyday
+
+SINGLE = frozenset("efF")
+"""Type characters of dtypes whose transforms are of single precision."""
+DOUBLE = frozenset("?bBhHiIlLqQdD")
+MIN_COLUMNS = 8
+"""With fewer numbers behind an axis it is moved to the end: vectors would hardly be filled."""
+
+
+def scale_of(norm: str | None, n: Any, *, inverse: bool) -> Any:
+    """The factor of a transform of n elements. Raises ValueError as NumPy does."""
+    if norm == "ortho":
+        return n**-0.5
+    if norm not in (None, "backward", "forward"):
+        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    return 1.0 / n if (norm == "forward") != inverse else 1.0
+
+
+SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+"""The norm of the other direction."""
+
+
+class FourierTransforms:
+    """The functions of `numpy.fft`, for arrays of NumPy; for others, a subclass says what pairs are."""
+
+    def pairs(self, a: Any, *, single: bool) -> Any:
+        """The parts of complex numbers behind each other."""
+        dtype, part = (np.complex64, np.float32) if single else (np.complex128, np.float64)
+        return np.ascontiguousarray(a, dtype).view(part).reshape(*a.shape, 2)
+
+    def numbers(self, pairs: Any) -> Any:
+        """The complex numbers of pairs."""
+        return pairs.view(np.complex64 if pairs.itemsize == 4 else np.complex128)[..., 0]
+
+    def zeros(self, a: Any, shape: Sequence[Any]) -> Any:
+        """Zeros of an array's dtype."""
+        return np.zeros(shape, a.dtype)
+
+    def resized(self, a: Any, n: Any, axis: int) -> Any:
+        """The first n elements along an axis, zeros behind them where there are fewer."""
+        size = a.shape[axis]
+        if size == n:
+            return a
+        if n < size:
+            return a[(slice(None),) * axis + (slice(0, n),)]
+        return np.concatenate([a, self.zeros(a, (*a.shape[:axis], n - size, *a.shape[axis + 1 :]))], axis)
+
+    def length(self, n: Any) -> Any:
+        """A length that the caller gives. Raises as NumPy does."""
+        return operator.index(n)
+
+    def _prepared(self, a: Any, n: Any, axis: Any, size: Any) -> tuple[Any, Any, int]:
+        """The length, and the axis from the start, of an array of `size` elements of the result by default."""
+        n = size(a.shape[axis]) if n is None else self.length(n)
+        if n < 1:
+            raise ValueError(f"Invalid number of FFT data points ({n}) specified.")
+        return a, n, normalize_axis_index(axis, a.ndim)
+
+    def c2c(self, a: Any, n: Any, axis: Any, norm: Any, *, inverse: bool) -> Any:
+        a, n, axis = self._prepared(a, n, axis, lambda size: size)
+        scale = scale_of(norm, n, inverse=inverse)
+        a = self.resized(a, n, axis)
+        columns = math.prod(a.shape[axis + 1 :])
+        moves = 1 < columns < MIN_COLUMNS
+        if moves:
+            a, columns = np.moveaxis(a, axis, -1), 1
+        lead = a.shape[:-1] if columns == 1 and axis == a.ndim - 1 or moves else a.shape[:axis]
+        pairs = np.reshape(self.pairs(a, single=a.dtype.char in SINGLE), (*lead, n, columns, 2))
+        result = everyday("fft_c2c")(pairs, inverse=inverse, scale=scale)
+        result = np.reshape(self.numbers(result), a.shape)
+        return np.moveaxis(result, -1, axis) if moves else result
+
+    def fft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
+        return self.c2c(a, n, axis, norm, inverse=False)
+
+    def ifft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
+        return self.c2c(a, n, axis, norm, inverse=True)
+
+    def rfft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
+        a, n, axis = self._prepared(a, n, axis, lambda size: size)
+        scale = scale_of(norm, n, inverse=False)
+        rows = np.moveaxis(self.resized(a, n, axis), axis, -1).astype(
+            "f" if a.dtype.char in SINGLE else "d", copy=False
+        )
+        return np.moveaxis(self.numbers(everyday("fft_r2c")(rows, scale=scale)), -1, axis)
+
+    def irfft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
+        a, n, axis = self._prepared(a, n, axis, lambda size: 2 * (size - 1))
+        scale = scale_of(norm, n, inverse=True)
+        rows = np.moveaxis(self.resized(a, n // 2 + 1, axis), axis, -1)
+        pairs = self.pairs(rows, single=a.dtype.char in SINGLE)
+        return np.moveaxis(everyday("fft_c2r")(pairs, odd=bool(n % 2 == 1), scale=scale), -1, axis)
+
+    def hfft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
+        scale_of(norm, 1, inverse=False)
+        return self.irfft(np.conjugate(a), n, axis, SWAPPED[norm])
+
+    def ihfft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
+        scale_of(norm, 1, inverse=False)
+        return np.conjugate(self.rfft(a, n, axis, SWAPPED[norm]))
+
+    def _lengths(self, a: Any, s: Any, axes: Any, *, halves: bool = False) -> tuple[list[Any], list[int]]:
+        """The lengths of a transform of several axes, and these. Raises as NumPy does."""
+        if s is None:
+            axes = range(a.ndim) if axes is None else axes
+            axes = [operator.index(axis) for axis in axes]
+            sizes = [a.shape[axis] for axis in axes]
+            if halves and sizes:
+                sizes[-1] = 2 * (sizes[-1] - 1)
+            return sizes, axes
+        sizes = [*s]
+        axes = range(-len(sizes), 0) if axes is None else axes
+        axes = [operator.index(axis) for axis in axes]
+        if len(sizes) != len(axes):
+            raise ValueError("Shape and axes have different lengths.")
+        whole = [size if type(size) is not int or size != -1 else a.shape[axis] for size, axis in zip(sizes, axes)]  # noqa: B905  # of the same length
+        return whole, axes
+
+    def fftn(self, a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+        return self._each(self.fft, a, *self._lengths(a, s, axes), norm)
+
+    def ifftn(self, a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+        return self._each(self.ifft, a, *self._lengths(a, s, axes), norm)
+
+    def rfftn(self, a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+        sizes, axes = self._lengths(a, s, axes)
+        first = self.rfft(a, sizes[-1], axes[-1], norm)
+        return self._each(self.fft, first, sizes[:-1], axes[:-1], norm)
+
+    def irfftn(self, a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+        sizes, axes = self._lengths(a, s, axes, halves=True)
+        for size, axis in zip(sizes[:-1], axes[:-1], strict=True):
+            a = self.ifft(a, size, axis, norm)
+        return self.irfft(a, sizes[-1], axes[-1], norm)
+
+    def _each(self, function: Any, a: Any, sizes: Sequence[Any], axes: Sequence[int], norm: Any) -> Any:
+        for size, axis in zip(reversed(sizes), reversed(axes), strict=True):
+            a = function(a, size, axis, norm)
+        return a
+
+    def fft2(self, a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
+        return self.fftn(a, s, axes, norm)
+
+    def ifft2(self, a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
+        return self.ifftn(a, s, axes, norm)
+
+    def rfft2(self, a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
+        return self.rfftn(a, s, axes, norm)
+
+    def irfft2(self, a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
+        return self.irfftn(a, s, axes, norm)
+
+    REAL: ClassVar[tuple[str, ...]] = ("rfft", "ihfft", "rfftn", "rfft2")
+    ALONG_ONE: ClassVar[tuple[str, ...]] = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+    ALONG_SEVERAL: ClassVar[tuple[str, ...]] = ("fftn", "ifftn", "rfftn", "irfftn", "fft2", "ifft2", "rfft2", "irfft2")
+
+
+def is_served(name: str, dtype: Any) -> bool:
+    """Whether kernels transform arrays of a dtype; real transforms have real inputs."""
+    if not dtype.isnative or (name in FourierTransforms.REAL and dtype.kind == "c"):
+        return False
+    return dtype.char in SINGLE or dtype.char in DOUBLE
+
+
+_OF_NUMPY = FourierTransforms()
+
+
+def _along_one(name: str) -> Callable[..., Any]:
+    original, transform = getattr(np.fft, name), getattr(_OF_NUMPY, name)
+
+    def function(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+        array = a if hasattr(a, "__array_function__") else np.asarray(a)
+        if type(array) is not np.ndarray or not is_served(name, array.dtype):
+            return original(array, n, axis, norm)
+        return transform(array, n, axis, norm)
+
+    return _documented(function, name)
+
+
+def _along_several(name: str) -> Callable[..., Any]:
+    original, transform = getattr(np.fft, name), getattr(_OF_NUMPY, name)
+    usual = (-2, -1) if name.endswith("2") else None
+
+    def function(
+        a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = usual, norm: str | None = None
+    ) -> Any:
+        array = a if hasattr(a, "__array_function__") else np.asarray(a)
+        if type(array) is not np.ndarray or not is_served(name, array.dtype):
+            return original(array, s, axes, norm)
+        return transform(array, s, axes, norm)
+
+    return _documented(function, name)
+
+
+def _documented(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"As ``numpy.fft.{name}``, by the fastest kernels.\n\n"
+        "Arrays of other packages, and dtypes of extended precision, go to NumPy. Errors are NumPy's."
+    )
+    return function
+
+
+fft, ifft, rfft, irfft, hfft, ihfft = map(_along_one, FourierTransforms.ALONG_ONE)
+fftn, ifftn, rfftn, irfftn, fft2, ifft2, rfft2, irfft2 = map(_along_several, FourierTransforms.ALONG_SEVERAL)

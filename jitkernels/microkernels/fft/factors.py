@@ -1,0 +1,138 @@
+"""How lengths are divided: into the radices of passes, into two steps, or into a longer length that has radices.
+
+1. Lengths of the primes up to 13 have passes of their own. The last radix is the one whose pass transposes: the number
+   of lanes where that divides the length, so that all passes before it have whole vectors, else the largest.
+2. Long ones are two steps (Bailey, 1990): `across` transforms whose numbers lie far apart, as many at once as a vector
+   has lanes, then `down` transforms of neighbours. All passes of either run in the cache.
+3. Any other length is a convolution with a chirp (Bluestein, 1970), of a power of two times 1, 3, 5, 9 or 15.
+"""
+
+from typing import Any, NamedTuple
+
+from jitkernels.codegen.source_protocol import inlined
+from jitkernels.core import cpu_target, dtypes
+
+PRIMES = (2, 3, 5, 7, 11, 13)
+
+
+class FftLimits(NamedTuple):
+    """The lanes of a vector, and the length above which two steps are faster than one."""
+
+    lanes: int
+    one_step: int
+
+
+def limits_of(dtype: str, vector_bytes: int) -> FftLimits:
+    """Two planes for reading, two for writing, and the roots, all in half of the L2 cache."""
+    size = dtypes.named(dtype).size
+    return FftLimits(vector_bytes // size, cpu_target.l2_cache_bytes() // 2 // (6 * size))
+
+
+@inlined()
+def without(n: int, prime: int) -> int:
+    """N without its factors `prime`."""
+    rest = n
+    while rest % prime == 0:
+        rest = rest // prime
+    return rest
+
+
+@inlined()
+def has_radices(n: int) -> bool:
+    """Whether the length has no other primes."""
+    return without(without(without(without(without(without(n, 2), 3), 5), 7), 11), 13) == 1
+
+
+@inlined()
+def doubled(factor: int, least: int) -> int:
+    """`factor` times the least power of two that is `least` or more."""
+    length = factor
+    while length < least:
+        length *= 2
+    return length
+
+
+@inlined()
+def smooth_length(n: int) -> int:
+    """The length itself where it has radices, else that of the convolution."""
+    if has_radices(n):
+        return n
+    least = 2 * n - 1
+    first = min(doubled(1, least), doubled(3, least))
+    return min(first, min(doubled(5, least), min(doubled(9, least), doubled(15, least))))
+
+
+@inlined()
+def gathered(across: int, rest: int, n: int, prime: int) -> Any:
+    """Move factors `prime` from `rest` to `across` as long as that stays below the square root of n."""
+    while rest % prime == 0 and (across * prime) * (across * prime) <= n:
+        across *= prime
+        rest = rest // prime
+    return across, rest
+
+
+@inlined()
+def steps_of(n: int, one_step: int) -> Any:
+    """The length of the first of two steps, or 0 where there is one."""
+    if n <= one_step:
+        return 0
+    across, rest = gathered(1, n, n, 13)
+    across, rest = gathered(across, rest, n, 11)
+    across, rest = gathered(across, rest, n, 7)
+    across, rest = gathered(across, rest, n, 5)
+    across, rest = gathered(across, rest, n, 3)
+    across, rest = gathered(across, rest, n, 2)
+    return across
+
+
+@inlined()
+def last_radix(n: int, lanes: int) -> int:
+    """The radix of the last pass over the numbers of one transform."""
+    if n % 16 == 0 and lanes == 16:
+        return 16
+    if n % 8 == 0:
+        return 8
+    if n % 13 == 0:
+        return 13
+    if n % 11 == 0:
+        return 11
+    if n % 7 == 0:
+        return 7
+    if n % 5 == 0:
+        return 5
+    if n % 4 == 0:
+        return 4
+    return 3 if n % 3 == 0 else 2
+
+
+@inlined()
+def next_radix(rest: int) -> int:
+    """The radix of a pass, where the radices of `rest` are left: eights, but fours where a two would be left."""
+    if rest % 8 == 0 and rest % 16 != 0 or rest % 32 == 0:
+        return 8
+    if rest % 4 == 0:
+        return 4
+    if rest % 2 == 0:
+        return 2
+    if rest % 3 == 0:
+        return 3
+    if rest % 5 == 0:
+        return 5
+    if rest % 7 == 0:
+        return 7
+    return 11 if rest % 11 == 0 else 13
+
+
+@inlined()
+def put_radices(radices: Any, n: int, last: int) -> None:
+    """Write the number of radices, and the radices, of which `last` is the last one unless it is 1."""
+    rest, count = n // last, 0
+    while rest > 1:
+        radix = next_radix(rest)
+        count += 1
+        radices[count] = radix
+        rest = rest // radix
+    if last > 1:
+        count += 1
+        radices[count] = last
+    radices[0] = count

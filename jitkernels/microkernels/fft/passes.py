@@ -1,0 +1,273 @@
+"""Passes of a Fourier transform over arrays, as LLVM IR: each applies one radix to all data.
+
+A transform of ``n = r * ido * l1`` numbers, of which `l1` is the product of the radices before, reads ``x[i, j, p]``
+and writes ``y[i, p, k]``, as FFTPACK does (Swarztrauber, 1982), so that results are in order without a permutation:
+``y[i, p, k] = w**(i * k) * sum over j of x[i, j, p] * exp(-2 pi i j k / r)`` with the first index the fastest and
+``w = exp(-2 pi i / (r * ido))``. Real and imaginary parts lie in planes of their own.
+
+* `along`: vectors hold neighbouring i. The last vector overlaps the one before it, which computes some numbers twice.
+* `last`: ``ido`` is 1, and vectors hold neighbouring p: they are transposed in registers.
+* `beside`: vectors hold one number each of as many transforms, which lie interleaved: nothing is transposed.
+"""
+
+from collections.abc import Callable, Sequence
+
+from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.core import dtypes
+from jitkernels.microkernels.fft.butterfly import Butterflies, Complex
+from jitkernels.microkernels.gemm.microkernel import Text
+
+PASS_RADICES = (16, 8, 4, 2, 3, 5, 7, 11, 13)
+
+
+class PassText:
+    """The writer of one pass."""
+
+    def __init__(self, dtype: str, lanes: int, radix: int) -> None:
+        self.dtype, self.lanes, self.radix = dtype, lanes, radix
+        self.kind, self.size = dtypes.named(dtype).llvm, dtypes.named(dtype).size
+        self.vector = f"<{lanes} x {self.kind}>"
+        self.out = Text()
+        self.math = Butterflies(self.out, self.vector, dtype)
+
+    def function(self, way: str) -> IRFunction:
+        """The function of ``xr, xi, yr, yi, w, ido, l1``; a `last` and a `beside` pass alike, the latter of `lanes`."""
+        write: Callable[[], None] = {"along": self._along, "last": self._last, "beside": self._beside}[way]
+        write()
+        symbol, body = f"fft_{way}_{self.radix}_{self.dtype}", "\n".join(self.out.lines)
+        pointers = ", ".join(f"ptr noalias %{name}" for name in ("xr", "xi", "yr", "yi", "w"))
+        head = f"define void @{symbol}({pointers}, i64 %ido, i64 %l1) noinline nounwind {{"
+        element = f"{dtypes.named(self.dtype).c}*"
+        return IRFunction(symbol, "void", (*[element] * 5, "int64", "int64"), f"{head}\n{body}\n}}\n{self._declared()}")
+
+    def _declared(self) -> str:
+        suffix = f"v{self.lanes}{self.kind_suffix}"
+        mask = f"<{self.lanes} x i1>"
+        return (
+            f"declare {self.vector} @llvm.masked.load.{suffix}.p0(ptr, i32, {mask}, {self.vector})\n"
+            f"declare void @llvm.masked.store.{suffix}.p0({self.vector}, ptr, i32, {mask})\n"
+        )
+
+    @property
+    def kind_suffix(self) -> str:
+        return f"f{8 * self.size}"
+
+    def load(self, base: str, index: str, mask: str = "") -> str:
+        """A vector at an index."""
+        at = self.out.element(self.kind, base, index)
+        if not mask:
+            return self.out.value(f"load {self.vector}, ptr {at}, align {self.size}")
+        return self.out.value(
+            f"call {self.vector} @llvm.masked.load.v{self.lanes}{self.kind_suffix}.p0(ptr {at}, i32 {self.size}, "
+            f"<{self.lanes} x i1> {mask}, {self.vector} zeroinitializer)"
+        )
+
+    def store(self, value: str, base: str, index: str, mask: str = "") -> None:
+        at = self.out.element(self.kind, base, index)
+        if not mask:
+            self.out.line(f"store {self.vector} {value}, ptr {at}, align {self.size}")
+            return
+        self.out.line(
+            f"call void @llvm.masked.store.v{self.lanes}{self.kind_suffix}.p0({self.vector} {value}, ptr {at}, "
+            f"i32 {self.size}, <{self.lanes} x i1> {mask})"
+        )
+
+    def loop(self, name: str, count: str, before: str, after: str, body: Callable[[str], None], step: int = 1) -> None:
+        """Blocks `name` to `name`.end: a body for 0 to count, at least once. The block `before` enters it."""
+        out = self.out
+        out.label(name)
+        out.line(f"%{name}.i = phi i64 [ 0, %{before} ], [ %{name}.next, %{name}.end ]")
+        body(f"%{name}.i")
+        out.line(f"br label %{name}.end")
+        out.label(f"{name}.end")
+        out.line(f"%{name}.next = add i64 %{name}.i, {step}")
+        more = out.value(f"icmp slt i64 %{name}.next, {count}")
+        out.line(f"br i1 {more}, label %{name}, label %{after}")
+
+    def overlapping(self, name: str, count: str, before: str, after: str, body: Callable[[str], None]) -> None:
+        """The same in steps of vectors, for counts of at least one vector; the last one ends at `count`."""
+        out = self.out
+        out.label(name)
+        out.line(f"%{name}.i = phi i64 [ 0, %{before} ], [ %{name}.next, %{name}.end ]")
+        body(f"%{name}.i")
+        out.line(f"br label %{name}.end")
+        out.label(f"{name}.end")
+        final = out.value(f"sub i64 {count}, {self.lanes}")
+        following = out.value(f"add i64 %{name}.i, {self.lanes}")
+        out.line(f"%{name}.next = call i64 @llvm.smin.i64(i64 {following}, i64 {final})")
+        more = out.value(f"icmp slt i64 %{name}.i, {final}")
+        out.line(f"br i1 {more}, label %{name}, label %{after}")
+
+    def multiple(self, factor: int, of: str) -> str:
+        return self.out.value(f"mul i64 {of}, {factor}")
+
+    def sum(self, a: str, b: str | int) -> str:
+        return a if b == 0 else self.out.value(f"add i64 {a}, {b}")
+
+    def first_lanes(self, count: str) -> str:
+        """The mask of the first `count` lanes."""
+        out, lanes = self.out, self.lanes
+        one = out.value(f"insertelement <{lanes} x i64> poison, i64 {count}, i64 0")
+        all_ = out.value(
+            f"shufflevector <{lanes} x i64> {one}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
+        )
+        numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
+        return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {all_}")
+
+    def _along(self) -> None:
+        out = self.out
+        out.label("entry")
+        out.line(f"%block = mul i64 %ido, {self.radix}")
+        out.line("%stride = mul i64 %ido, %l1")
+        out.line(f"%roots = mul i64 %ido, {self.radix - 1}")
+        out.line("%wi = getelementptr " + f"{self.kind}, ptr %w, i64 %roots")
+        mask = self.first_lanes("%ido")
+        out.line(f"%wide = icmp sge i64 %ido, {self.lanes}")
+        out.line("br i1 %wide, label %row, label %narrow")
+
+        def of_row(p: str) -> None:
+            source, target = (out.value(f"mul i64 {p}, {size}") for size in ("%block", "%ido"))
+            out.line("br label %vec")
+            self.overlapping("vec", "%ido", "row", "row.left", lambda i: self._of_vector(source, target, i, ""))
+            out.label("row.left")
+
+        def of_narrow(p: str) -> None:
+            source, target = (out.value(f"mul i64 {p}, {size}") for size in ("%block", "%ido"))
+            self._of_vector(source, target, "0", mask)
+
+        self.loop("row", "%l1", "entry", "done", of_row)
+        self.loop("narrow", "%l1", "entry", "done", of_narrow)
+        out.label("done")
+        out.line("ret void")
+
+    def _of_vector(self, source: str, target: str, i: str, mask: str) -> None:
+        x = self._inputs(self.sum(source, i), "%ido", mask)
+        y = self.math.transform(x)
+        at, root = self.sum(target, i), i
+        for k, value in enumerate(y):
+            if k:
+                value = self.math.times(value, Complex(self.load("%w", root, mask), self.load("%wi", root, mask)))
+                root = self.sum(root, "%ido")
+            self._store_both(value, at, mask)
+            at = self.sum(at, "%stride")
+
+    def _inputs(self, first: str, step: str, mask: str = "") -> list[Complex]:
+        at, result = first, []
+        for _ in range(self.radix):
+            result.append(Complex(self.load("%xr", at, mask), self.load("%xi", at, mask)))
+            at = self.sum(at, step)
+        return result
+
+    def _store_both(self, value: Complex, at: str, mask: str = "") -> None:
+        self.store(value.re, "%yr", at, mask)
+        self.store(value.im, "%yi", at, mask)
+
+    def _last(self) -> None:
+        out, lanes = self.out, self.lanes
+        out.label("entry")
+        total = self.multiple(self.radix, "%l1")
+        masks = [self.first_lanes(self.sum(total, -t * lanes)) for t in range(self.radix)]
+        mask = self.first_lanes("%l1")
+        out.line(f"%wide = icmp sge i64 %l1, {lanes}")
+        out.line("br i1 %wide, label %vec, label %narrow")
+
+        def write(p: str, whole: Sequence[str], live: str) -> None:
+            first = self.multiple(self.radix, p)
+            parts = []
+            for base in ("%xr", "%xi"):
+                rows = [self.load(base, self.sum(first, t * lanes), m) for t, m in enumerate(whole)]
+                parts.append(self.unzipped(rows))
+            at = p
+            for value in self.math.transform([Complex(*both) for both in zip(*parts, strict=True)]):
+                self._store_both(value, at, live)
+                at = self.sum(at, "%l1")
+
+        self.overlapping("vec", "%l1", "entry", "done", lambda p: write(p, [""] * self.radix, ""))
+        out.label("narrow")
+        write("0", masks, mask)
+        out.line("br label %done")
+        out.label("done")
+        out.line("ret void")
+
+    def unzipped(self, rows: Sequence[str]) -> list[str]:
+        """Of the concatenation of vectors, the vectors of every r-th element, r their number."""
+        r = len(rows)
+        if r & (r - 1) == 0:
+            if r == 1:
+                return list(rows)
+            halves = [
+                self.unzipped(
+                    [
+                        self.shuffled(rows[t], rows[t + 1], [2 * lane + odd for lane in range(self.lanes)])
+                        for t in range(0, r, 2)
+                    ]
+                )
+                for odd in range(2)
+            ]
+            return [one for pair in zip(*halves, strict=True) for one in pair]
+        return [self._every(rows, j) for j in range(r)]
+
+    def _every(self, rows: Sequence[str], j: int) -> str:
+        """Every r-th element from j, gathered from one vector after another."""
+        lanes, r = self.lanes, len(rows)
+        where = [divmod(lane * r + j, lanes) for lane in range(lanes)]
+        value = "poison"
+        for t, row in enumerate(rows):
+            picks = [lanes + place if t == source else lane for lane, (source, place) in enumerate(where)]
+            if any(pick >= lanes for pick in picks):
+                value = self.shuffled(value, row, picks)
+        return value
+
+    def shuffled(self, a: str, b: str, picks: Sequence[int]) -> str:
+        mask = ", ".join(f"i32 {pick}" for pick in picks)
+        return self.out.value(f"shufflevector {self.vector} {a}, {self.vector} {b}, <{self.lanes} x i32> <{mask}>")
+
+    def _beside(self) -> None:
+        out = self.out
+        out.label("entry")
+        out.line(f"%across = mul i64 %ido, {self.lanes}")
+        out.line(f"%block = mul i64 %across, {self.radix}")
+        out.line("%stride = mul i64 %across, %l1")
+        out.line(f"%roots = mul i64 %ido, {self.radix - 1}")
+        out.line("%wi = getelementptr " + f"{self.kind}, ptr %w, i64 %roots")
+        out.line("%fewer = add i64 %ido, -1")
+        out.line("%has_roots = icmp sgt i64 %ido, 1")
+        out.line("br label %row")
+
+        def of_row(p: str) -> None:
+            source, target = (out.value(f"mul i64 {p}, {size}") for size in ("%block", "%across"))
+            self._of_number(source, target, "")
+            out.line("br i1 %has_roots, label %vec, label %row.left")
+
+            def of_number(i: str) -> None:
+                number = self.sum(i, 1)
+                along = self.multiple(self.lanes, number)
+                self._of_number(self.sum(source, along), self.sum(target, along), number)
+
+            self.loop("vec", "%fewer", "row", "row.left", of_number)
+            out.label("row.left")
+
+        self.loop("row", "%l1", "entry", "done", of_row)
+        out.label("done")
+        out.line("ret void")
+
+    def _of_number(self, source: str, target: str, root: str) -> None:
+        y = self.math.transform(self._inputs(source, "%across"))
+        at = target
+        for k, value in enumerate(y):
+            if k and root:
+                value = self.math.times(value, Complex(self._broadcast("%w", root), self._broadcast("%wi", root)))
+                root = self.sum(root, "%ido")
+            self._store_both(value, at)
+            at = self.sum(at, "%stride")
+
+    def _broadcast(self, base: str, index: str) -> str:
+        out, lanes = self.out, self.lanes
+        number = out.value(f"load {self.kind}, ptr {out.element(self.kind, base, index)}, align {self.size}")
+        one = out.value(f"insertelement {self.vector} poison, {self.kind} {number}, i64 0")
+        return out.value(f"shufflevector {self.vector} {one}, {self.vector} poison, <{lanes} x i32> zeroinitializer")
+
+
+def fft_pass(way: str, radix: int, dtype: str, lanes: int) -> IRFunction:
+    """The pass of a radix."""
+    return PassText(dtype, lanes, radix).function(way)

@@ -1,0 +1,170 @@
+"""The plans that a kernel keeps, as LLVM IR: a call takes one out, and nobody else has it until it is put back.
+
+A plan is a block of words, of which the first is its key and word `TABLES_WORD` the address of its tables. A call that
+finds none with its key makes one; where all slots are taken it replaces a plan. There is no lock: a process that forks
+in the middle of a call leaves its child fewer plans.
+"""
+
+from jitkernels.codegen.source_protocol import IRFunction
+
+PLAN_SLOTS = 16
+TABLES_WORD = 1
+PLAN_WORDS = 96
+"""Words of a plan."""
+
+take_plan = IRFunction(
+    "fft_take_plan",
+    "int64_t*",
+    ("int64",),
+    f"""@fft_plans = global [{PLAN_SLOTS} x ptr] zeroinitializer
+@fft_keys = global [{PLAN_SLOTS} x i64] zeroinitializer
+declare ptr @aligned_alloc(i64, i64)
+declare void @fft_put_plan(ptr)
+define ptr @fft_take_plan(i64 %key) noinline nounwind {{
+entry:
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %next, %other ]
+  %key.at = getelementptr i64, ptr @fft_keys, i64 %i
+  %known = load atomic i64, ptr %key.at monotonic, align 8
+  %alike = icmp eq i64 %known, %key
+  br i1 %alike, label %take, label %other
+take:
+  %slot = getelementptr ptr, ptr @fft_plans, i64 %i
+  %plan = atomicrmw xchg ptr %slot, ptr null acq_rel
+  %missing = icmp eq ptr %plan, null
+  br i1 %missing, label %other, label %check
+check:
+  %own = load i64, ptr %plan
+  %right = icmp eq i64 %own, %key
+  br i1 %right, label %found, label %back
+found:
+  ret ptr %plan
+back:
+  call void @fft_put_plan(ptr %plan)
+  br label %other
+other:
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, {PLAN_SLOTS}
+  br i1 %more, label %look, label %make
+make:
+  %fresh = call ptr @aligned_alloc(i64 64, i64 {8 * PLAN_WORDS})
+  %failed = icmp eq ptr %fresh, null
+  br i1 %failed, label %none, label %new
+new:
+  store i64 0, ptr %fresh
+  %tables.at = getelementptr i64, ptr %fresh, i64 {TABLES_WORD}
+  store ptr null, ptr %tables.at
+  ret ptr %fresh
+none:
+  ret ptr null
+}}
+""",
+)
+"""The plan of a key, or a new one whose key is 0; null where there is no memory."""
+
+put_plan = IRFunction(
+    "fft_put_plan",
+    "void",
+    ("int64_t*",),
+    f"""@fft_plans = external global [{PLAN_SLOTS} x ptr]
+@fft_keys = external global [{PLAN_SLOTS} x i64]
+@fft_turn = internal global i64 0
+declare void @free(ptr)
+define void @fft_put_plan(ptr %plan) noinline nounwind {{
+entry:
+  %key = load i64, ptr %plan
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %next, %other ]
+  %slot = getelementptr ptr, ptr @fft_plans, i64 %i
+  %there = load atomic ptr, ptr %slot monotonic, align 8
+  %free = icmp eq ptr %there, null
+  br i1 %free, label %try, label %other
+try:
+  %pair = cmpxchg ptr %slot, ptr null, ptr %plan acq_rel monotonic
+  %kept = extractvalue {{ ptr, i1 }} %pair, 1
+  br i1 %kept, label %name, label %other
+name:
+  %key.at = getelementptr i64, ptr @fft_keys, i64 %i
+  store atomic i64 %key, ptr %key.at monotonic, align 8
+  ret void
+other:
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, {PLAN_SLOTS}
+  br i1 %more, label %look, label %replace
+replace:
+  %turn = atomicrmw add ptr @fft_turn, i64 1 monotonic
+  %victim = and i64 %turn, {PLAN_SLOTS - 1}
+  %victim.at = getelementptr ptr, ptr @fft_plans, i64 %victim
+  %old = atomicrmw xchg ptr %victim.at, ptr %plan acq_rel
+  %victim.key = getelementptr i64, ptr @fft_keys, i64 %victim
+  store atomic i64 %key, ptr %victim.key monotonic, align 8
+  %nothing = icmp eq ptr %old, null
+  br i1 %nothing, label %done, label %drop
+drop:
+  call void @fft_drop_plan(ptr %old)
+  br label %done
+done:
+  ret void
+}}
+declare void @fft_drop_plan(ptr)
+""",
+)
+"""Put a plan back, or free it in place of another."""
+
+drop_plan = IRFunction(
+    "fft_drop_plan",
+    "void",
+    ("int64_t*",),
+    f"""declare void @free(ptr)
+define void @fft_drop_plan(ptr %plan) noinline nounwind {{
+  %tables.at = getelementptr i64, ptr %plan, i64 {TABLES_WORD}
+  %tables = load ptr, ptr %tables.at
+  call void @free(ptr %tables)
+  call void @free(ptr %plan)
+  ret void
+}}
+""",
+)
+"""Free a plan and its tables."""
+
+
+def tables_of(element: str) -> IRFunction:
+    """Return the function that gives the tables of a plan as elements of a C type."""
+    symbol = f"fft_tables_{element}"
+    return IRFunction(
+        symbol,
+        f"{element}*",
+        ("int64_t*",),
+        f"""define ptr @{symbol}(ptr %plan) alwaysinline nounwind {{
+  %at = getelementptr i64, ptr %plan, i64 {TABLES_WORD}
+  %tables = load ptr, ptr %at
+  ret ptr %tables
+}}
+""",
+    )
+
+
+set_tables = IRFunction(
+    "fft_set_tables",
+    "void",
+    ("int64_t*", "void*"),
+    f"""define void @fft_set_tables(ptr %plan, ptr %tables) alwaysinline nounwind {{
+  %at = getelementptr i64, ptr %plan, i64 {TABLES_WORD}
+  store ptr %tables, ptr %at
+  ret void
+}}
+""",
+)
+
+no_words = IRFunction(
+    "fft_no_words",
+    "int64_t*",
+    (),
+    """define ptr @fft_no_words() alwaysinline nounwind {
+  ret ptr null
+}
+""",
+)
+"""The plan that there is not."""
