@@ -33,7 +33,9 @@ def _lookup(table: dict[Any, Callable[..., Any]], function: Any, default: Any) -
 
 def resolve_callee(function: Any) -> Any:
     """The replacement of a function or type at a call site in a trace; the callee itself if there is none."""
-    return function if current() is None else _lookup(CALLED, function, function)
+    if current() is None:
+        return function
+    return iterables.range_in_variable if function is builtins.range else _lookup(CALLED, function, function)
 
 
 def resolve_iterable(function: Any) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ tuple, list or dict with a form per element; `Alternatives` a tagged union. By t
 the leaves that loops carry and branches select, and rebuilt from these.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +57,16 @@ class CompositeForm(NamedTuple):
     parts: tuple[Any, ...]
 
 
+COMPOSITES: dict[type, Callable[[Any], Composite]] = {}
+"""Types of Python that are handled as such objects, and the functions that convert them."""
+
+
+def composite(value: Any) -> Composite | None:
+    """The value as an object made of arrays; None if it is none."""
+    convert = COMPOSITES.get(type(value))
+    return convert(value) if convert is not None else value if isinstance(value, Composite) else None
+
+
 Form = LeafForm | ContainerForm | Alternatives | CompositeForm
 UNSET_FORM = LeafForm(UNSET)
 
@@ -74,8 +84,9 @@ def form_of(value: Any) -> Form:
         return value.alternatives
     if value is None or type(value) is str:
         return Alternatives((value,), None)
-    if isinstance(value, Composite):
-        return CompositeForm(value, tuple(map(form_of, value.parts())))
+    whole = composite(value)
+    if whole is not None:
+        return CompositeForm(whole, tuple(map(form_of, whole.parts())))
     container = pytree.container_type(value)
     if container is None or len(value) > MAX_ELEMENTS:
         return LeafForm(value)
@@ -93,6 +104,8 @@ def join_forms(first: Form | None, second: Form | None) -> Form | None:
         return second
     if _is_unset(second) or (isinstance(first, LeafForm) and isinstance(second, LeafForm)):
         return first
+    if isinstance(first, CompositeForm) and isinstance(second, CompositeForm):
+        return first if first.like.origin == second.like.origin else None
     if not (isinstance(first, ContainerForm) and isinstance(second, ContainerForm)):
         return None
     if (first.kind, first.names, len(first.parts)) != (second.kind, second.names, len(second.parts)):
@@ -140,8 +153,8 @@ def leaves_of(value: Any, form: Form) -> list[Any] | None:
     if isinstance(form, Alternatives):
         return _leaves_of_union(value, form)
     if isinstance(form, CompositeForm):
-        has_origin = isinstance(value, Composite) and value.origin is form.like.origin
-        return list(value.parts()) if has_origin else None
+        whole = composite(value)
+        return list(whole.parts()) if whole is not None and whole.origin == form.like.origin else None
     own_form = form_of(value)
     if not isinstance(own_form, ContainerForm) or (own_form.kind, own_form.names) != (form.kind, form.names):
         return None

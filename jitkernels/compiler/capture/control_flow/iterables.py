@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow.carried_trees import COMPOSITES, Composite
 from jitkernels.compiler.capture.control_flow.growing_list import GrowableList, is_array_backed
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.ints import intervals
@@ -15,7 +16,7 @@ from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.symint import SymInt, as_extent, as_symint, known_extent
 from jitkernels.compiler.capture.trace_context import Tracer
-from jitkernels.compiler.ir.builder import elementwise
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.symbolic_dims import Number, is_at_least
 
 
@@ -109,6 +110,37 @@ class RunTimeIterable:
         raise NotImplementedError
 
 
+class TracedRange(Composite, RunTimeIterable):
+    """A ``range`` whose limits only the compiled code knows, in a variable; ranges of the same step can be selected."""
+
+    def __init__(self, limits: LoopRange) -> None:
+        self.limits, self.origin = limits, ("range", limits.step)
+
+    @classmethod
+    def from_range(cls, values: range) -> "TracedRange":
+        return cls(LoopRange(values.start, values.stop, values.step))
+
+    def parts(self) -> Sequence[Any]:
+        return self.limits[:2]
+
+    def of(self, parts: Sequence[Any]) -> "TracedRange":
+        return TracedRange(LoopRange(*parts, self.limits.step))
+
+    def loop_iterable(self) -> LoopIterable:
+        return LoopIterable(self.limits, lambda i: i)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UnsupportedError(f"{name} of a range with limits that only the compiled code knows")
+
+    def __len__(self) -> int:
+        raise UnsupportedError("the length of a range with limits that only the compiled code knows")
+
+
+COMPOSITES[range] = TracedRange.from_range
+
+
 def element_loop(length: Any) -> LoopIterable:
     """A loop over the indices of elements, to compute what NumPy computes of all of them."""
     indices = LoopIterable(LoopRange(0, length), lambda index: index)
@@ -128,6 +160,14 @@ def range_(*limits: Any, **options: Any) -> Any:
         return range(*limits)
     begin, end = (0, limits[0]) if len(limits) == 1 else limits[:2]
     return LoopIterable(LoopRange(begin, end, step), lambda i: i)
+
+
+def range_in_variable(*limits: Any, **options: Any) -> Any:
+    """``range(...)`` outside of the head of a loop."""
+    if Traced not in map(type, limits[:2]) or len(limits) == 3 and type(limits[2]) is not int:
+        return range(*limits, **options)
+    result = range_(*limits, **options)
+    return TracedRange(result.range) if type(result) is LoopIterable else result
 
 
 def _range_with_traced_step(begin: Any, end: Any, step: Any) -> LoopIterable:
