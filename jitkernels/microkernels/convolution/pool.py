@@ -122,7 +122,7 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
                     elif c - done <= half:
                         half_of(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
                                 columns.last - columns.first, e.dilation_width * c, y, to + done, c - done,
-                                rows.counted * columns.counted, windows, e.stride_width * c, c)  # fmt: skip
+                                rows.counted * columns.counted, windows, e.stride_width * c, y_pitch)  # fmt: skip
                         done = c
                     else:
                         part_of(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
