@@ -1,6 +1,6 @@
 """Fourier transforms of complex and real arrays along any axes, as in `numpy.fft`, by kernels of pairs of numbers.
 
-Arguments, results and errors are NumPy's. Extended precision, and what NumPy refuses, goes to NumPy.
+Arguments, results and errors are NumPy's. Half and extended precision, and what NumPy refuses, go to NumPy.
 """
 
 import math
@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from jitkernels.dispatch.operators import everyday
 
-SINGLE = frozenset("efF")
+SINGLE = frozenset("fF")
 """Type characters of dtypes whose transforms are of single precision."""
 DOUBLE = frozenset("?bBhHiIlLqQdD")
 MIN_COLUMNS = 8
@@ -30,7 +30,13 @@ def scale_of(norm: str | None, n: Any, *, inverse: bool) -> Any:
 
 
 SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
-"""The norm of the other direction."""
+
+
+def swapped(norm: str | None) -> str:
+    """The norm of the other direction. Raises ValueError as NumPy does."""
+    if norm not in SWAPPED:
+        raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
+    return SWAPPED[norm]
 
 
 class FourierTransforms:
@@ -105,12 +111,10 @@ class FourierTransforms:
         return np.moveaxis(everyday("fft_c2r")(pairs, odd=bool(n % 2 == 1), scale=scale), -1, axis)
 
     def hfft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
-        scale_of(norm, 1, inverse=False)
-        return self.irfft(np.conjugate(a), n, axis, SWAPPED[norm])
+        return self.irfft(np.conjugate(a), n, axis, swapped(norm))
 
     def ihfft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
-        scale_of(norm, 1, inverse=False)
-        return np.conjugate(self.rfft(a, n, axis, SWAPPED[norm]))
+        return np.conjugate(self.rfft(a, n, axis, swapped(norm)))
 
     def _lengths(self, a: Any, s: Any, axes: Any, *, halves: bool = False) -> tuple[list[Any], list[int]]:
         """The lengths of a transform of several axes, and these. Raises as NumPy does."""
@@ -209,7 +213,7 @@ def _documented(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"As ``numpy.fft.{name}``, by the fastest kernels.\n\n"
-        "Arrays of other packages, and dtypes of extended precision, go to NumPy. Errors are NumPy's."
+        "Arrays of other packages, and dtypes of half and extended precision, go to NumPy. Errors are NumPy's."
     )
     return function
 

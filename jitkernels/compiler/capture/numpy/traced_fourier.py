@@ -53,7 +53,7 @@ def _override(name: str, transform: Callable[..., Any]) -> None:
         array = of_array(a)
         if is_given(out) and out is not None:
             raise UnsupportedError(f"{name} with out")
-        if not is_served(name, array.dtype) or array.dtype.char == "e":
+        if not is_served(name, array.dtype):
             raise UnsupportedError(f"{name} of {array.dtype}")
         return transform(array, lengths, axes, norm)
 
