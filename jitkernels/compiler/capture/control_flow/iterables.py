@@ -124,7 +124,8 @@ class TracedRange(Composite, RunTimeIterable):
         return self.limits[:2]
 
     def of(self, parts: Sequence[Any]) -> "TracedRange":
-        return TracedRange(LoopRange(*parts, self.limits.step))
+        begin, end = parts
+        return TracedRange(LoopRange(begin, end, self.limits.step))
 
     def loop_iterable(self) -> LoopIterable:
         return LoopIterable(self.limits, lambda i: i)
