@@ -1,5 +1,6 @@
 """Everyday Fourier transforms against NumPy: arguments, results, dtypes and errors."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ def test_long_ones_are_as_accurate_as_numpy(dtype: str) -> None:
         assert got < (3 * eps if dtype == "c8" else 1.2 * peers + eps / 2)
 
 
-COMPILED = {
+COMPILED: dict[str, Callable[[Any], Any]] = {
     "fft": lambda z: np.fft.fft(z),
     "power": lambda z: np.abs(np.fft.rfft(z.real * np.float32(2))) ** 2,
     "round trip": lambda z: np.fft.irfft(np.fft.rfft(z.imag) * np.float32(0.5)),
