@@ -56,7 +56,7 @@ def int8_convolution_kernel(attr: Conv2DInt8Attr, *, is_packed: bool, parallel: 
     target = cpu_target.target()
     kind = Int8Convolution(
         dot_product_of(target), attr.x_dtype, attr.y_dtype, attr.scaled, attr.activation == "relu", is_packed,
-        attr.size_class().is_depthwise, cpu_target.l2_cache_bytes() // BAND_SHARE,
+        attr.groups > 1, cpu_target.l2_cache_bytes() // BAND_SHARE,
     )  # fmt: skip
     signature, rows = attr.signature(), attr.batch * attr.out_height
     return RangeKernel(
