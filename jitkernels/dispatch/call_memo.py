@@ -4,13 +4,13 @@ The shapes and dtypes of the arrays, and the options as they are given, determin
 results' shapes. Such a call costs some microseconds in place of some hundred.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.attrs.schema.base import BoundCall, KernelAttr
-from jitkernels.attrs.schema.registry import implementation
 from jitkernels.dispatch.kernel import Kernel
 
 MAX_CALLS = 256
@@ -23,13 +23,15 @@ Arguments = tuple[Any, ...]
 class RememberedCall(NamedTuple):
     """The kernel of a call's class and the one of its sizes, which of its values are inputs, and its one result.
 
-    `address` is that of the kernel of the class when the call was remembered: other code takes another one.
+    `address` is that of the kernel of the class when the call was remembered: other code takes another one. `shapes`:
+    those of the kernel's arrays, the result last; the caller's may have other dimensions in front, or none.
     """
 
     of_class: Kernel
     address: int
     kernel: Kernel
     inputs: Sequence[int]
+    shapes: Sequence[tuple[int, ...]]
     shape: tuple[int, ...]
     dtype: "np.dtype[Any]"
 
@@ -58,7 +60,11 @@ class CallMemo:
             out = np.empty(known.shape, known.dtype)
         elif not known.takes(out) or any(np.may_share_memory(out, array) for array in arrays):
             return None
-        known.kernel.callable(*arrays, out)
+        arrays.append(out)
+        for number, (array, shape) in enumerate(zip(arrays, known.shapes, strict=True)):
+            if array.shape != shape:
+                arrays[number] = array.reshape(shape)
+        known.kernel.callable(*arrays)
         known.of_class.count(1)
         return out
 
@@ -75,11 +81,13 @@ class CallMemo:
             return
         if len(self._calls) >= MAX_CALLS:
             self._calls.clear()
-        exact = Kernel(call.attr, implementation(type(call.attr), kernel.implementation), kernel.variant)
-        places, (result,) = [number for number in inputs if number is not None], exact.signature.outputs
-        shapes = [result.shape, *(array.shape for array in exact.signature.inputs)]
-        if shapes == [tuple(call.shapes[0]), *(values[number].shape for number in places)]:
-            self._calls[key] = RememberedCall(kernel, kernel.address, exact, places, result.shape, result.numpy)
+        signature, places = call.attr.signature(), [number for number in inputs if number is not None]
+        (result,) = signature.outputs
+        shapes = [*(array.shape for array in signature.inputs), result.shape]
+        given = [*(values[number].shape for number in places), tuple(call.shapes[0])]
+        if all(math.prod(a) == math.prod(b) for a, b in zip(shapes, given, strict=True)):
+            of_sizes = kernel.of_sizes(call.attr)
+            self._calls[key] = RememberedCall(kernel, kernel.address, of_sizes, places, shapes, given[-1], result.numpy)
 
     def forget(self) -> None:
         """Forget all calls."""
@@ -90,7 +98,7 @@ def _place_of(array: Any, values: Arguments) -> int | None:
     """Which of the values has the memory of an input; None if it was converted."""
     for number, value in enumerate(values):
         if type(value) is np.ndarray and value.size == array.size and value.ctypes.data == array.ctypes.data:
-            return number if value.dtype == array.dtype else None
+            return number if value.dtype == array.dtype and array.flags.c_contiguous else None
     return None
 
 

@@ -65,6 +65,10 @@ class Kernel(launcher.Holder):
         self._slow = self.run
         self._callable: Any = None
 
+    def of_sizes(self, attr: KernelAttr) -> "Kernel":
+        """The kernel of another attr of the size class, by the same code: extents are arguments of it."""
+        return Kernel(attr, implementation(type(attr), self.implementation), self.variant, self._code)
+
     @property
     def source(self) -> str:
         """The text of the code."""
