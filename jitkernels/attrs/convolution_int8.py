@@ -208,7 +208,7 @@ def runs_of(fields: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 class Conv2DInt8PackedAttr(Conv2DInt8Attr, kernel_type="CONV2D_INT8_PACKED"):
-    """CONV2D_INT8 with packed filters: w[p, 1 + q, 4 * f + i] is the weight 4 * q + i of the filter 32 * p + f.
+    """CONV2D_INT8 with packed filters: w[p, 1 + q, 4 * f + i] = v[4 * q + i, 32 * p + f] of its filters v.
 
     Weights count along a, b and c, and the filters of each group are cut into panels of 32. w[p, 0] are the bytes of 32
     int32, the sums s of the filters' weights. The product of channels and `kernel_width` is a multiple of 4; with

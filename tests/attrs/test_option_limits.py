@@ -79,9 +79,21 @@ def test_numbers_at_their_limits(name: str) -> None:
                 assert (got is None) == (expected is None), f"{option}={value}, call {each}: {got}"
                 for one, right in zip(got or (), expected or (), strict=True):
                     assert (one.dtype, one.shape) == (right.dtype, right.shape)
+                    if not np.allclose(one, right, rtol=1e-4, atol=1e-6, equal_nan=True):
+                        one, right = promised(row, given, one), promised(row, given, right)
                     np.testing.assert_allclose(
                         one, right, rtol=1e-4, atol=1e-6, err_msg=f"{option}={value}, call {each}"
                     )
+
+
+def promised(row: Row, given: dict[str, Any], result: Any) -> Any:
+    """The elements of the one result for which the row promises something, as no intermediate overflows."""
+    call = row.call(**given)
+    (array,) = call.attr.signature().outputs
+    output = result.reshape(array.shape)
+    with np.errstate(all="ignore"):
+        (bound,) = call.attr.absolute_terms([*call.inputs, output])
+    return output[~np.isnan(bound)]
 
 
 FINE = (1 + 2.0**-40, 1e-60, 1e60, 0.1)
