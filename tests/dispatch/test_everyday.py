@@ -178,14 +178,20 @@ def _check_calls(row: Row, memory: Sequence[str]) -> None:
 @pytest.mark.parametrize("row", cases.every_form())
 def test_lists_and_integers_convert_to_float64(row: Row) -> None:
     _, given = example(row, "float64")
-    assert_right(row, function_of(row)(**arrays_only(given, lambda value: value.tolist())), given, "float64")
+    lists = {name: value.tolist() if may_be_list(row, name, value) else value for name, value in given.items()}
+    assert_right(row, function_of(row)(**lists), given, "float64")
     integers = arrays_only(given, lambda value: np.rint(value).astype(np.int32) if value.dtype.kind == "f" else value)
-    assert_right(row, function_of(row)(**integers), arrays_only(integers, _as_double), "float64", slack=2)
+    floats = [name for name, value in given.items() if getattr(value, "dtype", None) == "float64"]
+    doubles = integers | {name: integers[name].astype(np.float64) for name in floats}
+    assert_right(row, function_of(row)(**integers), doubles, "float64", slack=2)
 
 
-def _as_double(value: AnyArray) -> AnyArray:
-    """What integers are computed as; those that are indices stay integers."""
-    return value.astype(np.float64) if value.dtype == np.int32 else value
+def may_be_list(row: Row, name: str, value: Any) -> bool:
+    """Whether a list stands for this array: lists have the default of a dtype that arrays decide."""
+    if not isinstance(value, np.ndarray):
+        return False
+    field = next((array.dtype for array in row.arrays if array.name == name), None)
+    return field not in row.known_fields() or value.dtype.name == getattr(row, field)
 
 
 @pytest.mark.parametrize("row", cases.every_form())
