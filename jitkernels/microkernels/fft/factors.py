@@ -32,7 +32,7 @@ def limits_of(dtype: str, vector_bytes: int) -> FftLimits:
 def without(n: int, prime: int) -> int:
     """N without its factors `prime`."""
     rest = n
-    while rest % prime == 0:
+    while rest > 1 and rest % prime == 0:
         rest = rest // prime
     return rest
 
