@@ -15,7 +15,10 @@ from jitkernels.attrs.schema.schema_queries import is_everyday
 from jitkernels.attrs.windows import A_PAIR, BORDERS
 from jitkernels.dispatch.numba_extension import call_site as sites
 
-NATIVE_NEVER: dict[str, str] = {}
+NATIVE_NEVER: dict[str, str] = {
+    "fft_c2r": "an extent of the result is derived from others",
+    "fft_r2c": "an extent of the result is derived from others",
+}
 """Everyday functions of which every call goes through Python, with the reason."""
 
 

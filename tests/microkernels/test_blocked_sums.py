@@ -15,6 +15,7 @@ import oracles
 import pytest
 
 import jitkernels as jk
+from jitkernels.attrs.fourier import FftC2CAttr, FftC2RAttr, FftR2CAttr
 from jitkernels.attrs.normalization import RmsNormAttr
 from jitkernels.attrs.reduction import HLogSumExpAttr
 from jitkernels.attrs.row_similarity import CosineAttr, DotAttr, SqEuclideanAttr
@@ -41,6 +42,8 @@ EXPONENTIALS = (SoftmaxAttr, LogSoftmaxAttr, CrossEntropyAttr, HLogSumExpAttr)
 """Rows that sum exponentials of what they are given."""
 QUADRATIC = (DotAttr, SqEuclideanAttr, CosineAttr, RmsNormAttr)
 """Rows that sum products of two."""
+TRANSFORMS = (FftC2CAttr, FftR2CAttr, FftC2RAttr)
+"""Rows that add as many numbers as a length has factors: bounds grow with its logarithm, but there are no chains."""
 DTYPES = ("float32", "float64")
 
 
@@ -48,7 +51,7 @@ DTYPES = ("float32", "float64")
 def summed(row: Any) -> str:
     """The extent along which a row adds blocked sums: its error bound grows with the logarithm of that alone."""
     base = sizes.middles(row)[0]
-    for name in sizes.integers(base):
+    for name in sizes.integers(base) if row not in TRANSFORMS else ():
         short, long = (sizes.changed(base, {name: length}) for length in (8, 8 << 10))
         if short is None or long is None:
             continue
