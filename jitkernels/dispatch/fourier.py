@@ -203,7 +203,7 @@ def _along_one(name: str) -> Callable[..., Any]:
     is_complex, inverse = name in ("fft", "ifft"), name == "ifft"
 
     def function(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-        if is_complex and n is norm is None and axis == -1 and _is_vector(a):
+        if is_complex and n is None and norm is None and axis == -1 and _is_vector(a):
             return _of_vector(a, inverse=inverse)
         array = a if hasattr(a, "__array_function__") else np.asarray(a)
         if type(array) is not np.ndarray or not is_served(name, array.dtype):

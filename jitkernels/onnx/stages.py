@@ -173,10 +173,7 @@ class CompiledStage:
             return traced(tracer, value).copy()
         if value.is_weak:
             return np.array(value)
-        if self._copies or self._is_shared(value):
-            return value.copy()
-        # Python builds results that are views, at each call, and without the code of the model cache.
-        return value if value.view.parent is None else value.copy("K")
+        return value.copy() if self._copies or self._is_shared(value) else value
 
     def _is_shared(self, value: Traced) -> bool:
         """Whether a result is a view of an input, or of what another result is a view of."""

@@ -191,7 +191,7 @@ def may_be_list(row: Row, name: str, value: Any) -> bool:
     if not isinstance(value, np.ndarray):
         return False
     field = next((array.dtype for array in row.arrays if array.name == name), None)
-    return field not in row.known_fields() or value.dtype.name == getattr(row, field)
+    return field is None or field not in row.known_fields() or value.dtype.name == getattr(row, field)
 
 
 @pytest.mark.parametrize("row", cases.every_form())

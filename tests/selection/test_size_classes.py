@@ -78,6 +78,10 @@ def test_classes_keep_flags(row: Row) -> None:
         assert type(of_class) is type(attr)
 
 
+OF_MULTIPLES = {"CONV2D_INT8_PACKED"}
+"""Rows that demand multiples of four: no member of a class has remainders, so that the class itself is measured."""
+
+
 @pytest.mark.parametrize("row", every_row())
 def test_measured_members_belong_to_their_class(row: Row) -> None:
     """All candidates of the class compute it, and its extents are no powers of two."""
@@ -87,7 +91,7 @@ def test_measured_members_belong_to_their_class(row: Row) -> None:
         assert member.size_class() == attr.size_class()
         assert measured_member(member) == member
         moved += member != attr.size_class()
-    assert moved > 100
+    assert moved > 100 or row.kernel_type.name in OF_MULTIPLES
 
 
 def empty_attrs(row: Row) -> Iterator[jk.KernelAttr]:

@@ -30,7 +30,7 @@ from jitkernels.microkernels.convolution.gradient_chunks import (
     packed_elements_of,
     prepare_of,
 )
-from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, ROW_PIXELS
+from jitkernels.microkernels.convolution.tile_text import FIRST_CHUNK, ROW_PIXELS
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel

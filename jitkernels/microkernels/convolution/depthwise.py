@@ -15,7 +15,7 @@ from jitkernels.microkernels.convolution.extents import (
     finisher_of,
     tile_of,
 )
-from jitkernels.microkernels.convolution.tile import ROW_PIXELS
+from jitkernels.microkernels.convolution.tile_text import ROW_PIXELS
 
 DEPTHWISE_PIXELS = 8
 """Pixels of a depthwise tile: two vectors for each leave registers for the weights."""

@@ -53,7 +53,7 @@ from jitkernels.microkernels.convolution.image_copies import (
     padding_of,
     padding_slack,
 )
-from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, LAST_CHUNK, ROW_PIXELS
+from jitkernels.microkernels.convolution.tile_text import FIRST_CHUNK, LAST_CHUNK, ROW_PIXELS
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack

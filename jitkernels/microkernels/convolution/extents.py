@@ -8,7 +8,8 @@ from jitkernels.codegen.source_protocol import inlined, offset, written_by
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import Target
 from jitkernels.core.frozen_dataclass import frozen_dataclass
-from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, LAST_CHUNK, TILE_ARGUMENTS, ConvolutionTile
+from jitkernels.microkernels.convolution.tile import ConvolutionTile
+from jitkernels.microkernels.convolution.tile_text import FIRST_CHUNK, LAST_CHUNK, TILE_ARGUMENTS
 from jitkernels.microkernels.epilogue.bias_activation import row_epilogue
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size

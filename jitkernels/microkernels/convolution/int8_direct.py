@@ -45,7 +45,7 @@ from jitkernels.microkernels.convolution.int8_tile import (
     byte_fill,
     dot_product_of,
 )
-from jitkernels.microkernels.convolution.tile import ROW_PIXELS
+from jitkernels.microkernels.convolution.tile_text import ROW_PIXELS
 
 SLACK_BYTES = 4 * COPIED_BYTES
 """Bytes behind the last row of a band that copies may overwrite and tiles may read."""

@@ -15,7 +15,7 @@ from typing import Any
 from jitkernels.attrs.filter_panels import PANEL
 from jitkernels.core.cpu_target import Target
 from jitkernels.core.frozen_dataclass import frozen_dataclass
-from jitkernels.microkernels.convolution.tile import ROW_PIXELS, ConvolutionTileText, by_pixels
+from jitkernels.microkernels.convolution.tile_text import ROW_PIXELS, ConvolutionTileText, by_pixels
 
 WORD_BYTES = 4
 COPIED_BYTES = 32

@@ -39,7 +39,7 @@ from jitkernels.microkernels.convolution.stride_phases import (
     tap_reach,
     taps_of_class,
 )
-from jitkernels.microkernels.convolution.tile import FIRST_CHUNK, LAST_CHUNK
+from jitkernels.microkernels.convolution.tile_text import FIRST_CHUNK, LAST_CHUNK
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack

@@ -18,7 +18,8 @@ from jitkernels.core import cpu_target
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.chunking import MAX_BLOCKS
 from jitkernels.microkernels.convolution.extents import ONCE, TILE_VECTORS, Images
-from jitkernels.microkernels.convolution.tile import ROW_PIXELS, TILE_ARGUMENTS, ConvolutionTile
+from jitkernels.microkernels.convolution.tile import ConvolutionTile
+from jitkernels.microkernels.convolution.tile_text import ROW_PIXELS, TILE_ARGUMENTS
 from jitkernels.microkernels.convolution.winograd_transform import PATCH_ARGUMENTS, RESULT_ARGUMENTS, Matrix, Transform
 from jitkernels.microkernels.epilogue.bias_activation import row_epilogue
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
