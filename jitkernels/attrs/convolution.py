@@ -47,7 +47,8 @@ class Conv2DAttr(KernelAttr, kernel_type="CONV2D"):
     (da, db), and `padding` ((top, bottom), (left, right)) are zeros around the image; an int or a pair of ints stand
     for equal ones. With `groups`, channels and filters form so many groups of neighbours, the filters of a group see
     its channels alone, and c counts within it: as many groups as channels are a depthwise convolution. Activations are
-    those of MATMUL_EPILOGUE; without `biased` there is no bias, without `has_residual` no residual.
+    those of MATMUL_EPILOGUE; without `biased` there is no bias, without `has_residual` no residual. Products with the
+    padding may be left out: infinite filters need not make NaN of its zeros.
     """
 
     batch: int

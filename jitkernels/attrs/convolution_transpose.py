@@ -49,7 +49,8 @@ class Conv2DTransposeAttr(KernelAttr, kernel_type="CONV2D_TRANSPOSE"):
     output_padding rows: `stride` is (si, sj), `dilation` (da, db), `padding` ((top, bottom), (left, right)) is cut off,
     and `output_padding` is what is added below and on the right; an int or a pair of ints stand for equal ones. With
     `groups`, channels and filters form so many groups of neighbours, the filters of a group see its channels alone, and
-    c counts within it. Activations are those of MATMUL_EPILOGUE; without `biased` there is no bias.
+    c counts within it. Activations are those of MATMUL_EPILOGUE; without `biased` there is no bias. Products with what
+    counts as 0 may be left out: infinite filters need not make NaN of it.
     """
 
     batch: int

@@ -26,7 +26,8 @@ SMOOTH = {
     "log2": (0.5, 3.0), "log10": (0.5, 3.0), "sqrt": (0.5, 3.0), "power": (0.5, 2.5), "reciprocal": (0.5, 2.0),
     "divide": (0.5, 2.0), "log1p": (-0.4, 3.0), "cbrt": (0.5, 3.0), "fmod": (1.1, 1.9), "remainder": (1.1, 1.9),
     "tan": (-1.2, 1.2), **dict.fromkeys(("gamma", "lgamma", "digamma"), (0.5, 3.0)),
-    "arctan2": (0.4, 2.0), "hypot": (0.4, 2.0), "log_hypot": (0.4, 2.0),
+    "arctan2": (0.4, 2.0), "hypot": (0.4, 2.0), "log_hypot": (0.4, 2.0), "libm_log": (0.5, 3.0),
+    "libm_log1p": (-0.4, 3.0),
 }  # fmt: skip
 """Where operations are smooth; others are from -2 to 2, and nowhere near a step."""
 NEIGHBOURS = frozenset({"nextafter", "spacing"})

@@ -1,4 +1,4 @@
-"""The oracles of CONV2D and CONV2D_PACKED: shifted images times the filters' taps."""
+"""The oracles of CONV2D and CONV2D_PACKED: the pixels that each tap of the filters sees, times the tap."""
 
 import math
 from typing import Any
@@ -15,20 +15,18 @@ erfc = np.frompyfunc(math.erfc, 1, 1)
 @oracle
 def conv2d(attr: Any, x: AnyArray, w: AnyArray, **addends: AnyArray) -> list[AnyArray]:
     narrow: Any = np.float64 if attr.dtype == "float32" else WIDE
-    (top, bottom), (left, right) = attr.padding
-    height, width = attr.height + top + bottom, attr.width + left + right
-    padded = np.zeros((attr.batch, height, width, attr.channels), narrow)
-    padded[:, top : top + attr.height, left : left + attr.width] = x
     own, per = attr.filters // attr.groups, attr.channels // attr.groups
     z = np.zeros((attr.batch, attr.out_height, attr.out_width, attr.filters), narrow)
     for a in range(attr.kernel_height):
         for b in range(attr.kernel_width):
-            rows = np.arange(attr.out_height) * attr.stride[0] + a * attr.dilation[0]
-            columns = np.arange(attr.out_width) * attr.stride[1] + b * attr.dilation[1]
-            seen = padded[:, rows][:, :, columns]
+            rows = np.arange(attr.out_height) * attr.stride[0] + a * attr.dilation[0] - attr.padding[0][0]
+            columns = np.arange(attr.out_width) * attr.stride[1] + b * attr.dilation[1] - attr.padding[1][0]
+            high = np.flatnonzero((rows >= 0) & (rows < attr.height))
+            wide = np.flatnonzero((columns >= 0) & (columns < attr.width))
+            seen = x[:, rows[high]][:, :, columns[wide]].astype(narrow)
             for group in range(attr.groups):
                 filters, channels = slice(group * own, group * own + own), slice(group * per, group * per + per)
-                z[..., filters] += seen[..., channels] @ w[a, b, :, filters].astype(narrow)
+                z[:, high[:, np.newaxis], wide, filters] += seen[..., channels] @ w[a, b, :, filters].astype(narrow)
     result = z.astype(WIDE)
     for addend in addends.values():
         result = result + addend

@@ -10,10 +10,11 @@ from oracles.convolution import erfc
 
 
 def meeting(extents: tuple[int, int], axis: int, tap: int, attr: Any) -> tuple[AnyArray, AnyArray]:
-    """Return the pixels of the result that a tap adds to, and those of the image that it adds, some of them outside."""
+    """Return the pixels of the result that a tap adds to, and those of the image that it adds."""
     pixels = np.arange(extents[1])
     at, rest = np.divmod(pixels + attr.padding[axis][0] - attr.dilation[axis] * tap, attr.stride[axis])
-    return pixels[rest == 0], at[rest == 0]
+    meets = (rest == 0) & (at >= 0) & (at < extents[0])
+    return pixels[meets], at[meets]
 
 
 @oracle
@@ -28,11 +29,7 @@ def conv2d_transpose(attr: Any, x: AnyArray, w: AnyArray, **bias: AnyArray) -> l
     ]
     for a, (rows, above) in enumerate(places[0]):
         for b, (columns, before) in enumerate(places[1]):
-            seen = np.where(
-                ((above >= 0) & (above < attr.height))[:, np.newaxis, np.newaxis]
-                & ((before >= 0) & (before < attr.width))[:, np.newaxis],
-                x[:, np.clip(above, 0, attr.height - 1)][:, :, np.clip(before, 0, attr.width - 1)], 0,
-            ).astype(narrow)  # fmt: skip
+            seen = x[:, above][:, :, before].astype(narrow)
             for group in range(attr.groups):
                 filters, channels = slice(group * own, group * own + own), slice(group * per, group * per + per)
                 z[:, rows[:, np.newaxis], columns, filters] += seen[..., channels] @ w[a, b, :, filters].astype(narrow)

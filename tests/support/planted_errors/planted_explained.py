@@ -33,7 +33,7 @@ def growing_now_and_then(x: Any, n: Any) -> Any:
     return len(names)
 
 
-@falls_back("'i'")
+@falls_back("dict of keys")
 def growing_dict(x: Any, n: Any) -> Any:
     seen = {}
     i = 0
