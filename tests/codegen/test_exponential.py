@@ -226,8 +226,9 @@ def test_exact_results(dtype: str) -> None:
 
 
 def test_every_function_of_the_table_exists() -> None:
-    for name in function_table.MODULES:
-        for dtype in DTYPES:
+    """Those of the C library are of doubles alone."""
+    for name, (module, _) in function_table.MODULES.items():
+        for dtype in ("float64",) if module == "libm" else DTYPES:
             assert function_table.function(name, dtype) is not None, (name, dtype)
 
 
