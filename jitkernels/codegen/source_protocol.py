@@ -102,6 +102,7 @@ WRITERS = tuple(
         *("attention/online_softmax", "epilogue/activations", "epilogue/bias_activation_row"),
         *(
             "convolution/tile",
+            "convolution/tile_text",
             "convolution/int8_tile",
             "convolution/pool_tile",
             "convolution/shared_vector_tile",

@@ -94,6 +94,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
         "extent": [0],
         "block": [],  # for threads
         "max_blocks": [],
+        "pitched": [],
         "parallel": [True],
         "together": [],  # which another body goes with
         "workspace": [],

@@ -15,7 +15,8 @@ from jitkernels.core.cpu_target import target_of
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.errors import JitKernelsError
 from jitkernels.microkernels.convolution import int8_direct
-from jitkernels.microkernels.convolution.int8_tile import DotProduct, Int8Tile, dot_product_of
+from jitkernels.microkernels.convolution.int8_direct import dot_product_of
+from jitkernels.microkernels.convolution.int8_tile import DotProduct, Int8Tile
 from jitkernels.tools import testing
 
 LAYERS: dict[str, dict[str, Any]] = {

@@ -16,6 +16,7 @@ from jitkernels.attrs.filter_panels import PANEL
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import IRFunction, Range, inlined, offset, written_by
 from jitkernels.core import cpu_target, dtypes
+from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.convolution.extents import (
     BAND_SHARE,
     TILE_VECTORS,
@@ -40,15 +41,29 @@ from jitkernels.microkernels.convolution.int8_tile import (
     FILL_C_ARGUMENTS,
     INT8_C_ARGUMENTS,
     PANEL_BYTES,
+    DotProduct,
     Int8Tile,
     byte_copy,
     byte_fill,
-    dot_product_of,
 )
 from jitkernels.microkernels.convolution.tile_text import ROW_PIXELS
 
 SLACK_BYTES = 4 * COPIED_BYTES
 """Bytes behind the last row of a band that copies may overwrite and tiles may read."""
+
+
+def dot_product_of(target: Target) -> DotProduct:
+    """Choose the instruction: two vectors of weights and a word of the image, or their parts, leave room for sums."""
+    features, lanes, registers = target.features, target.lanes("int32"), target.registers
+    if target.is_x86 and lanes == 16 and "avx512bw" not in features:
+        lanes = 8
+    if target.is_x86 and (("avx512vnni" in features and lanes == 16) or ("avxvnni" in features and lanes == 8)):
+        return DotProduct("vpdpbusd", lanes, (registers - 3) // 2)
+    if target.is_x86:
+        return DotProduct("pmaddwd", lanes, (registers - 7) // 2)
+    if target.is_arm and "i8mm" in features:
+        return DotProduct("usdot", lanes, (registers - 3) // 2)
+    return DotProduct("mul", lanes, (registers - 9) // 2)
 
 
 def int8_convolution_kernel(attr: Conv2DInt8Attr, *, is_packed: bool, parallel: bool) -> RangeKernel:

@@ -12,16 +12,14 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from jitkernels.attrs.filter_panels import PANEL
-from jitkernels.core.cpu_target import Target
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.convolution.tile_text import ROW_PIXELS, ConvolutionTileText, by_pixels
 
 WORD_BYTES = 4
 COPIED_BYTES = 32
 """Bytes that each iteration of a copy moves."""
-PANEL_BYTES = WORD_BYTES * PANEL
-"""A word of weights of each filter in a panel."""
+PANEL_BYTES = WORD_BYTES * 32
+"""A word of weights of each of the 32 filters in a panel."""
 INT8_TILE_ARGUMENTS = (
     ("ptr", "x"), ("i64", "x_offset"), ("i64", "pixel_stride"), ("i64", "lead"), ("i64", "rows"), ("i64", "row_stride"),
     ("i64", "runs"), ("i64", "run_stride"), ("i64", "run"),
@@ -52,20 +50,6 @@ class DotProduct:
     name: str
     lanes: int
     pixels: int
-
-
-def dot_product_of(target: Target) -> DotProduct:
-    """Choose the instruction: two vectors of weights and a word of the image, or their parts, leave room for sums."""
-    features, lanes, registers = target.features, target.lanes("int32"), target.registers
-    if target.is_x86 and lanes == 16 and "avx512bw" not in features:
-        lanes = 8
-    if target.is_x86 and (("avx512vnni" in features and lanes == 16) or ("avxvnni" in features and lanes == 8)):
-        return DotProduct("vpdpbusd", lanes, (registers - 3) // 2)
-    if target.is_x86:
-        return DotProduct("pmaddwd", lanes, (registers - 7) // 2)
-    if target.is_arm and "i8mm" in features:
-        return DotProduct("usdot", lanes, (registers - 3) // 2)
-    return DotProduct("mul", lanes, (registers - 9) // 2)
 
 
 @frozen_dataclass

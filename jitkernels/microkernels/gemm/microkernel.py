@@ -15,9 +15,10 @@ from __future__ import annotations
 import struct
 
 from jitkernels.core import dtypes
-from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
+LINE_BYTES = 64
+"""Of a cache line; a constant of this module, which is in the keys of objects."""
 FMAS_IN_FLIGHT = 8
 """Fused multiply-adds that a core computes at once: two of them in each cycle, with a latency of four."""
 
@@ -274,7 +275,7 @@ class _TileText:
             else:
                 b_values.append(out.value(f"load {self.vector}, ptr {address}, align {self.align}"))
         width = tile.vectors * tile.lanes
-        line = CACHE_LINE_BYTES // self.align
+        line = LINE_BYTES // self.align
         distance = tile.prefetch_ahead or (width + line if tile.prefetch_beside else 0)
         for ahead in range(distance, distance + width if distance else 0, line):
             address = out.element(self.kind, b_row, ahead)
