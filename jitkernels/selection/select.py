@@ -23,6 +23,7 @@ from jitkernels.selection import nearest_record, overrides, records, shipped_tab
 from jitkernels.selection.nearest_record import nearest
 from jitkernels.selection.records import Measured, Record
 from jitkernels.selection.size_classes import (
+    MIN_SECONDS_FOR_AWAKE_THREADS,
     MIN_SECONDS_FOR_THREADS,
     class_of,
     has_elements,
@@ -73,7 +74,9 @@ def choose_for_class(attr: KernelAttr, *, in_code: bool = False) -> Choice:
     pinned = overrides.pinned(attr)
     if pinned is not None:
         pinned.demand(attr)
-    known: Iterator[Choice] = (c for c in preferences(attr) if pinned is None or c.implementation is pinned)
+    known: Iterator[Choice] = (
+        c for c in preferences(attr, in_code=in_code) if pinned is None or c.implementation is pinned
+    )
     offered = _with_dynamic_shape(attr, known)
     suiting = _with_reference_last(offered) if in_code else offered
     choice = _first_available(attr, suiting) if pinned is None else next(suiting, None)
@@ -205,7 +208,7 @@ def checked(attr: KernelAttr) -> KernelAttr:
     return attr
 
 
-def preferences(attr: KernelAttr) -> Iterator[Choice]:
+def preferences(attr: KernelAttr, *, in_code: bool = False) -> Iterator[Choice]:
     """The choices of steps 2 to 5, best first; step 5 offers every usable variant."""
     if tuning_mode() != "off" and has_elements(attr):
         measured = nearest(class_of(attr), get_num_threads())
@@ -224,11 +227,11 @@ def preferences(attr: KernelAttr) -> Iterator[Choice]:
                 yield from _offered_nearby(attr, near, record, "shipped")
     for implementation in one_by_one(type(attr)):
         if implementation.reason_against(attr) is None:
-            for variant in _static_order(attr, implementation):
+            for variant in _static_order(attr, implementation, in_code=in_code):
                 yield Choice(implementation, variant, "static")
 
 
-def _static_order(attr: KernelAttr, implementation: Implementation) -> Sequence[Variant]:
+def _static_order(attr: KernelAttr, implementation: Implementation, *, in_code: bool) -> Sequence[Variant]:
     """The variants of an implementation, parallel ones first where half of the work outlasts waking a thread.
 
     The parallel range itself decides at each call how many threads it uses.
@@ -236,7 +239,9 @@ def _static_order(attr: KernelAttr, implementation: Implementation) -> Sequence[
     own = implementation.variants(attr)
     if get_num_threads() < 2 or settings.read("JITKERNELS_POLICY") == "reproducible":
         return own
-    if not any(variant.get("parallel") for variant in own) or least_seconds(attr) < 2 * MIN_SECONDS_FOR_THREADS:
+    if not any(variant.get("parallel") for variant in own) or least_seconds(attr) < 2 * (
+        MIN_SECONDS_FOR_AWAKE_THREADS if in_code else MIN_SECONDS_FOR_THREADS
+    ):
         return own
     return sorted(own, key=lambda variant: not variant.get("parallel"))
 

@@ -16,6 +16,8 @@ OUTER_BYTES = 1 << 22
 
 MIN_SECONDS_FOR_THREADS = 2e-5
 """Seconds of a serial call that ends before a thread has woken up: below it, no parallel variant is used or timed."""
+MIN_SECONDS_FOR_AWAKE_THREADS = 2e-6
+"""The same in compiled programs, whose threads spin between one parallel kernel and the next."""
 
 
 @functools.lru_cache(maxsize=256)

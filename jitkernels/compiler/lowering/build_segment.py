@@ -31,6 +31,7 @@ from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Scope, key_of_shape
 from jitkernels.compiler.lowering import heuristics
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment
+from jitkernels.compiler.lowering.transposed_copy import transposed_copy
 from jitkernels.compiler.memory.lifetimes import Unit
 from jitkernels.compiler.schedule.fusion import UnfusedStep
 from jitkernels.compiler.schedule.kernel_step import KernelCall
@@ -118,7 +119,11 @@ class SegmentBuilder:
                 product = step
             elif isinstance(step, LoopNest):
                 if not step.is_empty:
-                    self._nest(step, f"nest{number}", product)
+                    copy = transposed_copy(step, self.arrays) if product is None and self.calls_transpose else None
+                    if copy is not None:
+                        self._kernel_call(copy.call, f"nest{number}", copy.arrays, self._clock(step))
+                    else:
+                        self._nest(step, f"nest{number}", product)
                     product = None
             elif isinstance(step, KernelCall | NumpyCall):
                 self._call(step, str(number))
@@ -167,6 +172,11 @@ class SegmentBuilder:
         if text not in self.flows:
             self.flows.append(text)
             self.kernels += externals()
+
+    @property
+    def calls_transpose(self) -> bool:
+        """Whether transposed copies are calls of a kernel: not in kernels, which the registry takes as they are."""
+        return self.emitted is None and abs(self.program.config.opt_level) >= 3
 
     def inner_builder(self) -> "type[RegionNestBuilder]":
         """The class that builds the nests that a loop or branch calls."""
@@ -229,21 +239,26 @@ class SegmentBuilder:
 
     def _call(self, call: KernelCall | NumpyCall, number: str) -> None:
         """Emit the call of a kernel or of a NumPy function."""
-        function = self._function()
         if isinstance(call, KernelCall):
             name = number if "." in number else f"kernel{number}"
-            external = call.kernel.external
-            assert external is not None, "chosen for it"
-            self.kernels.append(external)
-            self.texts.append(registry_call.text_of(call, function, self.arrays, name, external))
-        else:
-            name = number if "." in number else f"numpy{number}"
-            call.reports_warnings = not self.has_flows and numpy_call_spec.may_warn(call.node.options["function"])
-            self.calls_python = True
-            self.texts.append(numpy_call.text_of(call, function, self.arrays, name))
-            self.kernels += call.externals
-        bails_out = isinstance(call, NumpyCall)
-        self.calls.append(SegmentCall(name, None, call.work, bails_out=bails_out, clock=self._clock(call)))
+            self._kernel_call(call, name, self.arrays, self._clock(call))
+            return
+        name = number if "." in number else f"numpy{number}"
+        call.reports_warnings = not self.has_flows and numpy_call_spec.may_warn(call.node.options["function"])
+        self.calls_python = True
+        self.texts.append(numpy_call.text_of(call, self._function(), self.arrays, name))
+        self.kernels += call.externals
+        self.calls.append(SegmentCall(name, None, call.work, bails_out=True, clock=self._clock(call)))
+
+    def _kernel_call(
+        self, call: KernelCall, name: str, arrays: Mapping[Node, StridedArray], clock: Clock | None
+    ) -> None:
+        """Emit the call of a registered kernel, with operands and results in `arrays`."""
+        external = call.kernel.external
+        assert external is not None, "chosen for it"
+        self.kernels.append(external)
+        self.texts.append(registry_call.text_of(call, self._function(), arrays, name, external))
+        self.calls.append(SegmentCall(name, None, call.work, clock=clock))
 
     def _nest(self, nest: LoopNest, name: str, product: MatMulStep | None) -> None:
         """The code of a loop nest and its call; the nest may be the epilogue of the `product` before it."""

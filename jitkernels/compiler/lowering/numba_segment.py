@@ -39,6 +39,10 @@ class NumbaSegmentBuilder(_NumbaNests):
     def __post_init__(self) -> None:
         self.has_distinct_arrays = self.emitted is None  # kernels may write an array over one that they read
 
+    @property
+    def calls_transpose(self) -> bool:
+        return False
+
     def inner_builder(self) -> type[RegionNestBuilder]:
         return NumbaRegionNestBuilder
 
