@@ -21,6 +21,25 @@ MAX_MEMBERS = 64
 """The most threads of a team kernel."""
 
 
+class RangeExtent(NamedTuple):
+    """The extent of a range: the product of some integer arguments, by their indices, times `pieces`."""
+
+    arguments: tuple[int, ...]
+    pieces: int = 1
+
+    def value(self) -> tuple[str, list[str]]:
+        """The extent as an IR value, and the instructions that compute it."""
+        first, *others = self.arguments
+        value, lines = f"%a{first}", []
+        for other in others:
+            lines.append(f"  %to{other} = mul nsw i64 {value}, %a{other}")
+            value = f"%to{other}"
+        if self.pieces > 1:
+            lines.append(f"  %pieces = mul nsw i64 {value}, {self.pieces}")
+            value = "%pieces"
+        return value, lines
+
+
 class Blocks(NamedTuple):
     """How threads share a range out: in blocks of `least` elements, or larger ones where more than `most` would be."""
 
@@ -50,7 +69,7 @@ def types_of(arguments: tuple[str, ...]) -> list[str]:
 def ir(
     arguments: tuple[str, ...],
     *,
-    extent: int | tuple[int, ...],
+    extent: RangeExtent,
     blocks: Blocks | None,
     workspace: int,
     no_memory: int,
@@ -68,7 +87,7 @@ def ir(
     """
     kinds = types_of(arguments)
     names = [f"{kind} %a{i}" for i, kind in enumerate(kinds)]
-    whole, product = _product(extent)
+    whole, product = extent.value()
     passed = ", ".join(names)
     scratch = ["ptr"] if workspace else []
     group = ["ptr", "i64", "i64"] if together else []
@@ -111,16 +130,6 @@ def _call_check(passed: str, check: bool) -> list[str]:
         "refuse:",
         "  ret i64 %status",
     ]
-
-
-def _product(extent: int | tuple[int, ...]) -> tuple[str, list[str]]:
-    """Return the parallel extent, which may be a product, and the instructions that compute it."""
-    first, *others = (extent,) if isinstance(extent, int) else extent
-    value, lines = f"%a{first}", []
-    for other in others:
-        lines.append(f"  %to{other} = mul nsw i64 {value}, %a{other}")
-        value = f"%to{other}"
-    return value, lines
 
 
 def _visible_check(names: list[str]) -> list[str]:
@@ -350,7 +359,7 @@ def _team(kinds: list[str], names: list[str], extent: str, blocks: Blocks) -> li
     ]
 
 
-def _region(kinds: list[str], extent: int | tuple[int, ...], blocks: Blocks) -> list[str]:
+def _region(kinds: list[str], extent: RangeExtent, blocks: Blocks) -> list[str]:
     """``@region``: one thread's part of the range, a run of whole blocks. Its number is its workspace slot."""
     structure = "{ " + ", ".join([*kinds, "i64"]) + " }"
     lines = ["declare i64 @jk_team(i64)", "declare void @jk_parallel(ptr, ptr, i64, i64)"]
@@ -361,7 +370,7 @@ def _region(kinds: list[str], extent: int | tuple[int, ...], blocks: Blocks) -> 
             f"  %a{i} = load {kind}, ptr %field{i}",
         ]
     passed = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
-    whole, product = _product(extent)
+    whole, product = extent.value()
     block, _, less_one, computed = blocks.size(whole)
     return [
         *lines,

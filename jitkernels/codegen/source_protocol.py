@@ -104,7 +104,7 @@ WRITERS = tuple(
             "convolution/tile",
             "convolution/tile_text",
             "convolution/int8_tile",
-            "convolution/pool_tile",
+            *("convolution/pool_tile", "convolution/pool_columns"),
             "convolution/shared_vector_tile",
             "convolution/winograd_transform",
         ),

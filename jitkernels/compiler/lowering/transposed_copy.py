@@ -42,7 +42,7 @@ def transposed_copy(nest: LoopNest, arrays: Mapping[Node, StridedArray]) -> Tran
 
     1. The nest has one output, a copy of one array through one access map.
     2. The result is dense. Its dimensions, adjacent ones collapsed, are ``batch? n rows``.
-    3. The source is dense in the order ``batch? rows n``.
+    3. The source is dense in the order ``batch? rows n``, and another array.
     """
     if len(nest.stores) != 1:
         return None
@@ -57,6 +57,8 @@ def transposed_copy(nest: LoopNest, arrays: Mapping[Node, StridedArray]) -> Tran
     source, result = arrays[leaf].region(maps[0], root.ndim), arrays[store.target]
     if store.target_map is not None:
         result = result.region(store.target_map, root.ndim)
+    if source.word == result.word:
+        return None
     dimensions = _collapsed(root.shape, source.strides, result.strides)
     dtype = DTYPES.get(np.dtype(root.dtype).itemsize)
     if dtype is None or np.dtype(root.dtype).kind == "c" or dimensions is None or len(dimensions) not in (2, 3):

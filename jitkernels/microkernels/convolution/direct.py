@@ -58,6 +58,14 @@ from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack
 
+PIECES = 4
+"""The most parts of the filters that threads share: each copies, and reads, the rows of the images for its own."""
+MAX_UNEVEN_ROWS, MIN_PART_TILES = 8, 2
+"""The most rows that are shared unevenly: of 7, one of two threads has 4. And the least tiles of a part of the filters.
+
+Copying 14 rows for two parts takes a twelfth of a 1x1 convolution, as long as the seventh row on one thread of two.
+"""
+
 
 def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool, segment: int) -> RangeKernel:
     """Make the loop nest of CONV2D or CONV2D_PACKED for any sizes; threads split the rows of the result.
@@ -72,6 +80,7 @@ def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool, segment: i
         signature.c_arguments,
         _body(kind, few),
         extent=(signature.index("batch"), signature.index("out_height")),
+        pieces=PIECES,
         max_blocks=MAX_BLOCKS,
         parallel=parallel,
         workspace=_workspace(kind, few),
@@ -82,6 +91,15 @@ def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool, segment: i
         pitched=not attr.has_residual,  # tiles find a residual where they find y
         names=signature.names,
     )
+
+
+@inlined()
+def filter_parts(rows: int, tiles: int) -> int:
+    """Return how many parts of the filters, besides rows, threads share: few rows cannot be shared evenly."""
+    parts = PIECES if rows <= MAX_UNEVEN_ROWS else 1
+    while parts > 1 and tiles < MIN_PART_TILES * parts:
+        parts //= 2
+    return parts
 
 
 def _layout(kind: Convolution) -> tuple[Any, Any, Any]:
@@ -255,7 +273,7 @@ def has_short_rows(e: ConvolutionExtents, band: Band, most: int) -> bool:
 
 
 def _dense(kind: Convolution) -> Any:
-    """Make the function that computes a band with packed panels of filters.
+    """Make the function that computes a band with packed panels of filters, those of some tiles.
 
     Of a panel that takes too much of the cache some rows at a time pass over the band; y has the sums in between.
     """
@@ -263,19 +281,20 @@ def _dense(kind: Convolution) -> Any:
     chunk_elements = kind.chunk_elements
 
     @inlined()
-    def dense(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any) -> None:
+    def dense(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, tiles: Range) -> None:
         own, elements = e.filters // e.groups, panel_elements(e)
+        each = (own + width - 1) // width
         step = max(chunk_elements // max(e.kernel_width * e.group_channels * PANEL, 1), 1)
-        for group in range(e.groups):
-            begin = group * ((own + PANEL - 1) // PANEL) * elements
-            for first in range(0, own, width):
-                panel = begin + first // PANEL * elements + first % PANEL
-                columns = Columns(group * own + first, min(own - first, width), panel, group * e.group_channels)
-                for tap in range(0, e.kernel_height, step):
-                    rows = min(step, e.kernel_height - tap)
-                    state = (FIRST_CHUNK if tap == 0 else 0) + (LAST_CHUNK if tap + rows == e.kernel_height else 0)
-                    ends = group + 1 == e.groups and first + width >= own and tap + rows == e.kernel_height
-                    pass_over(arrays, e, band, packed, columns, Chunk(tap, rows, state, ends))
+        for tile in range(tiles.begin, tiles.end):
+            group = tile // each
+            first = (tile - group * each) * width
+            panel = (group * ((own + PANEL - 1) // PANEL) + first // PANEL) * elements + first % PANEL
+            columns = Columns(group * own + first, min(own - first, width), panel, group * e.group_channels)
+            for tap in range(0, e.kernel_height, step):
+                rows = min(step, e.kernel_height - tap)
+                state = (FIRST_CHUNK if tap == 0 else 0) + (LAST_CHUNK if tap + rows == e.kernel_height else 0)
+                ends = tile + 1 == tiles.end and tap + rows == e.kernel_height
+                pass_over(arrays, e, band, packed, columns, Chunk(tap, rows, state, ends))
 
     return dense
 
@@ -286,32 +305,30 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
     few_rows, prepare, few_compute = few.band_rows, few.prepare, few.compute
     pack, dense, depthwise, is_packed = _pack(kind), _dense(kind), depthwise_of(kind), kind.is_packed
     pad_rows, gather_rows, copied_extents = padding_of(kind), gathering_of(kind), copied_extents_of(kind)
-    copied_elements, is_copied = _copied_elements(kind), copied_of(kind, few.segment)
+    copied_elements, is_copied, width = _copied_elements(kind), copied_of(kind, few.segment), kind.width
 
     @inlined()
-    def compute(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, shared: Any) -> None:
+    def compute(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, shared: Any, tiles: Range) -> None:
         if has_few and is_few(e, band.y_pitch):
             few_compute(arrays, e, band, shared)
         elif is_packed:
-            dense(arrays, e, band, arrays.w)
+            dense(arrays, e, band, arrays.w, tiles)
         elif is_depthwise(e):
             depthwise(arrays, e, band)
         else:
-            dense(arrays, e, band, packed)
+            dense(arrays, e, band, packed, tiles)
 
-    def body(arrays: Images, e: ConvolutionExtents, y_pitch: int, workspace: Any, part: Range) -> None:
-        if not is_packed and not is_depthwise(e):
-            pack(arrays.w, e, workspace)
+    @inlined()
+    def compute_rows(
+        arrays: Images, e: ConvolutionExtents, y_pitch: int, workspace: Any, shared: Any, part: Range, tiles: Range
+    ) -> None:
         copy, c = copied_extents(e), e.channels
         copied, most = is_copied(e), band_rows(copy)
+        if has_few and is_few(e, y_pitch):
+            most = min(most, few_rows(e))
         gathered = copied and is_gathered(e)
         is_long = gathered or is_pointwise(e)
         scratch = offset(workspace, packed_elements(e))
-        shared = scratch
-        if has_few and is_few(e, y_pitch):
-            shared = offset(scratch, copied_elements(copy, most) if copied else 0)
-            most = min(most, few_rows(e))
-            prepare(arrays, e, arrays.w if is_packed else workspace, shared)
         row, pitch = part.begin, e.width * c
         while row < part.end:
             image, rows = row // e.out_height, min(most, part.end - row)
@@ -333,7 +350,29 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
             ahead = rows * e.stride_height * pitch if row + rows < part.end else 0
             band = Band(source, at, step, lines, pixels, row * e.out_width, 1, e.out_width, y_pitch, top,
                         0 - e.pad_left, end, ahead)  # fmt: skip
-            compute(arrays, copy, band, workspace, shared)
+            compute(arrays, copy, band, workspace, shared, tiles)
             row += rows
+
+    def body(arrays: Images, e: ConvolutionExtents, batch: int, y_pitch: int, workspace: Any, part: Range) -> None:
+        if not is_packed and not is_depthwise(e):
+            pack(arrays.w, e, workspace)
+        copy, shared = copied_extents(e), offset(workspace, packed_elements(e))
+        if has_few and is_few(e, y_pitch):
+            shared = offset(shared, copied_elements(copy, band_rows(copy)) if is_copied(e) else 0)
+            prepare(arrays, e, arrays.w if is_packed else workspace, shared)
+        # Position p of the range: row p % rows of part p // rows of the filters.
+        rows, tiles = batch * e.out_height, e.groups * ((e.filters // e.groups + width - 1) // width)
+        parts = 1
+        if part.end - part.begin < PIECES * rows and not (is_depthwise(e) or has_few and is_few(e, y_pitch)):
+            parts = filter_parts(rows, tiles)
+        at, end = part.begin * parts // PIECES, part.end * parts // PIECES
+        while at < end:
+            first = at // rows
+            count = max((end - at) // rows, 1) if at == first * rows else 1
+            stop = min((first + count) * rows, end)
+            compute_rows(arrays, e, y_pitch, workspace, shared,
+                         Range(at - first * rows, stop - (first + count - 1) * rows),
+                         Range(first * tiles // parts, (first + count) * tiles // parts))  # fmt: skip
+            at = stop
 
     return body

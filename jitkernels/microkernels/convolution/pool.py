@@ -11,6 +11,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, written_by
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.chunking import MAX_BLOCKS
+from jitkernels.microkernels.convolution.pool_columns import COLUMNS, ColumnTile
 from jitkernels.microkernels.convolution.pool_tile import POOL_ARGUMENTS, PoolTile
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
@@ -57,6 +58,25 @@ class Taps(NamedTuple):
     counted: int
 
 
+class Windows(NamedTuple):
+    """Windows of the same taps, pooled together: arguments of `pool_tile`."""
+
+    rows: int
+    row_stride: int
+    taps: int
+    tap_stride: int
+    live: int
+    count: int
+    windows: int
+    x_window: int
+    y_window: int
+    ahead: int
+    ahead_rows: int
+    ahead_row_stride: int
+    ahead_pixels: int
+    pixel_stride: int
+
+
 @inlined()
 def taps_from(begin: int, axis: Axis) -> Any:
     """Return the taps of the window that begins at an index of the image, which is negative in the padding."""
@@ -74,28 +94,53 @@ def _half(lanes: int) -> int:
     return max(lanes // 2, 2)
 
 
-def _tiles(dtype: str, lanes: int, *, mean: bool) -> tuple[Any, Any, Any]:
-    """Make the functions for several vectors of channels, for a part of one, and for at most half of one."""
+def _tiles(dtype: str, lanes: int, *, mean: bool) -> tuple[Any, ...]:
+    """Make the functions for several vectors of channels, for a part of one, and for at most half of one.
 
-    def function(symbol: str, lanes: int, vectors: int, *, masked: bool) -> Any:
+    Then those for windows of three columns at strides 1 and 2: for several vectors, and for a part of one.
+    """
+
+    def function(symbol: str, lanes: int, vectors: int, *, masked: bool, stride: int = 0) -> Any:
         tile = PoolTile(symbol, dtype, lanes, vectors, mean, masked)
-        return ir_function(symbol, dtype, POOL_ARGUMENTS, written_by(PoolTile.text, tile))
+        if stride:
+            tile = ColumnTile(symbol, dtype, lanes, vectors, mean, masked, stride)
+        pool = ir_function(symbol, dtype, POOL_ARGUMENTS, written_by(type(tile).text, tile))
 
-    whole = function("pool_whole", lanes, CHANNEL_VECTORS, masked=False)
-    return whole, function("pool_part", lanes, 1, masked=True), function("pool_half", _half(lanes), 1, masked=True)
+        @inlined()
+        def windows(x: Any, x_offset: int, y: Any, y_offset: int, w: Windows) -> None:
+            pool(x, x_offset, w.rows, w.row_stride, w.taps, w.tap_stride, y, y_offset, w.live, w.count, w.windows,
+                 w.x_window, w.y_window, w.ahead, w.ahead_rows, w.ahead_row_stride, w.ahead_pixels,
+                 w.pixel_stride)  # fmt: skip
+
+        return windows
+
+    return (
+        function("pool_whole", lanes, CHANNEL_VECTORS, masked=False),
+        function("pool_part", lanes, 1, masked=True),
+        function("pool_half", _half(lanes), 1, masked=True),
+        function("pool_columns_whole_1", lanes, CHANNEL_VECTORS, masked=False, stride=1),
+        function("pool_columns_whole_2", lanes, CHANNEL_VECTORS, masked=False, stride=2),
+        function("pool_columns_part_1", lanes, 1, masked=True, stride=1),
+        function("pool_columns_part_2", lanes, 1, masked=True, stride=2),
+    )
 
 
 def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) -> RangeKernel:
     """Make the loop nest of MAX_POOL2D or AVG_POOL2D for any sizes; threads split the rows of the result."""
     target, signature = cpu_target.target(), attr.signature()
     lanes, counted = target.lanes(attr.dtype), int(counts_padding)
+    near_elements = cpu_target.l2_cache_bytes() // 2 // element_size(attr.dtype)
 
-    whole, part_of, half_of = _tiles(attr.dtype, lanes, mean=mean)
+    whole, part_of, half_of, whole_1, whole_2, part_1, part_2 = _tiles(attr.dtype, lanes, mean=mean)
     half = _half(lanes)
     width = CHANNEL_VECTORS * lanes
 
     def body(x: Any, y: Any, e: PoolExtents, y_pitch: int, part: Range) -> None:
         c = e.channels
+        # Images that the L2 cache does not hold come from farther away: row by row, the next one's while one is pooled.
+        is_far = (part.end - part.begin) * e.stride_height * e.width * c > near_elements
+        ahead_rows = min(e.stride_height, e.window_height) if is_far & (c > width) & (e.stride_width == 1) else 0
+        ahead_pixels = min(e.stride_width, e.window_width)
         down = Axis(e.height, e.window_height, e.dilation_height, counted * e.pad_top, counted * e.pad_bottom)
         right = Axis(e.width, e.window_width, e.dilation_width, counted * e.pad_left, counted * e.pad_right)
         # The first window behind those that lie inside as a whole.
@@ -105,6 +150,8 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
             image = row // e.out_height
             top = (row - image * e.out_height) * e.stride_height - e.pad_top
             rows = taps_from(top, down)
+            # From the first tap, the first row below the window, where the next one's begin.
+            ahead = (e.window_height * e.dilation_height - rows.first * e.dilation_height) * e.width * c
             j = 0
             while j < e.out_width:
                 left = j * e.stride_width - e.pad_left
@@ -113,23 +160,32 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
                 above = image * e.height + top + rows.first * e.dilation_height
                 at = (above * e.width + left + columns.first * e.dilation_width) * c
                 to, done = (row * e.out_width + j) * y_pitch, 0
+                count, taps = rows.last - rows.first, columns.last - columns.first
+                by_columns = (e.window_width == COLUMNS) & (e.dilation_width == 1) & (windows > 1) & (count > 0)
+                stride = e.stride_width if by_columns else 0
                 while done < c:
-                    if c - done >= width:
-                        whole(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
-                              columns.last - columns.first, e.dilation_width * c, y, to + done, width,
-                              rows.counted * columns.counted, windows, e.stride_width * c, y_pitch)  # fmt: skip
-                        done += width
-                    elif c - done <= half:
-                        half_of(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
-                                columns.last - columns.first, e.dilation_width * c, y, to + done, c - done,
-                                rows.counted * columns.counted, windows, e.stride_width * c, y_pitch)  # fmt: skip
-                        done = c
+                    live = min(c - done, width if c - done >= width else lanes)
+                    run = Windows(
+                        count, e.dilation_height * e.width * c, taps, e.dilation_width * c, live,
+                        rows.counted * columns.counted, windows, e.stride_width * c, y_pitch,
+                        ahead, ahead_rows, e.width * c, ahead_pixels, c,
+                    )  # fmt: skip
+                    if live == width:
+                        if stride == 1:
+                            whole_1(x, at + done, y, to + done, run)
+                        elif stride == 2:
+                            whole_2(x, at + done, y, to + done, run)
+                        else:
+                            whole(x, at + done, y, to + done, run)
+                    elif stride == 1:
+                        part_1(x, at + done, y, to + done, run)
+                    elif stride == 2:
+                        part_2(x, at + done, y, to + done, run)
+                    elif live <= half:
+                        half_of(x, at + done, y, to + done, run)
                     else:
-                        part_of(x, at + done, rows.last - rows.first, e.dilation_height * e.width * c,
-                                columns.last - columns.first, e.dilation_width * c, y, to + done,
-                                min(c - done, lanes), rows.counted * columns.counted, windows, e.stride_width * c,
-                                y_pitch)  # fmt: skip
-                        done += lanes
+                        part_of(x, at + done, y, to + done, run)
+                    done += live
                 j += windows
 
     return RangeKernel(

@@ -14,14 +14,19 @@ POOL_ARGUMENTS = (
     ("ptr", "x"), ("i64", "x_offset"), ("i64", "rows"), ("i64", "row_stride"), ("i64", "taps"), ("i64", "tap_stride"),
     ("ptr", "y"), ("i64", "y_offset"), ("i64", "live"), ("i64", "count"),
     ("i64", "windows"), ("i64", "x_window"), ("i64", "y_window"),
+    ("i64", "ahead"), ("i64", "ahead_rows"), ("i64", "ahead_row_stride"), ("i64", "ahead_pixels"),
+    ("i64", "pixel_stride"),
 )  # fmt: skip
+
+LINE_BYTES = 64
 
 
 @frozen_dataclass
 class PoolTile:
     """Compile-time parameters of a function for `vectors` vectors of channels; `masked`: only `live` of them exist.
 
-    It pools `windows` windows of the same taps, at least one, that lie `x_window` elements apart.
+    It pools `windows` windows of the same taps, at least one, that lie `x_window` elements apart. Each prefetches
+    `ahead_pixels` pixels of `ahead_rows` rows, the first one `ahead` elements behind its own first tap.
     Rows of a mean are added up one by one, and then their sums: in long windows that loses fewer digits.
     """
 
@@ -34,10 +39,10 @@ class PoolTile:
 
     def text(self) -> str:
         """Write the IR of `symbol`, and the declarations that it needs."""
-        return declarations(self.dtype, self.lanes) + _PoolText(self).build()
+        return declarations(self.dtype, self.lanes) + PoolText(self).build()
 
 
-class _PoolText:
+class PoolText:
     """Writer of one tile, block by block."""
 
     def __init__(self, tile: PoolTile) -> None:
@@ -50,28 +55,43 @@ class _PoolText:
         self.cells = range(tile.vectors)
 
     def build(self) -> str:
-        out, tile = self.out, self.tile
-        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in POOL_ARGUMENTS)
-        out.label("entry")
-        for name in ("x", "y"):
-            out.lines.append(f"  %{name}_first = getelementptr {self.kind}, ptr %{name}, i64 %{name}_offset")
-        self.masks = [self._live(j) for j in self.cells] if tile.masked else []
-        out.lines.append("  %has_rows = icmp sgt i64 %rows, 0")
-        out.lines.append("  %has_taps = icmp sgt i64 %taps, 0")
-        out.lines.append("  %has_any = and i1 %has_rows, %has_taps")
-        if tile.mean:
-            self.divisor = self._splat(self.kind, out.value(f"sitofp i64 %count to {self.kind}"))
+        out = self.out
+        self.begin()
         out.line("br label %window")
-        out.label("window")
-        out.lines.append("  %windows_left = phi i64 [ %windows, %entry ], [ %windows_next, %done ]")
-        for name in ("x", "y"):
-            out.lines.append(f"  %{name}_start = phi ptr [ %{name}_first, %entry ], [ %{name}_next, %done ]")
+        self.begin_window("entry")
         out.line("br i1 %has_any, label %row, label %done")
         self._rows()
         out.label("done")
         for j in self.cells:
             out.lines.append(f"  %all{j} = phi {self.vector} [ {self.identity}, %window ], [ %total{j}, %row_end ]")
+        return self.end_window("done")
+
+    def begin(self) -> None:
+        """Append what comes before the first window."""
+        out = self.out
+        out.label("entry")
+        for name in ("x", "y"):
+            out.lines.append(f"  %{name}_first = getelementptr {self.kind}, ptr %{name}, i64 %{name}_offset")
+        self.masks = [self._live(j) for j in self.cells] if self.tile.masked else []
+        out.lines.append("  %has_rows = icmp sgt i64 %rows, 0")
+        out.lines.append("  %has_taps = icmp sgt i64 %taps, 0")
+        out.lines.append("  %has_any = and i1 %has_rows, %has_taps")
+        if self.tile.mean:
+            self.divisor = self._splat(self.kind, out.value(f"sitofp i64 %count to {self.kind}"))
+
+    def begin_window(self, before: str) -> None:
+        """Append the begin of the loop over windows, behind the block `before`."""
+        out = self.out
+        out.label("window")
+        out.lines.append(f"  %windows_left = phi i64 [ %windows, %{before} ], [ %windows_next, %prefetched ]")
+        for name in ("x", "y"):
+            out.lines.append(f"  %{name}_start = phi ptr [ %{name}_first, %{before} ], [ %{name}_next, %prefetched ]")
+
+    def end_window(self, block: str) -> str:
+        """Append what follows ``%all...``, the results of a window, in a block; return the function."""
+        out, tile = self.out, self.tile
         self._store()
+        self._prefetch(block)
         for name in ("x", "y"):
             out.lines.append(f"  %{name}_next = getelementptr {self.kind}, ptr %{name}_start, i64 %{name}_window")
         out.lines.append("  %windows_next = add nsw i64 %windows_left, -1")
@@ -79,6 +99,7 @@ class _PoolText:
         out.line("br i1 %windows_more, label %window, label %return")
         out.label("return")
         out.line("ret void")
+        arguments = ", ".join(f"{kind} {'noalias ' if kind == 'ptr' else ''}%{name}" for kind, name in POOL_ARGUMENTS)
         head = f"define void @{tile.symbol}({arguments}) noinline nounwind {{"
         return "\n".join([head, *out.lines, "}\n"])
 
@@ -98,9 +119,9 @@ class _PoolText:
             begin = "zeroinitializer" if tile.mean else f"%best{j}"
             out.lines.append(f"  %acc{j} = phi {self.vector} [ {begin}, %row ], [ %next{j}, %tap ]")
         for j in self.cells:
-            value = self._load(out.element(self.kind, "%x_tap", j * tile.lanes), j)
-            self._combine(j, value)
-        self._next("tap", "row_end")
+            value = self.load(out.element(self.kind, "%x_tap", j * tile.lanes), j)
+            out.lines.append(f"  %next{j} = {self.combined(f'%acc{j}', value)}")
+        self.next("tap", "row_end")
         out.label("row_end")
         for j in self.cells:
             total = (
@@ -109,23 +130,43 @@ class _PoolText:
                 else f"bitcast {self.vector} %next{j} to {self.vector}"
             )
             out.lines.append(f"  %total{j} = {total}")
-        self._next("row", "done")
+        self.next("row", "done")
 
-    def _combine(self, j: int, value: str) -> None:
-        """Append the sum, or the maximum, which keeps NaN of either side."""
+    def _prefetch(self, before: str) -> None:
+        """Append the loops that prefetch pixels of windows below: those of a large image are in an outer cache."""
+        out, tile = self.out, self.tile
+        out.lines.append(f"  %ahead_first = getelementptr {self.kind}, ptr %x_start, i64 %ahead")
+        out.lines.append("  %has_ahead = icmp sgt i64 %ahead_rows, 0")
+        out.line("br i1 %has_ahead, label %ahead_row, label %prefetched")
+        out.label("ahead_row")
+        out.lines.append(f"  %ahead_row_left = phi i64 [ %ahead_rows, %{before} ], [ %ahead_row_next, %ahead_row_end ]")
+        out.lines.append(f"  %x_ahead_row = phi ptr [ %ahead_first, %{before} ], [ %x_ahead_row_next, %ahead_row_end ]")
+        out.line("br label %pixel")
+        out.label("pixel")
+        out.lines.append("  %pixel_left = phi i64 [ %ahead_pixels, %ahead_row ], [ %pixel_next, %pixel ]")
+        out.lines.append("  %x_pixel = phi ptr [ %x_ahead_row, %ahead_row ], [ %x_pixel_next, %pixel ]")
+        for byte in range(0, tile.vectors * tile.lanes * self.align, LINE_BYTES):
+            address = out.element(self.kind, "%x_pixel", byte // self.align)
+            out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)")
+        self.next("pixel", "ahead_row_end")
+        out.label("ahead_row_end")
+        self.next("ahead_row", "prefetched")
+        out.label("prefetched")
+
+    def combined(self, total: str, value: str) -> str:
+        """Return the sum as an instruction, or the maximum, which keeps NaN of either side."""
         out, vector = self.out, self.vector
         if self.tile.mean:
-            out.lines.append(f"  %next{j} = fadd {vector} %acc{j}, {value}")
-            return
-        above = out.value(f"fcmp ogt {vector} {value}, %acc{j}")
-        larger = out.value(f"select {self.mask} {above}, {vector} {value}, {vector} %acc{j}")
+            return f"fadd {vector} {total}, {value}"
+        above = out.value(f"fcmp ogt {vector} {value}, {total}")
+        larger = out.value(f"select {self.mask} {above}, {vector} {value}, {vector} {total}")
         unknown = out.value(f"fcmp uno {vector} {value}, {value}")
-        out.lines.append(f"  %next{j} = select {self.mask} {unknown}, {vector} {value}, {vector} {larger}")
+        return f"select {self.mask} {unknown}, {vector} {value}, {vector} {larger}"
 
-    def _next(self, name: str, after: str) -> None:
+    def next(self, name: str, after: str, stride: str = "") -> None:
         """Step on by a stride, count down, and begin the next iteration or go on."""
-        out = self.out
-        out.lines.append(f"  %x_{name}_next = getelementptr {self.kind}, ptr %x_{name}, i64 %{name}_stride")
+        out, stride = self.out, stride or f"%{name}_stride"
+        out.lines.append(f"  %x_{name}_next = getelementptr {self.kind}, ptr %x_{name}, i64 {stride}")
         out.lines.append(f"  %{name}_next = add nsw i64 %{name}_left, -1")
         out.lines.append(f"  %{name}_more = icmp ne i64 %{name}_next, 0")
         out.line(f"br i1 %{name}_more, label %{name}, label %{after}")
@@ -144,7 +185,7 @@ class _PoolText:
             f"shufflevector <{lanes} x {kind}> {first}, <{lanes} x {kind}> poison, <{lanes} x i32> zeroinitializer"
         )
 
-    def _load(self, address: str, j: int) -> str:
+    def load(self, address: str, j: int) -> str:
         if not self.tile.masked:
             return self.out.value(f"load {self.vector}, ptr {address}, align {self.align}")
         return self.out.value(

@@ -8,6 +8,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.codegen.nest.transposed_loads import TransposedLoads
+from jitkernels.compiler.lowering import build_segment
 
 EXTENTS = (15, 16, 17, 33, 64)
 """Around whole squares, and with rows that are multiples of a cache line."""
@@ -104,5 +105,54 @@ def test_squares_go_through_registers(monkeypatch: pytest.MonkeyPatch) -> None:
         return known(self, *arguments)
 
     monkeypatch.setattr(TransposedLoads, "_transposed", noted)
-    _check(plain, _operand(plain, 48, 80, "float32"))
+    _check(of_filters, _operand(of_filters, 48, 80, "float32"))
     assert seen, "the elements were gathered"
+
+
+def images_last(a: Any) -> Any:
+    return np.ascontiguousarray(a.transpose(0, 2, 3, 1))
+
+
+def images_first(a: Any) -> Any:
+    return np.ascontiguousarray(a.transpose(0, 3, 1, 2))
+
+
+def last_axes(a: Any) -> Any:
+    return np.ascontiguousarray(a.transpose(0, 1, 3, 2))
+
+
+def two_axes_apart(a: Any) -> Any:
+    return np.ascontiguousarray(a.transpose(2, 1, 0, 3))
+
+
+COPIES: dict[Callable[[Any], Any], bool] = {
+    images_last: True, images_first: True, last_axes: True, two_axes_apart: False,
+}  # fmt: skip
+"""Whether these copies swap the last two of at most three axes, once adjacent ones are collapsed."""
+IMAGES = [(1, 3, 41, 40), (2, 5, 40, 8), (1, 64, 7, 20), (3, 7, 11, 68), (1, 1, 33, 44)]
+"""Batches and channels of 1 are axes that there are not: copies, or transposes of fewer axes."""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64", "int16", "complex64"])
+@pytest.mark.parametrize("program", COPIES, ids=lambda one: one.__name__)
+def test_copies_that_transpose_call_the_kernel(
+    monkeypatch: pytest.MonkeyPatch, program: Callable[[Any], Any], dtype: str
+) -> None:
+    """With NaN payloads and signed zeros intact, as bits are moved."""
+    known, found = build_segment.transposed_copy, []
+    monkeypatch.setattr(build_segment, "transposed_copy", lambda *given: found.append(known(*given)) or found[-1])
+    compiled = jk.jit(program, strict=True)
+    for shape in IMAGES:
+        bits = np.random.default_rng(shape[1]).integers(0, 256, (*shape, np.dtype(dtype).itemsize), np.uint8)
+        a = bits.view(dtype)[..., 0]
+        assert compiled(a).tobytes() == program(a).tobytes()
+    is_moved = COPIES[program] and np.dtype(dtype).itemsize in (4, 8) and dtype != "complex64"
+    assert any(one is not None for one in found) == is_moved
+
+
+@pytest.mark.parametrize("offset", [0, 1, 40, 1600])
+def test_a_transpose_into_memory_that_overlaps(offset: int) -> None:
+    got, expected = (np.arange(3300, dtype="float32") for _ in range(2))
+    for memory, function in ((got, jk.jit(plain, strict=True)), (expected, plain)):
+        function(memory[:1600].reshape(40, 40), memory[offset : offset + 1600].reshape(40, 40))
+    np.testing.assert_array_equal(got, expected)
