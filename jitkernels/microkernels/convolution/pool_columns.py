@@ -48,7 +48,7 @@ class _ColumnText(PoolText):
         for j in self.cells:
             two = out.value(self.combined(f"%{names[0]}_{j}", f"%{names[1]}_{j}"))
             out.lines.append(f"  %all{j} = {self.combined(two, f'%{names[2]}_{j}')}")
-        return self.end_window("new_end")
+        return self.end_window()
 
     def _columns(self, name: str, before: str, base: str, columns: Sequence[int]) -> None:
         """Append the loop over rows that combines some columns of the window at `base`: ``%name_column_vector``."""

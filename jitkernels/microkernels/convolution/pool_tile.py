@@ -13,9 +13,7 @@ from jitkernels.microkernels.gemm.microkernel import Text, declarations, element
 POOL_ARGUMENTS = (
     ("ptr", "x"), ("i64", "x_offset"), ("i64", "rows"), ("i64", "row_stride"), ("i64", "taps"), ("i64", "tap_stride"),
     ("ptr", "y"), ("i64", "y_offset"), ("i64", "live"), ("i64", "count"),
-    ("i64", "windows"), ("i64", "x_window"), ("i64", "y_window"),
-    ("i64", "ahead"), ("i64", "ahead_rows"), ("i64", "ahead_row_stride"), ("i64", "ahead_pixels"),
-    ("i64", "pixel_stride"),
+    ("i64", "windows"), ("i64", "x_window"), ("i64", "y_window"), ("i64", "ahead"),
 )  # fmt: skip
 
 LINE_BYTES = 64
@@ -25,8 +23,8 @@ LINE_BYTES = 64
 class PoolTile:
     """Compile-time parameters of a function for `vectors` vectors of channels; `masked`: only `live` of them exist.
 
-    It pools `windows` windows of the same taps, at least one, that lie `x_window` elements apart. Each prefetches
-    `ahead_pixels` pixels of `ahead_rows` rows, the first one `ahead` elements behind its own first tap.
+    It pools `windows` windows of the same taps, at least one, that lie `x_window` elements apart. Each prefetches the
+    channels of the pixel `ahead` elements behind its own first tap, unless that is 0.
     Rows of a mean are added up one by one, and then their sums: in long windows that loses fewer digits.
     """
 
@@ -64,7 +62,7 @@ class PoolText:
         out.label("done")
         for j in self.cells:
             out.lines.append(f"  %all{j} = phi {self.vector} [ {self.identity}, %window ], [ %total{j}, %row_end ]")
-        return self.end_window("done")
+        return self.end_window()
 
     def begin(self) -> None:
         """Append what comes before the first window."""
@@ -87,11 +85,11 @@ class PoolText:
         for name in ("x", "y"):
             out.lines.append(f"  %{name}_start = phi ptr [ %{name}_first, %{before} ], [ %{name}_next, %prefetched ]")
 
-    def end_window(self, block: str) -> str:
-        """Append what follows ``%all...``, the results of a window, in a block; return the function."""
+    def end_window(self) -> str:
+        """Append what follows ``%all...``, the results of a window; return the function."""
         out, tile = self.out, self.tile
         self._store()
-        self._prefetch(block)
+        self._prefetch()
         for name in ("x", "y"):
             out.lines.append(f"  %{name}_next = getelementptr {self.kind}, ptr %{name}_start, i64 %{name}_window")
         out.lines.append("  %windows_next = add nsw i64 %windows_left, -1")
@@ -132,25 +130,17 @@ class PoolText:
             out.lines.append(f"  %total{j} = {total}")
         self.next("row", "done")
 
-    def _prefetch(self, before: str) -> None:
-        """Append the loops that prefetch pixels of windows below: those of a large image are in an outer cache."""
+    def _prefetch(self) -> None:
+        """Append the prefetch of a pixel of a row below: of a large image it is in an outer cache."""
         out, tile = self.out, self.tile
-        out.lines.append(f"  %ahead_first = getelementptr {self.kind}, ptr %x_start, i64 %ahead")
-        out.lines.append("  %has_ahead = icmp sgt i64 %ahead_rows, 0")
-        out.line("br i1 %has_ahead, label %ahead_row, label %prefetched")
-        out.label("ahead_row")
-        out.lines.append(f"  %ahead_row_left = phi i64 [ %ahead_rows, %{before} ], [ %ahead_row_next, %ahead_row_end ]")
-        out.lines.append(f"  %x_ahead_row = phi ptr [ %ahead_first, %{before} ], [ %x_ahead_row_next, %ahead_row_end ]")
-        out.line("br label %pixel")
-        out.label("pixel")
-        out.lines.append("  %pixel_left = phi i64 [ %ahead_pixels, %ahead_row ], [ %pixel_next, %pixel ]")
-        out.lines.append("  %x_pixel = phi ptr [ %x_ahead_row, %ahead_row ], [ %x_pixel_next, %pixel ]")
+        out.lines.append("  %has_ahead = icmp ne i64 %ahead, 0")
+        out.line("br i1 %has_ahead, label %prefetch, label %prefetched")
+        out.label("prefetch")
+        out.lines.append(f"  %x_ahead = getelementptr {self.kind}, ptr %x_start, i64 %ahead")
         for byte in range(0, tile.vectors * tile.lanes * self.align, LINE_BYTES):
-            address = out.element(self.kind, "%x_pixel", byte // self.align)
+            address = out.element(self.kind, "%x_ahead", byte // self.align)
             out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)")
-        self.next("pixel", "ahead_row_end")
-        out.label("ahead_row_end")
-        self.next("ahead_row", "prefetched")
+        out.line("br label %prefetched")
         out.label("prefetched")
 
     def combined(self, total: str, value: str) -> str:
