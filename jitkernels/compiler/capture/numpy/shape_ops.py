@@ -1,6 +1,8 @@
 """Shape and order of traced arrays: reshape, transpose, broadcast, flip, diagonals, copies."""
 
 import functools
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -75,9 +77,37 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
         return fresh(array.tracer, node)
     if array.view.is_c():
         return Traced(array.tracer, array.view.reshaped(node.shape))
+    if _is_copied(array, node.shape):
+        return fresh(array.tracer, node)
     result = fresh(array.tracer, node, is_c=None)
     array.view.storage.note_may_alias(result.view.storage)
     return result
+
+
+def _is_copied(array: Traced, shape: Sequence[Number]) -> bool:
+    """Whether NumPy surely copies an array to reshape it, as no strides describe the result; guards what it compares.
+
+    This is how NumPy decides (`_attempt_nocopy_reshape`): dimensions of both shapes of the same product belong
+    together, and those of the array must be one run of memory each. Extents of 1 do not count.
+    """
+    strides = array.view.strides()
+    if strides is None or any(map(symbolic_dims.is_loop_variant, (*array.extents, *shape, *strides))):
+        return False
+    old = [(extent, stride) for extent, stride in zip(array.extents, strides, strict=True) if not extent == 1]  # noqa: SIM201
+    new = [extent for extent in shape if not extent == 1]  # noqa: SIM201
+    if any(extent == 0 for extent, _ in old):
+        return False
+    while old and new:
+        (have, _), wanted, count = old[0], new.pop(0), 1
+        while have != wanted:
+            if have < wanted:
+                have, count = have * old[count][0], count + 1
+            else:
+                wanted = wanted * new.pop(0)
+        run, old = old[:count], old[count:]
+        if any(outer != extent * inner for (_, outer), (extent, inner) in pairwise(run)):
+            return True
+    return False
 
 
 @overrides(methods="reshape")
