@@ -66,7 +66,7 @@ class Windows(NamedTuple):
     taps: int
     tap_stride: int
     live: int
-    count: int
+    counted: int
     windows: int
     x_window: int
     y_window: int
@@ -104,7 +104,7 @@ def _tiles(dtype: str, lanes: int, *, mean: bool) -> tuple[Any, ...]:
 
         @inlined()
         def windows(x: Any, x_offset: int, y: Any, y_offset: int, w: Windows) -> None:
-            pool(x, x_offset, w.rows, w.row_stride, w.taps, w.tap_stride, y, y_offset, w.live, w.count, w.windows,
+            pool(x, x_offset, w.rows, w.row_stride, w.taps, w.tap_stride, y, y_offset, w.live, w.counted, w.windows,
                  w.x_window, w.y_window, w.ahead)  # fmt: skip
 
         return windows
