@@ -14,6 +14,7 @@ from typing import Any
 
 import cases_per_push
 import pytest
+import rows_of_tests
 from processes import FOLDERS
 
 from jitkernels.core import cache_dirs
@@ -44,6 +45,18 @@ def frozen_garbage() -> None:
     """Freeze the objects that exist before the tests of a file, so that garbage collections skip them."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_left_registered() -> Iterator[None]:
+    """Fail in the file whose tests leave a row, or a name of the package, that tests of other files would see."""
+    yield
+    import jitkernels
+
+    rows = rows_of_tests.registered()
+    assert not rows, f"rows that tests left in the registry: {rows}"
+    names = rows_of_tests.unknown_names(jitkernels)
+    assert not names, f"names that tests left in the package: {names}"
 
 
 @pytest.hookimpl(wrapper=True)
