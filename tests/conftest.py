@@ -77,12 +77,14 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
     return [] if is_full and collector.config.getoption("markexpr") == "not full" else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the cases beyond those of a push to ``-m full``, and let static checks come first.
 
-    One worker runs the static checks while others run tests, and nobody waits for them at the end.
+    All cases that ``-k`` selects run. One worker runs the static checks while others run tests, and nobody waits for
+    them at the end.
     """
-    cases_per_push.mark_others(items)
+    if not config.getoption("keyword"):
+        cases_per_push.mark_others(items)
     items.sort(key=lambda item: item.path.name != "test_static.py")
 
 

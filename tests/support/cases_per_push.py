@@ -2,7 +2,8 @@
 
 Products of rows, implementations, modes and sizes grow faster than what they find: most mistakes show with one value
 of one parameter. The selected cases have each value of each parameter, equally often, as far as `count` allows, and
-are the same in each run. Tests begin at different cases, so that tests of the same rows have different rows.
+are the same in each run. Tests begin at different cases, so that tests of the same rows have different rows. Under
+``-k`` nothing is left out, since who selects cases means them.
 """
 
 import zlib
