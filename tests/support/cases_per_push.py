@@ -32,12 +32,21 @@ def mark_others(items: Sequence[pytest.Item]) -> None:
 
 
 def selected(cases: Sequence[Sequence[Hashable]], count: int, seed: int) -> list[int]:
-    """The indices of at most `count` cases, chosen one by one: the next has the values that were chosen least often."""
+    """The indices of at most `count` cases, chosen one by one.
+
+    The next has the most values that none has yet, and then those of which the smallest shares were chosen.
+    """
     rest = sorted(range(len(cases)), key=lambda number: (number + seed) * GOLDEN % 1)
+    total = Counter(value for case in cases for value in enumerate(case))
     used: Counter[tuple[int, Hashable]] = Counter()
     found: list[int] = []
+
+    def order(number: int) -> tuple[int, float]:
+        shares = [used[value] / total[value] for value in enumerate(cases[number])]
+        return -shares.count(0), sum(shares)
+
     while rest and len(found) < count:
-        best = min(rest, key=lambda number: sum(used[value] for value in enumerate(cases[number])))
+        best = min(rest, key=order)
         rest.remove(best)
         used.update(enumerate(cases[best]))
         found.append(best)
