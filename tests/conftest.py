@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import cases_per_push
 import pytest
 from processes import FOLDERS
 
@@ -45,6 +46,20 @@ def frozen_garbage() -> None:
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def nothing_left_registered() -> Iterator[None]:
+    """Fail in the file whose tests leave a row, or a name of the package, that tests of other files would see."""
+    yield
+    import rows_of_tests
+
+    import jitkernels
+
+    rows = rows_of_tests.registered()
+    assert not rows, f"rows that tests left in the registry: {rows}"
+    names = rows_of_tests.unknown_names(jitkernels)
+    assert not names, f"names that tests left in the package: {names}"
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """Collect tests without collecting garbage: twenty thousand tests stay, and are traversed again and again."""
@@ -63,8 +78,14 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: objec
     return [] if is_full and collector.config.getoption("markexpr") == "not full" else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Static checks come first: one worker runs them while others run tests, and nobody waits for them at the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the cases beyond those of a push to ``-m full``, and let static checks come first.
+
+    All cases that ``-k`` selects run. One worker runs the static checks while others run tests, and nobody waits for
+    them at the end.
+    """
+    if not config.getoption("keyword"):
+        cases_per_push.mark_others(items)
     items.sort(key=lambda item: item.path.name != "test_static.py")
 
 
@@ -94,11 +115,20 @@ def private_cache(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Forget picks, records, everyday tables, shipped tables and messages; return the cache folder."""
+    """Forget picks, records, everyday tables, shipped tables and messages; return the cache folder.
+
+    Objects are those of all tests: what they are called says what is in them.
+    """
+    from jitkernels.codegen import object_cache
     from jitkernels.selection import shipped_tables
 
     place = tmp_path / "cache"
-    place.mkdir(mode=0o700)
+    objects = object_cache.path_of_directory(place, "objects")
+    objects.parent.mkdir(mode=0o700, parents=True)
+    place.chmod(0o700)
+    shared = object_cache.objects_directory()
+    if shared is not None:
+        objects.symlink_to(shared)
     monkeypatch.setattr(cache_dirs, "cache_root", lambda: place)
     monkeypatch.setattr(shipped_tables, "FOLDER", tmp_path / "shipped")
     _forget()

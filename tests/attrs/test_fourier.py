@@ -50,6 +50,7 @@ def test_along_one_axis(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["f4", "c8", "f8"])
 @pytest.mark.parametrize("name", ALONG_SEVERAL)
+@pytest.mark.per_push(8)
 def test_along_several_axes(name: str, dtype: str) -> None:
     for shape in SHAPES[1 if name.endswith("n") else 2 :]:
         x = array(shape, dtype)

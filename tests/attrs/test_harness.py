@@ -59,6 +59,7 @@ def test_out_of_bounds_accesses_are_caught(planted: str, side: str) -> None:
     """On the guarded side the process dies of it; on the other side a write is detected afterwards."""
     code = f"""
 import toy, jitkernels
+toy.register()
 from jitkernels.tools import testing
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.attrs.schema.registry import implementation, implements

@@ -332,6 +332,7 @@ def test_text_of_a_function_with_only_a_docstring() -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
+@pytest.mark.per_push(52)
 def test_texts_do_not_search_all_modules(row: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`inspect` does so to find the file of a function, which takes tens of milliseconds."""
     monkeypatch.setattr(inspect, "getsourcelines", lambda code: pytest.fail(f"looked for {code}"))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import rows_of_tests
 from cases import Failures
 
 import jitkernels as jk
@@ -158,12 +159,8 @@ def test_all_lists_the_public_names() -> None:
     assert [name for name in promised if name in classes] == sorted(classes)
     assert [name for name in promised if name in functions] == sorted(functions)
     assert all(hasattr(jk, name) for name in promised)
-    modules = {name for name in vars(jk) if isinstance(vars(jk)[name], type(sys))}
-    theirs = {
-        name for row in schemas.values() if row not in own for name in (row.__name__, row.kernel_type.name.lower())
-    }
-    public = {name for name in vars(jk) if not name.startswith("_")} - modules - theirs - {"Any"}
-    assert public <= set(promised), f"not in __all__: {public - set(promised)}"
+    left = rows_of_tests.unknown_names(jk)
+    assert not left, f"not in __all__: {left}"
     assert functions | set(promised) <= set(dir(jk))
     for name in functions:
         assert callable(getattr(jk, name))

@@ -169,7 +169,7 @@ def test_many_assignments_are_found() -> None:
     """Those in strings too, which are the most of them that nothing else checks."""
     assert sum(len(script.patches) for script in scripts().values()) > 300
     assert Patch("openmp", "has_threads") in scripts()["tests/runtime/test_threads.py"].patches
-    assert Patch("cold_call", "specialize") in scripts()["tests/support/numpy_suite.py"].patches
+    assert Patch("cold_call", "specialize") in scripts()["tests/support/numpy_tests/numpy_suite.py"].patches
 
 
 WRONG = {

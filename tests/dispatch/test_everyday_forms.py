@@ -57,6 +57,7 @@ def test_calls_through_python_are_caught() -> None:
 
 @pytest.mark.parametrize("form", ["unaligned", "byte_swapped", "subclass"])
 @pytest.mark.parametrize("row", cases.every_form())
+@pytest.mark.per_push(70)
 def test_forms_of_memory_that_are_copied(row: Row, form: str) -> None:
     """NumPy copies such an input; a result is computed in a buffer. Subclasses are arrays."""
     for dtype in FLOATS:

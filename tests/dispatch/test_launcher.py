@@ -69,6 +69,7 @@ def test_callable_is_built_in(row: cases.Row, name: str) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
+@pytest.mark.per_push(70)
 def test_valid_arguments_never_go_through_python(no_slow_path: None, row: cases.Row, name: str) -> None:
     """Neither at the middle size nor at empty sizes."""
     attr = cases.middle(row, name)
@@ -86,6 +87,7 @@ def test_the_fixture_catches_the_slow_path(no_slow_path: None) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
+@pytest.mark.per_push(48)
 def test_kernels_without_compiled_launcher(python_only: None, row: cases.Row, name: str) -> None:
     """Results and errors are the same."""
     attr = cases.middle(row, name)
@@ -98,6 +100,7 @@ def test_kernels_without_compiled_launcher(python_only: None, row: cases.Row, na
 
 
 @pytest.mark.parametrize("row", cases.every_form())
+@pytest.mark.per_push(24)
 def test_everyday_functions_without_compiled_launcher(python_only: None, row: Row) -> None:
     expected = functions_result(row)
     function: Any = operators.everyday(row.kernel_type.name)
@@ -165,6 +168,7 @@ def test_rejected_calls_leak_nothing(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
+@pytest.mark.per_push(35)
 def test_everyday_calls_leak_nothing(row: Row) -> None:
     """With and without ``out``, through the dispatcher and through Python."""
     _, given = example(row)

@@ -83,6 +83,7 @@ EVERYDAY = [
 
 
 @pytest.mark.parametrize("row", EVERYDAY, ids=lambda row: row.kernel_type.name.lower())
+@pytest.mark.per_push(28)
 def test_every_everyday_function(row: Any, through_python: list[str]) -> None:
     """With new results and with `out`: the plain call's bits, without Python once a kernel is known."""
     given, expected = everyday_call(row)
@@ -142,6 +143,7 @@ LAYOUTS = [
 
 
 @pytest.mark.parametrize(("left", "right"), LAYOUTS)
+@pytest.mark.per_push(9)
 def test_matrices_of_every_layout(left: str, right: str) -> None:
     @njit
     def call(a: Any, b: Any) -> Any:

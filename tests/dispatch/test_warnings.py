@@ -71,6 +71,7 @@ def warned(function: Callable[..., Any], *args: Any) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("form", ["plain", "assigned", "out"])
 @pytest.mark.parametrize("name", UFUNCS)
+@pytest.mark.per_push(96)
 def test_warnings_match_numpy(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fp_warnings, "FUTILE_RERUNS", 10**6)  # or else many spurious flags hide a later warning
     ufunc, failures = UFUNCS[name], Failures()

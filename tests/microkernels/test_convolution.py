@@ -76,6 +76,7 @@ def attr_of(row: type[Conv2DAttr], *, kernel: Any, filters: int = 40, **fields: 
 
 @pytest.mark.parametrize("row", [Conv2DAttr, Conv2DPackedAttr], ids=["plain", "packed"])
 @pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.per_push(26)
 def test_layers(layer: str, row: type[Conv2DAttr]) -> None:
     """Values, and that nothing outside of the arrays is touched; those of one thread and of several."""
     found = implementation(row, "gen")

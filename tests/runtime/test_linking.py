@@ -44,6 +44,7 @@ def words(attr: jk.KernelAttr, arrays: list[Any]) -> list[int]:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
+@pytest.mark.per_push(70)
 def test_ranges_add_up_to_the_serial_entry(row: cases.Row, name: str, restored_threads: int) -> None:
     """Wherever the ranges begin."""
     jk.set_num_threads(1)

@@ -35,6 +35,7 @@ def counted(text, suffix, build):
         return build()
     return original(text, suffix, announced)
 load.object_cache.fetch = counted
+toy.register()
 implements(toy.ToyAttr, name="gen")(toy.right)
 """
 CALL = """

@@ -39,6 +39,7 @@ def plant(*, cold: bool) -> None:
     def of_its_own(attr: toy.ToyAttr) -> RangeKernel:
         return dataclasses.replace(toy.right(attr), name=f"toy_{attr.n}")
 
+    toy.register()
     implements(toy.ToyAttr, name="gen")(of_its_own if cold else toy.right)
 
 

@@ -1,7 +1,7 @@
 """A row of another package, with one right implementation and faulty ones to register.
 
-Importing this module registers the row for the whole process, so tests use it through the fixture ``toy``,
-which removes it from the registry again.
+The row is in the registry inside of the fixture ``toy``, and in programs that call `register`. Importing this module
+does not register it, or it would be among the rows of the test files that are collected later.
 """
 
 import contextlib
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from rows_of_tests import put_back
+from rows_of_tests import put_back, put_in, take_out
 
 from jitkernels.attrs.schema.base import Case, KernelAttr, Tolerance, cases
 from jitkernels.attrs.schema.registry import implements
@@ -51,6 +51,9 @@ class ToyAttr(KernelAttr, kernel_type="TOY_TAKE"):
 @implements(ToyAttr, name="refer")
 def refer(attr: ToyAttr, x: AnyArray, table: AnyArray, ids: AnyArray, y: AnyArray) -> None:
     np.add(x, table[ids], out=y)
+
+
+take_out(ToyAttr)
 
 
 def nest(attr: ToyAttr, body: Callable[..., None], *, checked: bool = True) -> RangeKernel:
@@ -170,3 +173,8 @@ def registered() -> Iterator[type[ToyAttr]]:
     """Register the row inside the block."""
     with put_back(ToyAttr):
         yield ToyAttr
+
+
+def register() -> None:
+    """Register the row for the rest of a program."""
+    put_in(ToyAttr)

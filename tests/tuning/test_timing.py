@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rows_of_tests
 
 import jitkernels as jk
 from jitkernels.attrs.schema.base import KernelAttr, schemas
-from jitkernels.attrs.schema.kernel_types import KernelType
 from jitkernels.attrs.schema.registry import all_schemas, implementations
 from jitkernels.attrs.vector import UnaryVectorAttr
 from jitkernels.dispatch.kernel_cache import KernelFuncs
@@ -297,8 +297,8 @@ def many_rows(fresh: object) -> Iterator[list[type[KernelAttr]]]:
         type(f"Alike{name}Attr", (UnaryVectorAttr,), {"__doc__": "y = x"}, kernel_type=name) for name in names
     ]
     yield made
-    for name in names:
-        schemas.pop(KernelType._members.pop(name))
+    for row in made:
+        rows_of_tests.take_out(row)
 
 
 def test_equal_fields_of_a_hundred_rows_do_not_collide(many_rows: list[type[KernelAttr]]) -> None:

@@ -172,6 +172,7 @@ def cases() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("name", "way"), [*cases()])
+@pytest.mark.per_push(72)
 def test_an_alias_compiles_as_the_plain_name_does(name: str, way: Callable[[str, Any], str]) -> None:
     function, body = PROGRAMS[name]
     expected = measured(made(spelled(body, function), function, f"{name} spelled"))

@@ -70,6 +70,7 @@ def reads_and_writes_inside(name: str, dtype: str, largest: int) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool", "float16"])
+@pytest.mark.per_push(36)
 def test_no_accesses_out_of_bounds(name: str, dtype: str) -> None:
     with np.errstate(all="ignore"):
         reads_and_writes_inside(name, dtype, LARGEST)

@@ -66,6 +66,7 @@ def _check(program: Callable[..., None], a: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int16", "complex64"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
+@pytest.mark.per_push(12)
 def test_transposes_are_numpys(program: Callable[..., None], dtype: str) -> None:
     for rows in EXTENTS:
         for columns in EXTENTS:
