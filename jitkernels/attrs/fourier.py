@@ -118,7 +118,7 @@ class FftC2RAttr(KernelAttr, kernel_type="FFT_C2R"):
 
     @classmethod
     def derive(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"n": max(2 * fields["bins"] - (1 if fields["odd"] else 2), 0)}
+        return {"n": max(2 * fields["bins"] - 2 + fields["odd"], 0)}
 
     def size_class(self) -> Self:
         """As of other schemas, by a power of two for n, where that is even."""

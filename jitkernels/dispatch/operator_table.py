@@ -14,6 +14,7 @@ from jitkernels.attrs.schema.fields import NARROW
 from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE
 from jitkernels.attrs.schema.signature import Argument
 from jitkernels.core import operand_forms
+from jitkernels.dispatch.derived_extents import DerivedExtents
 from jitkernels.dispatch.fast_path_kind import kind_of
 from jitkernels.dispatch.native import launcher
 from jitkernels.dispatch.option_types import IntOption, Real
@@ -36,6 +37,7 @@ from jitkernels.runtime.abi_layout import (
     NO_ELEMENTS,
     NUMBER,
     ContextWords,
+    DerivedSpec,
     OperandSpec,
     OperatorTable,
     OptionSpec,
@@ -66,7 +68,7 @@ class DispatchTable:
     """The table of one everyday function; raises ValueError where the schema exceeds its limits.
 
     parameters are the names of inputs, options and ``out``; symbols the names of the integers in the order of the C
-    function; values the allowed objects of each option, by name (numbers: default and limits); narrow: whether arrays
+    function, in which those of `derived` follow; values the allowed objects of each option, by name (numbers: default and limits); narrow: whether arrays
     may be bfloat16. may_be_exact: whether keys can hold exact extents, if these are not large.
     """
 
@@ -77,23 +79,25 @@ class DispatchTable:
         symbols: Sequence[str],
         options: Mapping[str, Any],
         kinds: Mapping[str, tuple[str, ...]] | None = None,
+        derived: DerivedExtents | None = None,
         *,
         narrow: bool = False,
     ) -> None:
-        self._inputs, self._symbols, self._options = inputs, list(symbols), dict(options)
+        self._inputs, self._options = inputs, dict(options)
+        self._symbols = [*symbols, *(derived.names if derived else ())]
         self._kinds, self._narrow = dict(kinds or {}), narrow
         self._names = [sys.intern(name) for name in (*(a.name for a in inputs), *options, "out")]
         self._interned: list[object] = []
         self._factors: dict[str, int] = {}
         self._sizes = [
             name
-            for name in self._symbols
+            for name in symbols
             if not isinstance(values := self._options.get(name), IntOption) or values.is_size
         ]
         self.may_be_exact = len(self._sizes) * EXACT_BITS + 11 < 62
         self._assign_factors()
         self._check(outputs)
-        self.words = self._table(outputs)
+        self.words = self._table(outputs, self._forms(derived) if derived else [])
         self._contexts: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
         self._addresses: dict[int, int] = {}
         self._countdowns: dict[int, int] = {}
@@ -120,6 +124,15 @@ class DispatchTable:
         if DTYPES * factor > KEY_BASE:
             raise ValueError("too many options")
 
+    def _forms(self, derived: DerivedExtents) -> list[list[int]]:
+        """The words of the derived extents."""
+        flags = {
+            name: (self._factors[name], values[0])
+            for name, values in self._options.items()
+            if isinstance(values, tuple) and isinstance(values[0], bool)
+        }
+        return derived.words(self._symbols, flags)
+
     def _check(self, outputs: Sequence[Argument]) -> None:
         arrays = [*self._inputs, *outputs]
         spread = {a.extents[0].symbols[0] for a in arrays if a.spreads}
@@ -143,11 +156,12 @@ class DispatchTable:
         if any(e.spread and i and e.symbols[0] != a.trailing for a in arrays for i, e in enumerate(a.extents)):
             raise ValueError("leading dimensions that do not lead")
 
-    def _table(self, outputs: Sequence[Argument]) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    def _table(self, outputs: Sequence[Argument], forms: Sequence[Sequence[int]]) -> "np.ndarray[Any, np.dtype[np.int64]]":
         operand_specs = [self._operand_spec(a) for a in (*self._inputs, *outputs)]
         choices = [self._choice(name, values) for name, values in self._options.items()]
         start = OperatorTable.OPERAND_SPECS + OperandSpec.WORDS * len(operand_specs)
-        words = np.zeros(start + OptionSpec.WORDS * len(choices), np.int64)
+        end = start + OptionSpec.WORDS * len(choices)
+        words = np.zeros(end + DerivedSpec.WORDS * len(forms), np.int64)
         arrays = (*self._inputs, *outputs)
         spread = [self._symbols.index(a.extents[0].symbols[0]) for a in arrays if a.spreads]
         trailing = [self._symbols.index(a.trailing) for a in self._inputs if a.trailing is not None]
@@ -177,12 +191,15 @@ class DispatchTable:
             OperatorTable.MOVES: int(outputs[0].moves is not None),
             OperatorTable.CHOICES: start,
             OperatorTable.HIDDEN: self._symbols_without_output(outputs),
+            OperatorTable.DERIVED: end,
+            OperatorTable.FORMS: len(forms),
         }
         for index, value in header.items():
             words[index] = value
         words[OperatorTable.NAMES : OperatorTable.NAMES + len(self._names)] = [id(name) for name in self._names]
         words[OperatorTable.OPERAND_SPECS : start] = [word for operand_spec in operand_specs for word in operand_spec]
-        words[start:] = [word for option in choices for word in option]
+        words[start:end] = [word for option in choices for word in option]
+        words[end:] = [word for form in forms for word in form]
         return words
 
     def _is_at_once(self, spread: Sequence[int], outputs: Sequence[Argument]) -> bool:
