@@ -104,7 +104,7 @@ class QuasiAffine:
 
 def _integer(value: Any) -> int:
     if not isinstance(value, int):
-        raise ValueError(f"an extent derived from {value!r}")  # noqa: TRY004  # as all forms that have no words
+        raise ValueError(f"an extent derived from {value!r}")  # as all forms that have no words
     return int(value)
 
 

@@ -68,8 +68,9 @@ class DispatchTable:
     """The table of one everyday function; raises ValueError where the schema exceeds its limits.
 
     parameters are the names of inputs, options and ``out``; symbols the names of the integers in the order of the C
-    function, in which those of `derived` follow; values the allowed objects of each option, by name (numbers: default and limits); narrow: whether arrays
-    may be bfloat16. may_be_exact: whether keys can hold exact extents, if these are not large.
+    function, in which those of `derived` follow; values the allowed objects of each option, by name (numbers: default
+    and limits); narrow: whether arrays may be bfloat16. may_be_exact: whether keys can hold exact extents, if these are
+    not large.
     """
 
     def __init__(
@@ -90,9 +91,7 @@ class DispatchTable:
         self._interned: list[object] = []
         self._factors: dict[str, int] = {}
         self._sizes = [
-            name
-            for name in symbols
-            if not isinstance(values := self._options.get(name), IntOption) or values.is_size
+            name for name in symbols if not isinstance(values := self._options.get(name), IntOption) or values.is_size
         ]
         self.may_be_exact = len(self._sizes) * EXACT_BITS + 11 < 62
         self._assign_factors()
@@ -156,7 +155,9 @@ class DispatchTable:
         if any(e.spread and i and e.symbols[0] != a.trailing for a in arrays for i, e in enumerate(a.extents)):
             raise ValueError("leading dimensions that do not lead")
 
-    def _table(self, outputs: Sequence[Argument], forms: Sequence[Sequence[int]]) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    def _table(
+        self, outputs: Sequence[Argument], forms: Sequence[Sequence[int]]
+    ) -> "np.ndarray[Any, np.dtype[np.int64]]":
         operand_specs = [self._operand_spec(a) for a in (*self._inputs, *outputs)]
         choices = [self._choice(name, values) for name, values in self._options.items()]
         start = OperatorTable.OPERAND_SPECS + OperandSpec.WORDS * len(operand_specs)

@@ -101,16 +101,17 @@ class ContextWords:
 class OperatorTable:
     """Words of an operator's table.
 
-    The Python fallback; the numbers of inputs, options, outputs, parameters (``out`` included), symbols and floats;
-    the symbol of its batch dimensions or -1; its `Plain` kind; whether exact contexts are possible; the hash table of
+    The Python fallback; the numbers of inputs, options, outputs, parameters (``out`` included), symbols and floats; the
+    symbol of its batch dimensions or -1; its `Plain` kind; whether exact contexts are possible; the hash table of
     contexts (pairs of key and address) and its mask; the offset of the options; a bit for each symbol that no output
     has, and for each that is no size; the name ``out``; whether the kernel must see all batch dimensions at once; the
-    input of which another one selects the rows, or -1, and that other one; whether there are integers to which
-    nothing is cast; the symbol of its inner dimensions or -1; whether only its first input has other dimensions than
-    the kernel's, so that it may be transposed; whether results lack the last extent of a plain call's rows; whether
-    bfloat16 arrays are accepted; whether the result is a rearrangement of the input that the symbols determine; the
-    key of the kernel that a call passed to Python lacked (the address is 0 if the kernel was unknown); the last key
-    that was not found; the offset and the number of the `DerivedSpec`s; then the parameters' names and the specifications of the operands.
+    input of which another one selects the rows, or -1, and that other one; whether there are integers to which nothing
+    is cast; the symbol of its inner dimensions or -1; whether only its first input has other dimensions than the
+    kernel's, so that it may be transposed; whether results lack the last extent of a plain call's rows; whether
+    bfloat16 arrays are accepted; whether the result is a rearrangement of the input that the symbols determine; the key
+    of the kernel that a call passed to Python lacked (the address is 0 if the kernel was unknown); the last key that
+    was not found; the offset and the number of the `DerivedSpec`s; then the parameters' names and the specifications of
+    the operands.
     """
 
     (

@@ -9,7 +9,7 @@ from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.factors import FftLimits, last_radix, put_radices, smooth_length, steps_of
 from jitkernels.microkernels.fft.plan_cache import drop_plan, no_words, put_plan, set_tables, tables_of, take_plan
 from jitkernels.microkernels.fft.roots import root_of_unity
-from jitkernels.microkernels.heap_scratch import heap_allocator, is_null
+from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 
 KEY_WORD, LENGTH_WORD, ACROSS_WORD, DOWN_WORD = 0, 2, 3, 4
 """Words of a plan: its key; the length of the transform by radices; the lengths of two steps, of which the first is 0
@@ -59,7 +59,9 @@ def keep_plan(words: Any, limit: int) -> None:
     if words[TABLES_SIZE] > limit:
         drop_plan(words)
     else:
-        put_plan(words)
+        replaced = put_plan(words)
+        if is_null(replaced) == 0:
+            drop_plan(replaced)
 
 
 def roots_filling_of(dtype: str, lanes: int) -> Any:
@@ -201,7 +203,9 @@ def planning_of(dtype: str, limits: FftLimits) -> Any:
     @noinline()
     def take(n: int, beside: bool, real: bool) -> Any:
         words = take_plan(key_of(n, beside, real))
-        if is_null(words) == 0 and words[KEY_WORD] == 0:
+        if is_null(words) == 0 and words[KEY_WORD] != key_of(n, beside, real):
+            words[KEY_WORD] = 0
+            heap_free(tables(words))
             lay_out(words, n, beside, real)
             block = memory(words[TABLES_SIZE] * size + 64)
             set_tables(words, block)
