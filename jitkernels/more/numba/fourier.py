@@ -1,0 +1,143 @@
+"""FFT_C2C, FFT_R2C and FFT_C2R by numba: plain loops, with roots of unity that each call computes.
+
+Real rows are complex ones without imaginary parts, and their inverse has the conjugates that are not stored.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitkernels.attrs.fourier import FftC2CAttr, FftC2RAttr, FftR2CAttr
+from jitkernels.attrs.schema.registry import implements
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.microkernels.fft.factors import doubled, has_radices
+from jitkernels.microkernels.fft.row_ranges import FftAttr, block_of, threads_of
+from jitkernels.more.numba.numba_kernel import numba_kernel, real, usable
+from jitkernels.more.numba.stockham import (
+    IMAGE,
+    SIZE,
+    fill_tables,
+    length_of,
+    load_chirp,
+    passes,
+    times_chirp,
+    times_image,
+)
+
+
+@implements(FftC2CAttr, can_be_used=usable, variants=threads_of)
+def fft_c2c(attr: FftC2CAttr, parallel: bool = False) -> RangeKernel:
+    inverse = attr.inverse
+
+    def body(x: Any, y: Any, scale: Any, n: int, columns: int, workspace: Any, begin: int, end: int) -> None:
+        factor, sign = real(scale[0]), real(-1) if inverse else real(1)
+        length = length_of(n)
+        first, each = 0 if length == n else -1, 1 if length == n else 2  # the chirp's transform, two of a convolution
+        fill_tables(workspace, n, length)
+        for turn in range(first, (end - begin) * columns * each):
+            is_loaded, is_last = turn >= 0 and turn % each == 0, turn >= 0 and turn % each == each - 1
+            item = begin * columns + turn // each
+            base = 2 * (item // columns * n * columns + item % columns) if columns > 0 else 0
+            if turn < 0:
+                load_chirp(workspace, n, length)
+            elif is_loaded:
+                for j in range(n):
+                    workspace[j] = x[base + 2 * columns * j]
+                    workspace[length + j] = sign * x[base + 2 * columns * j + 1]
+                times_chirp(workspace, 0, n, length, real(1), real(1))
+                for j in range(n, length):
+                    workspace[j], workspace[length + j] = real(0), real(0)
+            at = passes(workspace, length)
+            if turn < 0:
+                for k in range(2 * length):
+                    workspace[IMAGE * length + k] = workspace[at + k]
+            elif not is_last:
+                times_image(workspace, at, length)
+            else:
+                times_chirp(workspace, at, n, length, real(1) / real(length), real(-1))
+                for j in range(n):
+                    y[base + 2 * columns * j] = factor * workspace[at + j]
+                    y[base + 2 * columns * j + 1] = sign * factor * workspace[at + length + j]
+
+    return _kernel(attr, body, parallel)
+
+
+@implements(FftR2CAttr, can_be_used=usable, variants=threads_of)
+def fft_r2c(attr: FftR2CAttr, parallel: bool = False) -> RangeKernel:
+    def body(x: Any, y: Any, scale: Any, n: int, bins: int, workspace: Any, begin: int, end: int) -> None:
+        factor = real(scale[0])
+        for i in range(2 * begin * bins, 2 * end * bins if n == 0 else 0):
+            y[i] = real(0)
+        length = length_of(n)
+        first, each = 0 if length == n else -1, 1 if length == n else 2  # the chirp's transform, two of a convolution
+        fill_tables(workspace, n, length)
+        for turn in range(first, (end - begin if n > 0 else 0) * each):
+            is_loaded, is_last = turn >= 0 and turn % each == 0, turn >= 0 and turn % each == each - 1
+            row = begin + turn // each
+            if turn < 0:
+                load_chirp(workspace, n, length)
+            elif is_loaded:
+                for j in range(n):
+                    workspace[j], workspace[length + j] = x[row * n + j], real(0)
+                times_chirp(workspace, 0, n, length, real(1), real(1))
+                for j in range(n, length):
+                    workspace[j], workspace[length + j] = real(0), real(0)
+            at = passes(workspace, length)
+            if turn < 0:
+                for k in range(2 * length):
+                    workspace[IMAGE * length + k] = workspace[at + k]
+            elif not is_last:
+                times_image(workspace, at, length)
+            else:
+                times_chirp(workspace, at, n, length, real(1) / real(length), real(-1))
+                for k in range(bins):
+                    y[2 * (row * bins + k)] = factor * workspace[at + k]
+                    im = factor * workspace[at + length + k]
+                    y[2 * (row * bins + k) + 1] = im if k > 0 and 2 * k != n else real(0)
+
+    return _kernel(attr, body, parallel)
+
+
+@implements(FftC2RAttr, can_be_used=usable, variants=threads_of)
+def fft_c2r(attr: FftC2RAttr, parallel: bool = False) -> RangeKernel:
+    def body(x: Any, y: Any, scale: Any, n: int, bins: int, workspace: Any, begin: int, end: int) -> None:
+        factor = real(scale[0])
+        length = length_of(n)
+        first, each = 0 if length == n else -1, 1 if length == n else 2  # the chirp's transform, two of a convolution
+        fill_tables(workspace, n, length)
+        for turn in range(first, (end - begin if n > 0 else 0) * each):
+            is_loaded, is_last = turn >= 0 and turn % each == 0, turn >= 0 and turn % each == each - 1
+            base, row = 2 * bins * (begin + turn // each), begin + turn // each
+            if turn < 0:
+                load_chirp(workspace, n, length)
+            elif is_loaded:
+                workspace[0], workspace[length] = x[base], real(0)
+                for k in range(1, n // 2 + 1):
+                    re, im = x[base + 2 * k], x[base + 2 * k + 1] if 2 * k != n else real(0)
+                    workspace[k], workspace[length + k] = re, -im  # conjugates, as the inverse transforms
+                    workspace[n - k], workspace[length + n - k] = re, im
+                times_chirp(workspace, 0, n, length, real(1), real(1))
+                for j in range(n, length):
+                    workspace[j], workspace[length + j] = real(0), real(0)
+            at = passes(workspace, length)
+            if turn < 0:
+                for k in range(2 * length):
+                    workspace[IMAGE * length + k] = workspace[at + k]
+            elif not is_last:
+                times_image(workspace, at, length)
+            else:
+                times_chirp(workspace, at, n, length, real(1) / real(length), real(-1))
+                for j in range(n):
+                    y[row * n + j] = factor * workspace[at + j]
+
+    return _kernel(attr, body, parallel)
+
+
+def _kernel(attr: FftAttr, body: Callable[..., None], parallel: bool) -> RangeKernel:
+    size = SIZE * np.dtype(attr.dtype).itemsize
+
+    def needed(n: int) -> Any:
+        return (n if has_radices(n) else doubled(1, 2 * n - 1)) * size
+
+    return numba_kernel(attr, body, "rows", parallel=parallel, workspace=needed, block=block_of(attr))
