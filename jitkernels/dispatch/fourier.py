@@ -193,44 +193,52 @@ def _is_dense(a: Any) -> bool:
     return type(a) is np.ndarray and a.dtype in PARTS and a.flags.c_contiguous and a.size > 0
 
 
-def _dense_c2c(a: AnyArray, axis: int, *, inverse: bool) -> Any:
+def _dense_c2c(a: AnyArray, axis: int, scale: float, *, inverse: bool) -> Any:
     """The transform of a dense array along an axis, in the fewest calls of NumPy."""
     shape, dtype = a.shape, a.dtype
-    n = shape[axis]
     columns = 1 if axis == len(shape) - 1 else math.prod(shape[axis + 1 :])
-    pairs = a.view(PARTS[dtype]).reshape(*shape[:axis], n, columns, 2)
-    result = kernel("fft_c2c")(pairs, inverse, 1.0 / n) if inverse else kernel("fft_c2c")(pairs)
-    return result.view(dtype).reshape(shape)
+    pairs = a.view(PARTS[dtype]).reshape(*shape[:axis], shape[axis], columns, 2)
+    return kernel("fft_c2c")(pairs, inverse, scale).view(dtype).reshape(shape)
 
 
-def _fft_of_dense(a: Any) -> Any:
-    return _dense_c2c(a, a.ndim - 1, inverse=False) if _is_dense(a) and a.ndim else None
-
-
-def _ifft_of_dense(a: Any) -> Any:
-    return _dense_c2c(a, a.ndim - 1, inverse=True) if _is_dense(a) and a.ndim else None
-
-
-def _rfft_of_dense(a: Any) -> Any:
-    if type(a) is not np.ndarray or a.dtype not in WHOLES or not a.size:
+def _fft_of_dense(a: Any, n: Any, norm: Any, *, inverse: bool = False) -> Any:
+    if not (_is_dense(a) and a.ndim and (n is None or (type(n) is int and n == a.shape[-1]))):
         return None
-    return kernel("fft_r2c")(a).view(WHOLES[a.dtype])[..., 0] if a.ndim else None
+    scale = scale_of(norm, a.shape[-1], inverse=inverse)
+    return _dense_c2c(a, a.ndim - 1, scale, inverse=inverse)
 
 
-def _irfft_of_dense(a: Any) -> Any:
-    if not _is_dense(a) or not a.ndim or a.shape[-1] < 2:
+def _ifft_of_dense(a: Any, n: Any, norm: Any) -> Any:
+    return _fft_of_dense(a, n, norm, inverse=True)
+
+
+def _rfft_of_dense(a: Any, n: Any, norm: Any) -> Any:
+    if type(a) is not np.ndarray or a.dtype not in WHOLES or not a.size or not a.ndim:
+        return None
+    if n is not None and (type(n) is not int or n != a.shape[-1]):
+        return None
+    scale = 1.0 if norm is None else scale_of(norm, a.shape[-1], inverse=False)
+    return kernel("fft_r2c")(a, scale).view(WHOLES[a.dtype])[..., 0]
+
+
+def _irfft_of_dense(a: Any, n: Any, norm: Any) -> Any:
+    if not _is_dense(a) or not a.ndim:
+        return None
+    bins = a.shape[-1]
+    length = 2 * (bins - 1) if n is None else n
+    if type(length) is not int or length < 1 or length // 2 + 1 != bins:
         return None
     pairs = a.view(PARTS[a.dtype]).reshape(*a.shape, 2)
-    return kernel("fft_c2r")(pairs, False, 0.5 / (a.shape[-1] - 1))
+    return kernel("fft_c2r")(pairs, length % 2 == 1, scale_of(norm, length, inverse=True))
 
 
-OF_DENSE: dict[str, Callable[[Any], Any]] = {
+OF_DENSE: dict[str, Callable[[Any, Any, Any], Any]] = {
     "fft": _fft_of_dense,
     "ifft": _ifft_of_dense,
     "rfft": _rfft_of_dense,
     "irfft": _irfft_of_dense,
 }
-"""Transforms along the last axis with default options; None for arrays of other dtypes and layouts."""
+"""Transforms along the last axis: of an array, the length and the norm; None for other arrays and other lengths."""
 
 
 def _along_one(name: str) -> Callable[..., Any]:
@@ -238,8 +246,8 @@ def _along_one(name: str) -> Callable[..., Any]:
     of_dense = OF_DENSE.get(name)
 
     def function(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-        if of_dense is not None and n is None and norm is None and axis == -1:
-            result = of_dense(a)
+        if of_dense is not None and type(axis) is int and axis == -1:
+            result = of_dense(a, n, norm)
             if result is not None:
                 return result
         array = a if hasattr(a, "__array_function__") else np.asarray(a)
@@ -256,7 +264,7 @@ def _dense_axes(a: AnyArray, count: int, *, inverse: bool) -> Any:
     if first < 0 or count == 0 or (count > 1 and a.shape[-1] < MIN_COLUMNS):
         return None
     for axis in range(a.ndim - 1, first - 1, -1):
-        a = _dense_c2c(a, axis, inverse=inverse)
+        a = _dense_c2c(a, axis, 1.0 / a.shape[axis] if inverse else 1.0, inverse=inverse)
     return a
 
 

@@ -142,7 +142,7 @@ def test_quasi_affine_expressions() -> None:
 )
 def test_other_expressions_are_refused(form: Any) -> None:
     signs: list[QuasiAffine] = []
-    with pytest.raises(ValueError, match="quotient|derived from|equality|condition"):
+    with pytest.raises(ValueError, match=r"quotient|derived from|equality|condition"):
         form(QuasiAffine(signs, {"n": 1}), QuasiAffine(signs, {"m": 1}))
 
 

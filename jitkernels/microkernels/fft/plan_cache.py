@@ -114,6 +114,21 @@ define void @fft_drop_plan(ptr %plan) noinline nounwind {{
 """Free a plan and its tables."""
 
 
+count_kept = IRFunction(
+    "fft_count_kept",
+    "int64",
+    ("int64",),
+    """@fft_kept = internal global i64 0
+define i64 @fft_count_kept(i64 %more) noinline nounwind {
+  %before = atomicrmw add ptr @fft_kept, i64 %more monotonic
+  %now = add i64 %before, %more
+  ret i64 %now
+}
+""",
+)
+"""Add to the size of all plans that lie in slots; returns it."""
+
+
 def tables_of(element: str) -> IRFunction:
     """Return the function that gives the tables of a plan as elements of a C type."""
     symbol = f"fft_tables_{element}"
