@@ -145,41 +145,18 @@ def fft_c2c(attr: FftC2CAttr, **variant: Any) -> RangeKernel:
 
 @implements(FftR2CAttr, can_be_used=usable, variants=threads_of)
 def fft_r2c(attr: FftR2CAttr, **variant: Any) -> RangeKernel:
-    number, prefix = np.dtype(attr.dtype).type, prefix_of[attr.dtype]
-    make, execute = external(f"{prefix}_plan_guru64_dft_r2c"), external(f"{prefix}_execute_dft_r2c")
-    no_memory, zero = np.int64(error_status.no_memory_for("fft_r2c_mkl")), number(0)
-
-    @inlined()
-    def plan(dimension: Any, batch: Any, x: Any, y: Any) -> Any:
-        return make(1, dimension, 1, batch, x, y, FLAGS)
-
-    take, keep = planning_of(plan, external(f"{prefix}_destroy_plan"))
-
-    def body(arrays: FftArrays, n: int, bins: int, part: RowRange) -> Any:
-        count, first = part.end - part.begin, offset(arrays.y, 2 * part.begin * bins)
-        if n == 0:
-            for i in range(2 * count):
-                first[i] = zero
-            return 0
-        source, token = offset(arrays.x, part.begin * n), one_thread()
-        words = take(Batch(n, count, 1, n, bins), source, first)
-        if is_null(words) == 0:
-            execute(descriptor_of(words), source, first)
-            keep(words)
-        set_threads(token)
-        if is_null(words):
-            return no_memory
-        scale_results(first, 2 * count * bins, number(arrays.scale[0]))
-        return 0
-
-    return _kernel(attr, "fft_r2c", body, variant)
+    return _of_real(attr, "r2c", variant)
 
 
 @implements(FftC2RAttr, can_be_used=usable, variants=threads_of)
 def fft_c2r(attr: FftC2RAttr, **variant: Any) -> RangeKernel:
-    number, prefix = np.dtype(attr.dtype).type, prefix_of[attr.dtype]
-    make, execute = external(f"{prefix}_plan_guru64_dft_c2r"), external(f"{prefix}_execute_dft_c2r")
-    no_memory = np.int64(error_status.no_memory_for("fft_c2r_mkl"))
+    return _of_real(attr, "c2r", variant)
+
+
+def _of_real(attr: FftR2CAttr | FftC2RAttr, way: str, variant: Variant) -> RangeKernel:
+    number, prefix, is_forward = np.dtype(attr.dtype).type, prefix_of[attr.dtype], way == "r2c"
+    make, execute = external(f"{prefix}_plan_guru64_dft_{way}"), external(f"{prefix}_execute_dft_{way}")
+    no_memory, zero = np.int64(error_status.no_memory_for(f"fft_{way}_mkl")), number(0)
 
     @inlined()
     def plan(dimension: Any, batch: Any, x: Any, y: Any) -> Any:
@@ -188,21 +165,25 @@ def fft_c2r(attr: FftC2RAttr, **variant: Any) -> RangeKernel:
     take, keep = planning_of(plan, external(f"{prefix}_destroy_plan"))
 
     def body(arrays: FftArrays, n: int, bins: int, part: RowRange) -> Any:
+        x_row = n if is_forward else 2 * bins
+        y_row = 2 * bins if is_forward else n
+        count, first = part.end - part.begin, offset(arrays.y, part.begin * y_row)
         if n == 0:
+            for i in range(count * y_row):
+                first[i] = zero
             return 0
-        count, first = part.end - part.begin, offset(arrays.y, part.begin * n)
-        source, token = offset(arrays.x, 2 * part.begin * bins), one_thread()
-        words = take(Batch(n, count, 1, bins, n), source, first)
+        source, token = offset(arrays.x, part.begin * x_row), one_thread()
+        words = take(Batch(n, count, 1, n if is_forward else bins, bins if is_forward else n), source, first)
         if is_null(words) == 0:
             execute(descriptor_of(words), source, first)
             keep(words)
         set_threads(token)
         if is_null(words):
             return no_memory
-        scale_results(first, count * n, number(arrays.scale[0]))
+        scale_results(first, count * y_row, number(arrays.scale[0]))
         return 0
 
-    return _kernel(attr, "fft_c2r", body, variant)
+    return _kernel(attr, f"fft_{way}", body, variant)
 
 
 def _kernel(attr: FftAttr, name: str, body: Any, variant: Variant) -> RangeKernel:

@@ -14,16 +14,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.microkernels.fft.factors import doubled, has_radices
 from jitkernels.microkernels.fft.row_ranges import FftAttr, block_of, threads_of
 from jitkernels.more.numba.numba_kernel import numba_kernel, real, usable
-from jitkernels.more.numba.stockham import (
-    IMAGE,
-    SIZE,
-    fill_tables,
-    length_of,
-    load_chirp,
-    passes,
-    times_chirp,
-    times_image,
-)
+from jitkernels.more.numba.stockham import SIZE, fill_tables, first_turn, is_last, length_of, transform, turns_of
 
 
 @implements(FftC2CAttr, can_be_used=usable, variants=threads_of)
@@ -33,32 +24,18 @@ def fft_c2c(attr: FftC2CAttr, parallel: bool = False) -> RangeKernel:
     def body(x: Any, y: Any, scale: Any, n: int, columns: int, workspace: Any, begin: int, end: int) -> None:
         factor, sign = real(scale[0]), real(-1) if inverse else real(1)
         length = length_of(n)
-        first, each = 0 if length == n else -1, 1 if length == n else 2  # the chirp's transform, two of a convolution
+        first, each = first_turn(n, length), turns_of(n, length)
         fill_tables(workspace, n, length)
         for turn in range(first, (end - begin) * columns * each):
-            is_loaded, is_last = turn >= 0 and turn % each == 0, turn >= 0 and turn % each == each - 1
             item = begin * columns + turn // each
             base = 2 * (item // columns * n * columns + item % columns) if columns > 0 else 0
-            if turn < 0:
-                load_chirp(workspace, n, length)
-            elif is_loaded:
-                for j in range(n):
-                    workspace[j] = x[base + 2 * columns * j]
-                    workspace[length + j] = sign * x[base + 2 * columns * j + 1]
-                times_chirp(workspace, 0, n, length, real(1), real(1))
-                for j in range(n, length):
-                    workspace[j], workspace[length + j] = real(0), real(0)
-            at = passes(workspace, length)
-            if turn < 0:
-                for k in range(2 * length):
-                    workspace[IMAGE * length + k] = workspace[at + k]
-            elif not is_last:
-                times_image(workspace, at, length)
-            else:
-                times_chirp(workspace, at, n, length, real(1) / real(length), real(-1))
-                for j in range(n):
-                    y[base + 2 * columns * j] = factor * workspace[at + j]
-                    y[base + 2 * columns * j + 1] = sign * factor * workspace[at + length + j]
+            for j in range(n if turn >= 0 and turn % each == 0 else 0):
+                workspace[j] = x[base + 2 * columns * j]
+                workspace[length + j] = sign * x[base + 2 * columns * j + 1]
+            at = transform(workspace, n, length, turn, each)
+            for j in range(n if is_last(turn, each) else 0):
+                y[base + 2 * columns * j] = factor * workspace[at + j]
+                y[base + 2 * columns * j + 1] = sign * factor * workspace[at + length + j]
 
     return _kernel(attr, body, parallel)
 
@@ -70,31 +47,17 @@ def fft_r2c(attr: FftR2CAttr, parallel: bool = False) -> RangeKernel:
         for i in range(2 * begin * bins, 2 * end * bins if n == 0 else 0):
             y[i] = real(0)
         length = length_of(n)
-        first, each = 0 if length == n else -1, 1 if length == n else 2  # the chirp's transform, two of a convolution
+        first, each = first_turn(n, length), turns_of(n, length)
         fill_tables(workspace, n, length)
-        for turn in range(first, (end - begin if n > 0 else 0) * each):
-            is_loaded, is_last = turn >= 0 and turn % each == 0, turn >= 0 and turn % each == each - 1
+        for turn in range(first, (end - begin) * each if n > 0 else 0):
             row = begin + turn // each
-            if turn < 0:
-                load_chirp(workspace, n, length)
-            elif is_loaded:
-                for j in range(n):
-                    workspace[j], workspace[length + j] = x[row * n + j], real(0)
-                times_chirp(workspace, 0, n, length, real(1), real(1))
-                for j in range(n, length):
-                    workspace[j], workspace[length + j] = real(0), real(0)
-            at = passes(workspace, length)
-            if turn < 0:
-                for k in range(2 * length):
-                    workspace[IMAGE * length + k] = workspace[at + k]
-            elif not is_last:
-                times_image(workspace, at, length)
-            else:
-                times_chirp(workspace, at, n, length, real(1) / real(length), real(-1))
-                for k in range(bins):
-                    y[2 * (row * bins + k)] = factor * workspace[at + k]
-                    im = factor * workspace[at + length + k]
-                    y[2 * (row * bins + k) + 1] = im if k > 0 and 2 * k != n else real(0)
+            for j in range(n if turn >= 0 and turn % each == 0 else 0):
+                workspace[j], workspace[length + j] = x[row * n + j], real(0)
+            at = transform(workspace, n, length, turn, each)
+            for k in range(bins if is_last(turn, each) else 0):
+                y[2 * (row * bins + k)] = factor * workspace[at + k]
+                im = factor * workspace[at + length + k]
+                y[2 * (row * bins + k) + 1] = im if k > 0 and 2 * k != n else real(0)
 
     return _kernel(attr, body, parallel)
 
@@ -104,32 +67,19 @@ def fft_c2r(attr: FftC2RAttr, parallel: bool = False) -> RangeKernel:
     def body(x: Any, y: Any, scale: Any, n: int, bins: int, workspace: Any, begin: int, end: int) -> None:
         factor = real(scale[0])
         length = length_of(n)
-        first, each = 0 if length == n else -1, 1 if length == n else 2  # the chirp's transform, two of a convolution
+        first, each = first_turn(n, length), turns_of(n, length)
         fill_tables(workspace, n, length)
-        for turn in range(first, (end - begin if n > 0 else 0) * each):
-            is_loaded, is_last = turn >= 0 and turn % each == 0, turn >= 0 and turn % each == each - 1
-            base, row = 2 * bins * (begin + turn // each), begin + turn // each
-            if turn < 0:
-                load_chirp(workspace, n, length)
-            elif is_loaded:
-                workspace[0], workspace[length] = x[base], real(0)
-                for k in range(1, n // 2 + 1):
-                    re, im = x[base + 2 * k], x[base + 2 * k + 1] if 2 * k != n else real(0)
-                    workspace[k], workspace[length + k] = re, -im  # conjugates, as the inverse transforms
-                    workspace[n - k], workspace[length + n - k] = re, im
-                times_chirp(workspace, 0, n, length, real(1), real(1))
-                for j in range(n, length):
-                    workspace[j], workspace[length + j] = real(0), real(0)
-            at = passes(workspace, length)
-            if turn < 0:
-                for k in range(2 * length):
-                    workspace[IMAGE * length + k] = workspace[at + k]
-            elif not is_last:
-                times_image(workspace, at, length)
-            else:
-                times_chirp(workspace, at, n, length, real(1) / real(length), real(-1))
-                for j in range(n):
-                    y[row * n + j] = factor * workspace[at + j]
+        for turn in range(first, (end - begin) * each if n > 0 else 0):
+            row = begin + turn // each
+            for k in range(n // 2 + 1 if turn >= 0 and turn % each == 0 else 0):
+                at = 2 * (row * bins + k)
+                re, im = x[at], x[at + 1] if k > 0 and 2 * k != n else real(0)
+                back = n - k if k > 0 else 0
+                workspace[back], workspace[length + back] = re, im
+                workspace[k], workspace[length + k] = re, -im  # conjugates, as the inverse transforms
+            result = transform(workspace, n, length, turn, each)
+            for j in range(n if is_last(turn, each) else 0):
+                y[row * n + j] = factor * workspace[result + j]
 
     return _kernel(attr, body, parallel)
 

@@ -128,3 +128,40 @@ def times_image(work: Any, at: int, length: int) -> None:
         re, im = work[at + k], work[at + length + k]
         c, s = work[IMAGE * length + k], work[(IMAGE + 1) * length + k]
         work[k], work[length + k] = re * c - im * s, -(re * s + im * c)
+
+
+def first_turn(n: int, length: int) -> int:
+    """The first of the turns of `transform`: -1 transforms the chirp, where it is needed."""
+    return 0 if length == n else -1
+
+
+def turns_of(n: int, length: int) -> int:
+    """The turns that transform the numbers of one array: a convolution takes two."""
+    return 1 if length == n else 2
+
+
+def is_last(turn: int, each: int) -> bool:
+    """Whether a turn has the result of an array."""
+    return turn >= 0 and turn % each == each - 1
+
+
+def transform(work: Any, n: int, length: int, turn: int, each: int) -> int:
+    """One turn, before whose first one for an array the planes have been loaded; returns the offset of the result.
+
+    There is one call of `passes`, which numba inlines.
+    """
+    if turn < 0:
+        load_chirp(work, n, length)
+    elif turn % each == 0:
+        times_chirp(work, 0, n, length, real(1), real(1))
+        for k in range(n, length):
+            work[k], work[length + k] = real(0), real(0)
+    at = passes(work, length)
+    if turn < 0:
+        for k in range(2 * length):
+            work[IMAGE * length + k] = work[at + k]
+    elif is_last(turn, each):
+        times_chirp(work, at, n, length, real(1) / real(length), real(-1))
+    else:
+        times_image(work, at, length)
+    return at
