@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jitkernels.errors import AttrError
-from jitkernels.runtime.abi_layout import MAX_TERMS, DerivedSpec
+from jitkernels.runtime.abi_layout import MAX_EXTENT_TERMS, DerivedSpec
 
 if TYPE_CHECKING:
     from jitkernels.attrs.schema.base import KernelAttr
@@ -50,10 +50,10 @@ class QuasiAffine:
         return self * -1
 
     def __sub__(self, other: Any) -> "QuasiAffine":
-        return self + -other
+        return self.__add__(-other)
 
     def __rsub__(self, other: Any) -> "QuasiAffine":
-        return -self + other
+        return self.__neg__().__add__(other)
 
     def __floordiv__(self, other: Any) -> "QuasiAffine":
         divisor = _integer(other)
@@ -66,7 +66,7 @@ class QuasiAffine:
         return True
 
     def __gt__(self, other: Any) -> bool:
-        return self >= other + 1
+        return self.__ge__(other + 1)
 
     def __lt__(self, other: Any) -> bool:
         return not self >= other
@@ -97,9 +97,9 @@ class QuasiAffine:
             else:
                 terms += [coefficient, symbols.index(name), 0]
         count = len(self.terms)
-        if count > MAX_TERMS:
+        if count > MAX_EXTENT_TERMS:
             raise ValueError(f"{count} terms of an extent")
-        return [target, constant, self.divisor, self.more, count, *terms, *[0] * (3 * (MAX_TERMS - count))]
+        return [target, constant, self.divisor, self.more, count, *terms, *[0] * (3 * (MAX_EXTENT_TERMS - count))]
 
 
 def _integer(value: Any) -> int:
@@ -108,27 +108,33 @@ def _integer(value: Any) -> int:
     return int(value)
 
 
-class DerivedExtents:
-    """The derived integers of a schema, traced. Raises ValueError where they are no quasi-affine expressions.
+class Extents:
+    """The integers of a schema: its fields `symbols`, and those that are derived, traced.
 
-    `symbols` and `flags`: the integers and the bool options of which they may be expressions.
+    `flags`: the bool options of which the latter may be expressions, too. Raises ValueError for other expressions.
     """
 
     def __init__(self, schema: "type[KernelAttr]", symbols: Sequence[str], flags: Sequence[str]) -> None:
-        self.names = schema.derived
+        self.symbols, self.derived = symbols, schema.derived
         self._signs: list[QuasiAffine] = []
         self._values: Mapping[str, Any] = {}
-        if not self.names:
+        if not self.derived:
             return
         try:
             self._values = schema.derive({name: QuasiAffine(self._signs, {name: 1}) for name in (*symbols, *flags)})
         except (KeyError, TypeError, AttrError) as error:
             raise ValueError(f"derived from more than extents and flags: {error}") from error
 
-    def words(self, symbols: Sequence[str], flags: Mapping[str, tuple[int, bool]]) -> list[list[int]]:
+    @property
+    def names(self) -> list[str]:
+        """All of them, in the order of the C function."""
+        return [*self.symbols, *self.derived]
+
+    def words(self, flags: Mapping[str, tuple[int, bool]]) -> list[list[int]]:
         """The words of all expressions, conditions first."""
+        symbols = self.names
         found = [sign.words(-1, symbols, flags) for sign in self._signs]
-        for name in self.names:
+        for name in self.derived:
             value = self._values[name]
             form = value if isinstance(value, QuasiAffine) else QuasiAffine([], {}, _integer(value))
             found.append(form.words(symbols.index(name), symbols, flags))

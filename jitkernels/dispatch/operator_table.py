@@ -14,7 +14,7 @@ from jitkernels.attrs.schema.fields import NARROW
 from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE
 from jitkernels.attrs.schema.signature import Argument
 from jitkernels.core import operand_forms
-from jitkernels.dispatch.derived_extents import DerivedExtents
+from jitkernels.dispatch.derived_extents import Extents
 from jitkernels.dispatch.fast_path_kind import kind_of
 from jitkernels.dispatch.native import launcher
 from jitkernels.dispatch.option_types import IntOption, Real
@@ -67,36 +67,36 @@ def words_for_python() -> "np.ndarray[Any, np.dtype[np.int64]]":
 class DispatchTable:
     """The table of one everyday function; raises ValueError where the schema exceeds its limits.
 
-    parameters are the names of inputs, options and ``out``; symbols the names of the integers in the order of the C
-    function, in which those of `derived` follow; values the allowed objects of each option, by name (numbers: default
-    and limits); narrow: whether arrays may be bfloat16. may_be_exact: whether keys can hold exact extents, if these are
-    not large.
+    parameters are the names of inputs, options and ``out``; extents: the integers of the C function, in its order;
+    values the allowed objects of each option, by name (numbers: default and limits); narrow: whether arrays may be
+    bfloat16. may_be_exact: whether keys can hold exact extents, if these are not large.
     """
 
     def __init__(
         self,
         inputs: Sequence[Argument],
         outputs: Sequence[Argument],
-        symbols: Sequence[str],
+        extents: Extents,
         options: Mapping[str, Any],
         kinds: Mapping[str, tuple[str, ...]] | None = None,
-        derived: DerivedExtents | None = None,
         *,
         narrow: bool = False,
     ) -> None:
         self._inputs, self._options = inputs, dict(options)
-        self._symbols = [*symbols, *(derived.names if derived else ())]
+        self._symbols = extents.names
         self._kinds, self._narrow = dict(kinds or {}), narrow
         self._names = [sys.intern(name) for name in (*(a.name for a in inputs), *options, "out")]
         self._interned: list[object] = []
         self._factors: dict[str, int] = {}
         self._sizes = [
-            name for name in symbols if not isinstance(values := self._options.get(name), IntOption) or values.is_size
+            name
+            for name in extents.symbols
+            if not isinstance(values := self._options.get(name), IntOption) or values.is_size
         ]
         self.may_be_exact = len(self._sizes) * EXACT_BITS + 11 < 62
         self._assign_factors()
         self._check(outputs)
-        self.words = self._table(outputs, self._forms(derived) if derived else [])
+        self.words = self._table(outputs, self._forms(extents))
         self._contexts: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
         self._addresses: dict[int, int] = {}
         self._countdowns: dict[int, int] = {}
@@ -123,14 +123,14 @@ class DispatchTable:
         if DTYPES * factor > KEY_BASE:
             raise ValueError("too many options")
 
-    def _forms(self, derived: DerivedExtents) -> list[list[int]]:
+    def _forms(self, extents: Extents) -> list[list[int]]:
         """The words of the derived extents."""
         flags = {
             name: (self._factors[name], values[0])
             for name, values in self._options.items()
             if isinstance(values, tuple) and isinstance(values[0], bool)
         }
-        return derived.words(self._symbols, flags)
+        return extents.words(flags)
 
     def _check(self, outputs: Sequence[Argument]) -> None:
         arrays = [*self._inputs, *outputs]

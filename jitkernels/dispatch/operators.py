@@ -21,7 +21,7 @@ from jitkernels.core.fork_locks import build_lock, writing
 from jitkernels.dispatch import docstrings, fused_casts
 from jitkernels.dispatch import outputs as results
 from jitkernels.dispatch.call_memo import CallMemo
-from jitkernels.dispatch.derived_extents import DerivedExtents
+from jitkernels.dispatch.derived_extents import Extents
 from jitkernels.dispatch.kernel import Kernel, kernel_of
 from jitkernels.dispatch.kernel_cache import LOOK, KernelFuncs
 from jitkernels.dispatch.native import launcher
@@ -325,9 +325,8 @@ def _dispatch_table(attr_class: type[KernelAttr]) -> DispatchTable | None:
     try:
         narrow = bfloat16.BFLOAT16_NAME in fields[DTYPE].dtypes if DTYPE in fields else False
         flags = [name for name, values in options.items() if isinstance(values, tuple) and isinstance(values[0], bool)]
-        derived = DerivedExtents(attr_class, symbols, flags) if attr_class.derived else None
-        arrays = inputs_of(attr_class), outputs_of(attr_class)
-        return DispatchTable(*arrays, symbols, options, kinds, derived, narrow=narrow)
+        extents = Extents(attr_class, symbols, flags)
+        return DispatchTable(inputs_of(attr_class), outputs_of(attr_class), extents, options, kinds, narrow=narrow)
     except ValueError:
         return None
 

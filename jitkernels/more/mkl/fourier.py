@@ -22,7 +22,7 @@ from jitkernels.more.mkl.library import external, one_thread, set_threads
 
 FORWARD, BACKWARD = -1, 1
 ESTIMATE, PRESERVE_INPUT = 1 << 6, 1 << 4
-FLAGS = ESTIMATE | PRESERVE_INPUT
+PLAN_FLAGS = ESTIMATE | PRESERVE_INPUT
 KEY_WORD, LENGTH_WORD, COUNT_WORD, COLUMNS_WORD = 0, 2, 3, 4
 DIMENSION, BATCH = 8, 11
 """Words of a plan: what it was made for; an extent and the steps of input and output, of a transform and between them.
@@ -118,7 +118,7 @@ def fft_c2c(attr: FftC2CAttr, **variant: Any) -> RangeKernel:
 
     @inlined()
     def plan(dimension: Any, batch: Any, x: Any, y: Any) -> Any:
-        return make(1, dimension, 1, batch, x, y, sign, FLAGS)
+        return make(1, dimension, 1, batch, x, y, sign, PLAN_FLAGS)
 
     take, keep = planning_of(plan, external(f"{prefix}_destroy_plan"))
 
@@ -160,7 +160,7 @@ def _of_real(attr: FftR2CAttr | FftC2RAttr, way: str, variant: Variant) -> Range
 
     @inlined()
     def plan(dimension: Any, batch: Any, x: Any, y: Any) -> Any:
-        return make(1, dimension, 1, batch, x, y, FLAGS)
+        return make(1, dimension, 1, batch, x, y, PLAN_FLAGS)
 
     take, keep = planning_of(plan, external(f"{prefix}_destroy_plan"))
 

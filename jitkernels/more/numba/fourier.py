@@ -13,15 +13,16 @@ from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.microkernels.fft.factors import doubled, has_radices
 from jitkernels.microkernels.fft.row_ranges import FftAttr, block_of, threads_of
-from jitkernels.more.numba.numba_kernel import numba_kernel, real, usable
-from jitkernels.more.numba.stockham import SIZE, fill_tables, first_turn, is_last, length_of, transform, turns_of
+from jitkernels.more.numba.numba_kernel import RowArguments, numba_kernel, real, usable
+from jitkernels.more.numba.stockham import PLANES, fill_tables, first_turn, is_last, length_of, transform, turns_of
 
 
 @implements(FftC2CAttr, can_be_used=usable, variants=threads_of)
 def fft_c2c(attr: FftC2CAttr, parallel: bool = False) -> RangeKernel:
     inverse = attr.inverse
 
-    def body(x: Any, y: Any, scale: Any, n: int, columns: int, workspace: Any, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, scale: Any, sizes: RowArguments, workspace: Any, begin: int, end: int) -> None:
+        n, columns = sizes.n, sizes.columns
         factor, sign = real(scale[0]), real(-1) if inverse else real(1)
         length = length_of(n)
         first, each = first_turn(n, length), turns_of(n, length)
@@ -42,7 +43,8 @@ def fft_c2c(attr: FftC2CAttr, parallel: bool = False) -> RangeKernel:
 
 @implements(FftR2CAttr, can_be_used=usable, variants=threads_of)
 def fft_r2c(attr: FftR2CAttr, parallel: bool = False) -> RangeKernel:
-    def body(x: Any, y: Any, scale: Any, n: int, bins: int, workspace: Any, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, scale: Any, sizes: RowArguments, workspace: Any, begin: int, end: int) -> None:
+        n, bins = sizes.n, sizes.bins
         factor = real(scale[0])
         for i in range(2 * begin * bins, 2 * end * bins if n == 0 else 0):
             y[i] = real(0)
@@ -64,7 +66,8 @@ def fft_r2c(attr: FftR2CAttr, parallel: bool = False) -> RangeKernel:
 
 @implements(FftC2RAttr, can_be_used=usable, variants=threads_of)
 def fft_c2r(attr: FftC2RAttr, parallel: bool = False) -> RangeKernel:
-    def body(x: Any, y: Any, scale: Any, n: int, bins: int, workspace: Any, begin: int, end: int) -> None:
+    def body(x: Any, y: Any, scale: Any, sizes: RowArguments, workspace: Any, begin: int, end: int) -> None:
+        n, bins = sizes.n, sizes.bins
         factor = real(scale[0])
         length = length_of(n)
         first, each = first_turn(n, length), turns_of(n, length)
@@ -85,7 +88,7 @@ def fft_c2r(attr: FftC2RAttr, parallel: bool = False) -> RangeKernel:
 
 
 def _kernel(attr: FftAttr, body: Callable[..., None], parallel: bool) -> RangeKernel:
-    size = SIZE * np.dtype(attr.dtype).itemsize
+    size = PLANES * np.dtype(attr.dtype).itemsize
 
     def needed(n: int) -> Any:
         return (n if has_radices(n) else doubled(1, 2 * n - 1)) * size

@@ -80,32 +80,31 @@ def numba_kernel(
     body: Callable[..., None],
     along: str,
     *,
-    check: Callable[..., int] | None = None,
     parallel: bool = False,
     in_place: bool = False,
-    workspace: Callable[..., Any] | None = None,
-    block: int = 0,
+    **options: Any,
 ) -> RangeKernel:
     """The range kernel of a Python function over `begin` to `end`, a part of the extent `along`.
 
     The function takes arguments of the schema by name; those of a parameter marked `RowArguments` are its attributes.
-    `check` is as of `RangeKernel`, by name. `in_place`: results may lie over what is read. `workspace`: as of
-    `RangeKernel`, bytes of an argument `workspace` of the schema's type. `block`: of threads, if not the usual one.
+    `in_place`: results may lie over what is read. `options`: `check` and `workspace` of `RangeKernel`, by name, the
+    latter of the schema's type, and `block`, of threads, if it is not the usual one.
     """
     from jitkernels.compiler.api.traced_kernel import compiler
 
-    function = _function(attr, body, in_place=in_place, scratch=workspace is not None)
+    function = _function(attr, body, in_place=in_place, scratch="workspace" in options)
     key = f"{function.text}\n; by numba {numba_version()} and the compiler {compiler()}"
     return range_kernel_of(
         attr,
         f"{attr.name}_{attr.fields()['dtype']}_numba",
         DeferredIR(key, lambda _: _glue(function)),
         extent=along,
-        block=block or _block(attr, along) if parallel else 1,
         parallel=parallel,
-        check=check,
-        workspace=workspace or 0,
-        workspace_dtype=attr.fields()["dtype"] if workspace else "",
+        **{
+            "workspace_dtype": attr.fields()["dtype"] if "workspace" in options else "",
+            **options,
+            "block": (options.get("block") or _block(attr, along)) if parallel else 1,
+        },
     )
 
 

@@ -14,7 +14,7 @@ from jitkernels.microkernels.fft.factors import next_radix
 from jitkernels.more.numba.numba_kernel import cos_float64, real, sin_float64
 
 HALF_PI = math.pi / 2
-FIRST, SECOND, ROOTS, CHIRP, IMAGE, SIZE = 0, 2, 4, 6, 8, 10
+FIRST, SECOND, ROOTS, CHIRP, IMAGE, PLANES = 0, 2, 4, 6, 8, 10
 """Offsets in the workspace, and its elements, as multiples of the length."""
 
 

@@ -10,10 +10,10 @@ from cases import Row
 
 from jitkernels.attrs.schema.schema_queries import inputs_of, is_everyday
 from jitkernels.dispatch.call_memo import CallMemo
-from jitkernels.dispatch.derived_extents import DerivedExtents, QuasiAffine
+from jitkernels.dispatch.derived_extents import Extents, QuasiAffine
 from jitkernels.dispatch.operators import Everyday, _dispatch_table, _holder
 from jitkernels.errors import AttrError, JitKernelsError
-from jitkernels.runtime.abi_layout import MAX_TERMS, DerivedSpec
+from jitkernels.runtime.abi_layout import MAX_EXTENT_TERMS, DerivedSpec
 from jitkernels.tools import testing
 
 DERIVED = [p for p in cases.every_row() if p.values[0].derived and is_everyday(p.values[0])]
@@ -52,9 +52,7 @@ def test_which_rows_have_a_table() -> None:
 def test_expressions_are_those_of_derive(row: Row) -> None:
     """For small and large extents and all flags; where a condition fails Python serves the call."""
     symbols, flags, checked = integers_of(row), flags_of(row), 0
-    forms = DerivedExtents(row, symbols, flags).words(
-        [*symbols, *row.derived], {name: (i + 1, False) for i, name in enumerate(flags)}
-    )
+    forms = Extents(row, symbols, flags).words({name: (i + 1, False) for i, name in enumerate(flags)})
     for sizes in itertools.product((0, 1, 2, 15, 16, 17, 1000, 1 << 40), repeat=len(symbols)):
         for chosen in itertools.product((False, True), repeat=len(flags)):
             values: dict[str, Any] = dict(zip((*symbols, *flags), (*sizes, *chosen), strict=True))
@@ -148,7 +146,7 @@ def test_other_expressions_are_refused(form: Any) -> None:
 
 def test_rows_that_cannot_be_traced_have_no_table() -> None:
     """An error in `derive`, other fields, and more terms than a table holds."""
-    names = [f"n{i}" for i in range(MAX_TERMS + 1)]
+    names = [f"n{i}" for i in range(MAX_EXTENT_TERMS + 1)]
 
     class Raises:
         derived = ("n",)
@@ -175,6 +173,6 @@ def test_rows_that_cannot_be_traced_have_no_table() -> None:
 
     for schema in (Raises, Reads):
         with pytest.raises(ValueError, match="derived from"):
-            DerivedExtents(schema, ["size"], [])  # type: ignore[arg-type]
+            Extents(schema, ["size"], [])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="terms"):
-        DerivedExtents(Sums, names, []).words([*names, "n"], {})  # type: ignore[arg-type]
+        Extents(Sums, names, []).words({})  # type: ignore[arg-type]
