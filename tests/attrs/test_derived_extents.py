@@ -100,7 +100,7 @@ def test_derived_extents_of_inputs_are_checked() -> None:
     """A packed matrix of too many panels is refused by the error of Python, after calls that were well."""
     for name in ("lstm_packed", "gru_packed"):
         row = _holder(name).schema
-        attr = next(case.attr for case in testing.ci_cases(row))
+        attr: Any = next(case.attr for case in testing.ci_cases(row))
         inputs = {a.name: x for a, x in zip(attr.signature().arrays, attr.signature().sample(), strict=True)}
         given = {a.name: inputs[a.name] for a in inputs_of(row) if a.name in inputs}
         for _ in range(3):

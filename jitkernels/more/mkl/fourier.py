@@ -44,7 +44,7 @@ class Batch(NamedTuple):
     """Transforms: their length and number, how many lie beside each other (1: behind), and steps between them."""
 
     n: int
-    count: int
+    number: int
     columns: int
     x_step: int
     y_step: int
@@ -64,25 +64,25 @@ def planning_of(plan: Any, destroy: Any) -> tuple[Any, Any]:
 
     @noinline()
     def take(batch: Batch, x: Any, y: Any) -> Any:
-        key = ((batch.n * 31 + batch.count) * 31 + batch.columns) * 2 + 1
+        key = ((batch.n * 31 + batch.number) * 31 + batch.columns) * 2 + 1
         words = take_plan(key)
         if is_null(words):
             return words
         if (
             words[KEY_WORD] != key
             or words[LENGTH_WORD] != batch.n
-            or words[COUNT_WORD] != batch.count
+            or words[COUNT_WORD] != batch.number
             or words[COLUMNS_WORD] != batch.columns
         ):
             if is_null(descriptor_of(words)) == 0:
                 destroy(descriptor_of(words))
             words[LENGTH_WORD] = batch.n
-            words[COUNT_WORD] = batch.count
+            words[COUNT_WORD] = batch.number
             words[COLUMNS_WORD] = batch.columns
             words[DIMENSION] = batch.n
             words[DIMENSION + 1] = batch.columns
             words[DIMENSION + 2] = batch.columns
-            words[BATCH] = batch.count
+            words[BATCH] = batch.number
             words[BATCH + 1] = batch.x_step
             words[BATCH + 2] = batch.y_step
             made = plan(offset(words, DIMENSION), offset(words, BATCH), x, y)
