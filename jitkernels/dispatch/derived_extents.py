@@ -15,18 +15,32 @@ if TYPE_CHECKING:
 
 
 class QuasiAffine:
-    """``(constant + sum of coefficient * symbol) // divisor + more``; raises ValueError for what is of another form."""
+    """``(constant + sum of coefficient * symbol) // divisor + more``; raises ValueError for what is of another form.
 
-    __slots__ = ("constant", "divisor", "more", "signs", "terms")
+    `least`: a constant that is the result where the rest is less, of a divisor of 1; -1 for none.
+    """
+
+    __slots__ = ("constant", "divisor", "least", "more", "signs", "terms")
 
     def __init__(
         self, signs: "list[QuasiAffine]", terms: Mapping[str, int], constant: int = 0, divisor: int = 1, more: int = 0
     ) -> None:
         """`signs`: all expressions of the trace that must not be negative."""
         self.signs, self.terms, self.constant, self.divisor, self.more = signs, dict(terms), constant, divisor, more
+        self.least = -1
+
+    def at_least(self, least: int) -> "QuasiAffine":
+        """The maximum of the expression and a constant."""
+        if self.divisor != 1 or least < 0 or self.least >= 0:
+            raise ValueError("a maximum of another expression than a sum, or of a negative number")
+        result = QuasiAffine(self.signs, self.terms, self.constant)
+        result.least = least
+        return result
 
     def __add__(self, other: Any) -> "QuasiAffine":
+        self._check_sum()
         if isinstance(other, QuasiAffine):
+            other._check_sum()
             if self.divisor != 1 or other.divisor != 1:
                 raise ValueError("a sum of quotients")
             total = {name: self.terms.get(name, 0) + other.terms.get(name, 0) for name in {**self.terms, **other.terms}}
@@ -37,7 +51,12 @@ class QuasiAffine:
 
     __radd__ = __add__
 
+    def _check_sum(self) -> None:
+        if self.least >= 0:
+            raise ValueError("an expression of a maximum")
+
     def __mul__(self, other: Any) -> "QuasiAffine":
+        self._check_sum()
         if self.divisor != 1:
             raise ValueError("a multiple of a quotient")
         factor = _integer(other)
@@ -56,6 +75,7 @@ class QuasiAffine:
         return self.__neg__().__add__(other)
 
     def __floordiv__(self, other: Any) -> "QuasiAffine":
+        self._check_sum()
         divisor = _integer(other)
         if self.divisor != 1 or divisor < 1:
             raise ValueError("a quotient of a quotient, or by another number than a positive one")
@@ -99,7 +119,16 @@ class QuasiAffine:
         count = len(self.terms)
         if count > MAX_EXTENT_TERMS:
             raise ValueError(f"{count} terms of an extent")
-        return [target, constant, self.divisor, self.more, count, *terms, *[0] * (3 * (MAX_EXTENT_TERMS - count))]
+        return [
+            target,
+            constant,
+            self.divisor,
+            self.more,
+            self.least,
+            count,
+            *terms,
+            *[0] * (3 * (MAX_EXTENT_TERMS - count)),
+        ]
 
 
 def _integer(value: Any) -> int:
@@ -115,7 +144,7 @@ class Extents:
     """
 
     def __init__(self, schema: "type[KernelAttr]", symbols: Sequence[str], flags: Sequence[str]) -> None:
-        self.symbols, self.derived = symbols, schema.derived
+        self.symbols, self.derived, self.one_more = symbols, schema.derived, schema.one_more
         self._signs: list[QuasiAffine] = []
         self._values: Mapping[str, Any] = {}
         if not self.derived:

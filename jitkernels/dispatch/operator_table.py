@@ -83,7 +83,7 @@ class DispatchTable:
         narrow: bool = False,
     ) -> None:
         self._inputs, self._options = inputs, dict(options)
-        self._symbols = extents.names
+        self._symbols, self._one_more = extents.names, extents.one_more
         self._kinds, self._narrow = dict(kinds or {}), narrow
         self._names = [sys.intern(name) for name in (*(a.name for a in inputs), *options, "out")]
         self._interned: list[object] = []
@@ -194,6 +194,7 @@ class DispatchTable:
             OperatorTable.HIDDEN: self._symbols_without_output(outputs),
             OperatorTable.DERIVED: end,
             OperatorTable.FORMS: len(forms),
+            OperatorTable.ONE_MORE: sum(1 << i for i, s in enumerate(self._symbols) if s in self._one_more),
         }
         for index, value in header.items():
             words[index] = value
@@ -285,7 +286,7 @@ class DispatchTable:
         key = DTYPES * options + NARROW.index(fields["dtype"]) + KEY_BASE
         for symbol in self._sizes:
             extent = int(fields[symbol])
-            size_class = (extent - 1).bit_length() if extent else NO_ELEMENTS
+            size_class = max(extent - 1 - (symbol in self._one_more), 0).bit_length() if extent else NO_ELEMENTS
             key = key << EXACT_BITS | extent if exact else key << 6 | size_class
         return key | 1 << 62 if exact else key
 
@@ -301,7 +302,7 @@ class DispatchTable:
         symbols, fields = len(self._sizes), dict[str, Any]()
         for i, name in enumerate(self._sizes, 1):
             size_class = key >> 6 * (symbols - i) & 63
-            fields[name] = 0 if size_class == NO_ELEMENTS else 1 << size_class
+            fields[name] = 0 if size_class == NO_ELEMENTS else (1 << size_class) + (name in self._one_more)
         for name, values in self._options.items():
             if isinstance(values, IntOption) and not values.is_size:
                 fields[name] = values.least if values.default is None else values.default

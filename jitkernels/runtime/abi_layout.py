@@ -110,15 +110,15 @@ class OperatorTable:
     kernel's, so that it may be transposed; whether results lack the last extent of a plain call's rows; whether
     bfloat16 arrays are accepted; whether the result is a rearrangement of the input that the symbols determine; the key
     of the kernel that a call passed to Python lacked (the address is 0 if the kernel was unknown); the last key that
-    was not found; the offset and the number of the `DerivedSpec`s; then the parameters' names and the specifications of
-    the operands.
+    was not found; the offset and the number of the `DerivedSpec`s; a bit for each symbol whose size class is that of
+    one less; then the parameters' names and the specifications of the operands.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
         HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, NARROWS, MOVES, WANTED,
-        MISSED, DERIVED, FORMS, NAMES,
-    ) = range(30)  # fmt: skip
+        MISSED, DERIVED, FORMS, ONE_MORE, NAMES,
+    ) = range(31)  # fmt: skip
     OPERAND_SPECS = NAMES + MAX_SLOTS
 
 
@@ -193,13 +193,13 @@ class OptionSpec:
 
 
 class DerivedSpec:
-    """Words of a derived extent in a table: ``(CONSTANT + sum of terms) // DIVISOR + MORE``.
+    """Words of a derived extent in a table: ``(CONSTANT + sum of terms) // DIVISOR + MORE``, and LEAST or more.
 
     TARGET: its symbol, or -1 for a condition: the expression is not negative. COUNT: the number of TERMS. The words of
     a term are its coefficient, its symbol, and 0; or the factor of a bool in the options key, whose digit it is then.
     """
 
-    TARGET, CONSTANT, DIVISOR, MORE, COUNT, TERMS = range(6)
+    TARGET, CONSTANT, DIVISOR, MORE, LEAST, COUNT, TERMS = range(7)
     TERM_WORDS = 3
     WORDS = TERMS + TERM_WORDS * MAX_EXTENT_TERMS
 

@@ -35,7 +35,7 @@ def evaluated(words: list[int], values: dict[str, int], symbols: list[str], flag
     for t in range(words[DerivedSpec.COUNT]):
         coefficient, symbol, factor = words[DerivedSpec.TERMS + 3 * t :][:3]
         total += coefficient * values[flags[factor - 1] if factor else symbols[symbol]]
-    return total // words[DerivedSpec.DIVISOR] + words[DerivedSpec.MORE]
+    return max(total // words[DerivedSpec.DIVISOR] + words[DerivedSpec.MORE], words[DerivedSpec.LEAST])
 
 
 def test_which_rows_have_a_table() -> None:
@@ -119,9 +119,10 @@ def test_quasi_affine_expressions() -> None:
     assert max((n + 1) // 2 - 3, 0) is not None
     assert len(signs) == 1
     assert (n + 15) // 16 > 2
+    assert (n - 3).at_least(2).words(0, ["n"], {})[DerivedSpec.LEAST] == 2
     words = ((n + 15) // 16 + 1).words(1, ["n"], {})
-    assert words[: DerivedSpec.TERMS] == [1, 15, 16, 1, 1]
-    assert n.words(0, [], {"n": (4, True)})[: DerivedSpec.TERMS + 3] == [0, 1, 1, 0, 1, -1, 0, 4]
+    assert words[: DerivedSpec.TERMS] == [1, 15, 16, 1, -1, 1]
+    assert n.words(0, [], {"n": (4, True)})[: DerivedSpec.TERMS + 3] == [0, 1, 1, 0, -1, 1, -1, 0, 4]
 
 
 @pytest.mark.parametrize(
@@ -134,13 +135,16 @@ def test_quasi_affine_expressions() -> None:
         lambda n, m: n // 2 + m // 2,
         lambda n, _: n // -2,
         lambda n, _: n + 0.5,
+        lambda n, _: (n // 2).at_least(0),
+        lambda n, _: n.at_least(0) + 1,
+        lambda n, m: m + n.at_least(0),
         lambda n, _: 1 if n == 3 else 2,
         lambda n, _: 1 if n else 2,
     ],
 )
 def test_other_expressions_are_refused(form: Any) -> None:
     signs: list[QuasiAffine] = []
-    with pytest.raises(ValueError, match=r"quotient|derived from|equality|condition"):
+    with pytest.raises(ValueError, match=r"quotient|derived from|equality|condition|maximum"):
         form(QuasiAffine(signs, {"n": 1}), QuasiAffine(signs, {"m": 1}))
 
 
@@ -149,7 +153,7 @@ def test_rows_that_cannot_be_traced_have_no_table() -> None:
     names = [f"n{i}" for i in range(MAX_EXTENT_TERMS + 1)]
 
     class Raises:
-        derived = ("n",)
+        derived, one_more = ("n",), ()
 
         @classmethod
         def derive(cls, fields: Any) -> Any:
@@ -158,14 +162,14 @@ def test_rows_that_cannot_be_traced_have_no_table() -> None:
             return {"n": 0}
 
     class Reads:
-        derived = ("n",)
+        derived, one_more = ("n",), ()
 
         @classmethod
         def derive(cls, fields: Any) -> Any:
             return {"n": fields["padding"][0]}
 
     class Sums:
-        derived = ("n",)
+        derived, one_more = ("n",), ()
 
         @classmethod
         def derive(cls, fields: Any) -> Any:

@@ -128,8 +128,11 @@ def derive_extent(form: int, frame: int) -> int:
             return 0
         value += term[0] * number
     if value < 0:
-        return 0
+        if form[DerivedSpec.LEAST] < 0:
+            return 0
+        value = 0
     value = value // form[DerivedSpec.DIVISOR] + form[DerivedSpec.MORE]
+    value = max(value, form[DerivedSpec.LEAST])
     if form[DerivedSpec.TARGET] < 0:
         return value >= 0
     target = frame + 8 * (Frame.EXTENTS + form[DerivedSpec.TARGET])

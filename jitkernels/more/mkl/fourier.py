@@ -124,7 +124,7 @@ def fft_c2c(attr: FftC2CAttr, **variant: Any) -> RangeKernel:
 
     def body(arrays: FftArrays, n: int, columns: int, part: RowRange) -> Any:
         x, y, row = arrays.x, arrays.y, 2 * n * columns
-        if row == 0:
+        if row == 0 or part.end == part.begin:
             return 0
         count = part.end - part.begin if columns == 1 else columns
         step = n if columns == 1 else 1
@@ -168,7 +168,7 @@ def _of_real(attr: FftR2CAttr | FftC2RAttr, way: str, variant: Variant) -> Range
         x_row = n if is_forward else 2 * bins
         y_row = 2 * bins if is_forward else n
         count, first = part.end - part.begin, offset(arrays.y, part.begin * y_row)
-        if n == 0:
+        if n == 0 or count == 0:
             for i in range(count * y_row):
                 first[i] = zero
             return 0
