@@ -121,13 +121,11 @@ class KernelAttr:
 
     arrays: the array arguments of the kernel, inputs first. floats: float fields that the C function takes after the
     integers (all int fields), as ``const double *``. options: parameters of the everyday function after its arrays:
-    fields by name, ``axis``, or ``shape`` where no input determines the leading dimensions. beyond: an array, the most
-    dimensions of it that this schema supports, and the schema whose everyday function serves calls with more.
-    implemented_as: the class whose implementations serve this one too, for schemas that are created on demand. streams:
-    extents of attrs that are bound by memory bandwidth, of a schema where their number does not show it. singles:
-    extents for which compiled references have specialised code where they are 1. derived: integers that `derive`
-    computes from the fields, behind which the C function takes them. one_more: extents whose size classes are powers of
-    two plus one.
+    fields, ``axis``, or ``shape`` where no input determines the leading dimensions. beyond: an array, its most
+    dimensions, and the schema that serves everyday calls with more. implemented_as: the class whose implementations
+    serve this one, which is created on demand. streams: extents of attrs bound by memory bandwidth, where their number
+    does not show it. singles: extents for which compiled references have specialised code where they are 1. derived:
+    integers that `derive` computes, behind the fields in C. one_more: extents of size classes one above powers of two.
     """
 
     kernel_type: ClassVar[KernelType]
