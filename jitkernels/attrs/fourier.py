@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, power_of_two, real
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, real
+from jitkernels.attrs.schema.fields import at_least
 from jitkernels.attrs.schema.signature import AnyArray, Argument
 
 
@@ -115,17 +116,11 @@ class FftC2RAttr(KernelAttr, kernel_type="FFT_C2R"):
     floats = ("scale",)
     options = ("odd", "scale")
     derived = ("n",)
+    one_more = ("bins",)
 
     @classmethod
     def derive(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"n": max(2 * fields["bins"] - (1 if fields["odd"] else 2), 0)}
-
-    def size_class(self) -> Self:
-        """As of other schemas, by a power of two for n, where that is even."""
-        rounded = super().size_class()
-        bins = power_of_two(self.bins - 1) + 1 if self.bins > 1 else self.bins
-        changed = {**rounded.fields(), "bins": bins}
-        return rounded if changed == rounded.fields() else type(self)(**changed)
+        return {"n": at_least(2 * fields["bins"] - 2 + fields["odd"], 0)}
 
     def tolerance(self) -> Tolerance:
         return Tolerance(ulp=1, terms=fourier_terms(self.bins))

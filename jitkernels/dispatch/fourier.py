@@ -3,6 +3,7 @@
 Arguments, results and errors are NumPy's. Half and extended precision, and what NumPy refuses, go to NumPy.
 """
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -183,28 +184,72 @@ def is_served(name: str, dtype: Any) -> bool:
 _OF_NUMPY = FourierTransforms()
 PARTS: dict[Any, Any] = {np.dtype(np.complex64): np.float32, np.dtype(np.complex128): np.float64}
 """Dtypes of complex numbers, and those of their parts."""
+WHOLES: dict[Any, Any] = {np.dtype(part): whole for whole, part in PARTS.items()}
+kernel = functools.cache(everyday)
 
 
-def _is_vector(a: Any) -> bool:
-    """Whether an object is a contiguous vector of complex numbers."""
-    return type(a) is np.ndarray and a.ndim == 1 and a.dtype in PARTS and a.size > 0 and a.flags.c_contiguous
+def _is_dense(a: Any) -> bool:
+    """Whether an object is an array of complex numbers, contiguous and not empty."""
+    return type(a) is np.ndarray and a.dtype in PARTS and a.flags.c_contiguous and a.size > 0
 
 
-def _of_vector(a: AnyArray, *, inverse: bool) -> Any:
-    """The transform of such a vector, in the fewest calls of NumPy."""
-    n = len(a)
-    pairs = a.view(PARTS[a.dtype]).reshape(n, 1, 2)
-    result = everyday("fft_c2c")(pairs, inverse=inverse, scale=1.0 / n if inverse else 1.0)
-    return result.view(a.dtype).reshape(n)
+def _dense_c2c(a: AnyArray, axis: int, scale: float, *, inverse: bool) -> Any:
+    """The transform of a dense array along an axis, in the fewest calls of NumPy."""
+    shape, dtype = a.shape, a.dtype
+    columns = 1 if axis == len(shape) - 1 else math.prod(shape[axis + 1 :])
+    pairs = a.view(PARTS[dtype]).reshape(*shape[:axis], shape[axis], columns, 2)
+    return kernel("fft_c2c")(pairs, inverse, scale).view(dtype).reshape(shape)
+
+
+def _fft_of_dense(a: Any, n: Any, norm: Any, *, inverse: bool = False) -> Any:
+    if not (_is_dense(a) and a.ndim and (n is None or (type(n) is int and n == a.shape[-1]))):
+        return None
+    scale = scale_of(norm, a.shape[-1], inverse=inverse)
+    return _dense_c2c(a, a.ndim - 1, scale, inverse=inverse)
+
+
+def _ifft_of_dense(a: Any, n: Any, norm: Any) -> Any:
+    return _fft_of_dense(a, n, norm, inverse=True)
+
+
+def _rfft_of_dense(a: Any, n: Any, norm: Any) -> Any:
+    if type(a) is not np.ndarray or a.dtype not in WHOLES or not a.size or not a.ndim:
+        return None
+    if n is not None and (type(n) is not int or n != a.shape[-1]):
+        return None
+    scale = 1.0 if norm is None else scale_of(norm, a.shape[-1], inverse=False)
+    return kernel("fft_r2c")(a, scale).view(WHOLES[a.dtype])[..., 0]
+
+
+def _irfft_of_dense(a: Any, n: Any, norm: Any) -> Any:
+    if not _is_dense(a) or not a.ndim:
+        return None
+    bins = a.shape[-1]
+    length = 2 * (bins - 1) if n is None else n
+    if type(length) is not int or length < 1 or length // 2 + 1 != bins:
+        return None
+    pairs = a.view(PARTS[a.dtype]).reshape(*a.shape, 2)
+    return kernel("fft_c2r")(pairs, length % 2 == 1, scale_of(norm, length, inverse=True))
+
+
+OF_DENSE: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "fft": _fft_of_dense,
+    "ifft": _ifft_of_dense,
+    "rfft": _rfft_of_dense,
+    "irfft": _irfft_of_dense,
+}
+"""Transforms along the last axis: of an array, the length and the norm; None for other arrays and other lengths."""
 
 
 def _along_one(name: str) -> Callable[..., Any]:
     original, transform = getattr(np.fft, name), getattr(_OF_NUMPY, name)
-    is_complex, inverse = name in ("fft", "ifft"), name == "ifft"
+    of_dense = OF_DENSE.get(name)
 
     def function(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-        if is_complex and n is None and norm is None and axis == -1 and _is_vector(a):
-            return _of_vector(a, inverse=inverse)
+        if of_dense is not None and type(axis) is int and axis == -1:
+            result = of_dense(a, n, norm)
+            if result is not None:
+                return result
         array = a if hasattr(a, "__array_function__") else np.asarray(a)
         if type(array) is not np.ndarray or not is_served(name, array.dtype):
             return original(array, n, axis, norm)
@@ -213,13 +258,28 @@ def _along_one(name: str) -> Callable[..., Any]:
     return _documented(function, name)
 
 
+def _dense_axes(a: AnyArray, count: int, *, inverse: bool) -> Any:
+    """The transform of a dense array along its last axes; None where vectors would hardly be filled."""
+    first = a.ndim - count
+    if first < 0 or count == 0 or (count > 1 and a.shape[-1] < MIN_COLUMNS):
+        return None
+    for axis in range(a.ndim - 1, first - 1, -1):
+        a = _dense_c2c(a, axis, 1.0 / a.shape[axis] if inverse else 1.0, inverse=inverse)
+    return a
+
+
 def _along_several(name: str) -> Callable[..., Any]:
     original, transform = getattr(np.fft, name), getattr(_OF_NUMPY, name)
     usual = (-2, -1) if name.endswith("2") else None
+    is_complex, inverse = name in ("fft2", "ifft2", "fftn", "ifftn"), name.startswith("i")
 
     def function(
         a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = usual, norm: str | None = None
     ) -> Any:
+        if is_complex and s is None and norm is None and axes is usual and _is_dense(a):
+            result = _dense_axes(a, a.ndim if usual is None else 2, inverse=inverse)
+            if result is not None:
+                return result
         array = a if hasattr(a, "__array_function__") else np.asarray(a)
         if type(array) is not np.ndarray or not is_served(name, array.dtype):
             return original(array, s, axes, norm)

@@ -14,6 +14,7 @@ from jitkernels.attrs.schema.fields import NARROW
 from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE
 from jitkernels.attrs.schema.signature import Argument
 from jitkernels.core import operand_forms
+from jitkernels.dispatch.derived_extents import Extents
 from jitkernels.dispatch.fast_path_kind import kind_of
 from jitkernels.dispatch.native import launcher
 from jitkernels.dispatch.option_types import IntOption, Real
@@ -36,6 +37,7 @@ from jitkernels.runtime.abi_layout import (
     NO_ELEMENTS,
     NUMBER,
     ContextWords,
+    DerivedSpec,
     OperandSpec,
     OperatorTable,
     OptionSpec,
@@ -65,35 +67,36 @@ def words_for_python() -> "np.ndarray[Any, np.dtype[np.int64]]":
 class DispatchTable:
     """The table of one everyday function; raises ValueError where the schema exceeds its limits.
 
-    parameters are the names of inputs, options and ``out``; symbols the names of the integers in the order of the C
-    function; values the allowed objects of each option, by name (numbers: default and limits); narrow: whether arrays
-    may be bfloat16. may_be_exact: whether keys can hold exact extents, if these are not large.
+    parameters are the names of inputs, options and ``out``; extents: the integers of the C function, in its order;
+    values the allowed objects of each option, by name (numbers: default and limits); narrow: whether arrays may be
+    bfloat16. may_be_exact: whether keys can hold exact extents, if these are not large.
     """
 
     def __init__(
         self,
         inputs: Sequence[Argument],
         outputs: Sequence[Argument],
-        symbols: Sequence[str],
+        extents: Extents,
         options: Mapping[str, Any],
         kinds: Mapping[str, tuple[str, ...]] | None = None,
         *,
         narrow: bool = False,
     ) -> None:
-        self._inputs, self._symbols, self._options = inputs, list(symbols), dict(options)
+        self._inputs, self._options = inputs, dict(options)
+        self._symbols, self._one_more = extents.names, extents.one_more
         self._kinds, self._narrow = dict(kinds or {}), narrow
         self._names = [sys.intern(name) for name in (*(a.name for a in inputs), *options, "out")]
         self._interned: list[object] = []
         self._factors: dict[str, int] = {}
         self._sizes = [
             name
-            for name in self._symbols
+            for name in extents.symbols
             if not isinstance(values := self._options.get(name), IntOption) or values.is_size
         ]
         self.may_be_exact = len(self._sizes) * EXACT_BITS + 11 < 62
         self._assign_factors()
         self._check(outputs)
-        self.words = self._table(outputs)
+        self.words = self._table(outputs, self._forms(extents))
         self._contexts: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
         self._addresses: dict[int, int] = {}
         self._countdowns: dict[int, int] = {}
@@ -120,6 +123,15 @@ class DispatchTable:
         if DTYPES * factor > KEY_BASE:
             raise ValueError("too many options")
 
+    def _forms(self, extents: Extents) -> list[list[int]]:
+        """The words of the derived extents."""
+        flags = {
+            name: (self._factors[name], values[0])
+            for name, values in self._options.items()
+            if isinstance(values, tuple) and isinstance(values[0], bool)
+        }
+        return extents.words(flags)
+
     def _check(self, outputs: Sequence[Argument]) -> None:
         arrays = [*self._inputs, *outputs]
         spread = {a.extents[0].symbols[0] for a in arrays if a.spreads}
@@ -143,11 +155,14 @@ class DispatchTable:
         if any(e.spread and i and e.symbols[0] != a.trailing for a in arrays for i, e in enumerate(a.extents)):
             raise ValueError("leading dimensions that do not lead")
 
-    def _table(self, outputs: Sequence[Argument]) -> "np.ndarray[Any, np.dtype[np.int64]]":
+    def _table(
+        self, outputs: Sequence[Argument], forms: Sequence[Sequence[int]]
+    ) -> "np.ndarray[Any, np.dtype[np.int64]]":
         operand_specs = [self._operand_spec(a) for a in (*self._inputs, *outputs)]
         choices = [self._choice(name, values) for name, values in self._options.items()]
         start = OperatorTable.OPERAND_SPECS + OperandSpec.WORDS * len(operand_specs)
-        words = np.zeros(start + OptionSpec.WORDS * len(choices), np.int64)
+        end = start + OptionSpec.WORDS * len(choices)
+        words = np.zeros(end + DerivedSpec.WORDS * len(forms), np.int64)
         arrays = (*self._inputs, *outputs)
         spread = [self._symbols.index(a.extents[0].symbols[0]) for a in arrays if a.spreads]
         trailing = [self._symbols.index(a.trailing) for a in self._inputs if a.trailing is not None]
@@ -177,12 +192,16 @@ class DispatchTable:
             OperatorTable.MOVES: int(outputs[0].moves is not None),
             OperatorTable.CHOICES: start,
             OperatorTable.HIDDEN: self._symbols_without_output(outputs),
+            OperatorTable.DERIVED: end,
+            OperatorTable.FORMS: len(forms),
+            OperatorTable.ONE_MORE: sum(1 << i for i, s in enumerate(self._symbols) if s in self._one_more),
         }
         for index, value in header.items():
             words[index] = value
         words[OperatorTable.NAMES : OperatorTable.NAMES + len(self._names)] = [id(name) for name in self._names]
         words[OperatorTable.OPERAND_SPECS : start] = [word for operand_spec in operand_specs for word in operand_spec]
-        words[start:] = [word for option in choices for word in option]
+        words[start:end] = [word for option in choices for word in option]
+        words[end:] = [word for form in forms for word in form]
         return words
 
     def _is_at_once(self, spread: Sequence[int], outputs: Sequence[Argument]) -> bool:
@@ -267,7 +286,7 @@ class DispatchTable:
         key = DTYPES * options + NARROW.index(fields["dtype"]) + KEY_BASE
         for symbol in self._sizes:
             extent = int(fields[symbol])
-            size_class = (extent - 1).bit_length() if extent else NO_ELEMENTS
+            size_class = max(extent - 1 - (symbol in self._one_more), 0).bit_length() if extent else NO_ELEMENTS
             key = key << EXACT_BITS | extent if exact else key << 6 | size_class
         return key | 1 << 62 if exact else key
 
@@ -283,7 +302,7 @@ class DispatchTable:
         symbols, fields = len(self._sizes), dict[str, Any]()
         for i, name in enumerate(self._sizes, 1):
             size_class = key >> 6 * (symbols - i) & 63
-            fields[name] = 0 if size_class == NO_ELEMENTS else 1 << size_class
+            fields[name] = 0 if size_class == NO_ELEMENTS else (1 << size_class) + (name in self._one_more)
         for name, values in self._options.items():
             if isinstance(values, IntOption) and not values.is_size:
                 fields[name] = values.least if values.default is None else values.default

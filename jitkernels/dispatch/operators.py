@@ -21,6 +21,7 @@ from jitkernels.core.fork_locks import build_lock, writing
 from jitkernels.dispatch import docstrings, fused_casts
 from jitkernels.dispatch import outputs as results
 from jitkernels.dispatch.call_memo import CallMemo
+from jitkernels.dispatch.derived_extents import Extents
 from jitkernels.dispatch.kernel import Kernel, kernel_of
 from jitkernels.dispatch.kernel_cache import LOOK, KernelFuncs
 from jitkernels.dispatch.native import launcher
@@ -323,7 +324,9 @@ def _dispatch_table(attr_class: type[KernelAttr]) -> DispatchTable | None:
         return None
     try:
         narrow = bfloat16.BFLOAT16_NAME in fields[DTYPE].dtypes if DTYPE in fields else False
-        return DispatchTable(inputs_of(attr_class), outputs_of(attr_class), symbols, options, kinds, narrow=narrow)
+        flags = [name for name, values in options.items() if isinstance(values, tuple) and isinstance(values[0], bool)]
+        extents = Extents(attr_class, symbols, flags)
+        return DispatchTable(inputs_of(attr_class), outputs_of(attr_class), extents, options, kinds, narrow=narrow)
     except ValueError:
         return None
 

@@ -18,6 +18,8 @@ MAX_OPERANDS = 16
 MAX_SYMBOLS = 8
 MAX_FLOATS = 8
 MAX_SHAPE = 4
+MAX_EXTENT_TERMS = 4
+"""The most terms of a derived extent."""
 MAX_CALL_WORDS = MAX_OPERANDS + MAX_SYMBOLS + MAX_FLOATS
 MAX_SLOTS = 32
 """The most parameters of an operator."""
@@ -99,23 +101,24 @@ class ContextWords:
 class OperatorTable:
     """Words of an operator's table.
 
-    The Python fallback; the numbers of inputs, options, outputs, parameters (``out`` included), symbols and floats;
-    the symbol of its batch dimensions or -1; its `Plain` kind; whether exact contexts are possible; the hash table of
+    The Python fallback; the numbers of inputs, options, outputs, parameters (``out`` included), symbols and floats; the
+    symbol of its batch dimensions or -1; its `Plain` kind; whether exact contexts are possible; the hash table of
     contexts (pairs of key and address) and its mask; the offset of the options; a bit for each symbol that no output
     has, and for each that is no size; the name ``out``; whether the kernel must see all batch dimensions at once; the
-    input of which another one selects the rows, or -1, and that other one; whether there are integers to which
-    nothing is cast; the symbol of its inner dimensions or -1; whether only its first input has other dimensions than
-    the kernel's, so that it may be transposed; whether results lack the last extent of a plain call's rows; whether
-    bfloat16 arrays are accepted; whether the result is a rearrangement of the input that the symbols determine; the
-    key of the kernel that a call passed to Python lacked (the address is 0 if the kernel was unknown); the last key
-    that was not found; then the parameters' names and the specifications of the operands.
+    input of which another one selects the rows, or -1, and that other one; whether there are integers to which nothing
+    is cast; the symbol of its inner dimensions or -1; whether only its first input has other dimensions than the
+    kernel's, so that it may be transposed; whether results lack the last extent of a plain call's rows; whether
+    bfloat16 arrays are accepted; whether the result is a rearrangement of the input that the symbols determine; the key
+    of the kernel that a call passed to Python lacked (the address is 0 if the kernel was unknown); the last key that
+    was not found; the offset and the number of the `DerivedSpec`s; a bit for each symbol whose size class is that of
+    one less; then the parameters' names and the specifications of the operands.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
         HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, NARROWS, MOVES, WANTED,
-        MISSED, NAMES,
-    ) = range(28)  # fmt: skip
+        MISSED, DERIVED, FORMS, ONE_MORE, NAMES,
+    ) = range(31)  # fmt: skip
     OPERAND_SPECS = NAMES + MAX_SLOTS
 
 
@@ -189,6 +192,18 @@ class OptionSpec:
     OF_VALUES, AXIS, A_FLOAT, AN_INT, A_SHAPE, A_DTYPE = range(100, 106)
 
 
+class DerivedSpec:
+    """Words of a derived extent in a table: ``(CONSTANT + sum of terms) // DIVISOR + MORE``, and LEAST or more.
+
+    TARGET: its symbol, or -1 for a condition: the expression is not negative. COUNT: the number of TERMS. The words of
+    a term are its coefficient, its symbol, and 0; or the factor of a bool in the options key, whose digit it is then.
+    """
+
+    TARGET, CONSTANT, DIVISOR, MORE, LEAST, COUNT, TERMS = range(7)
+    TERM_WORDS = 3
+    WORDS = TERMS + TERM_WORDS * MAX_EXTENT_TERMS
+
+
 class Operand:
     """Words of an operand during a call; extents and strides are those of its loop nest once it is laid out.
 
@@ -257,6 +272,7 @@ def constants() -> dict[str, int]:
         DispatcherPart,
         OperandSpec,
         OptionSpec,
+        DerivedSpec,
         Operand,
         Frame,
         Offset,

@@ -121,13 +121,11 @@ class KernelAttr:
 
     arrays: the array arguments of the kernel, inputs first. floats: float fields that the C function takes after the
     integers (all int fields), as ``const double *``. options: parameters of the everyday function after its arrays:
-    fields by name, ``axis``, or ``shape`` where no input determines the leading dimensions. beyond: an array, the most
-    dimensions of it that this schema supports, and the schema whose everyday function serves calls with more.
-    implemented_as: the class whose implementations serve this one too, for schemas that are created on demand. streams:
-    extents of attrs whose speed is bound by memory bandwidth, of a schema where their number does not show it. singles:
-    extents for which the implementation compiled from the reference has specialised code where they are 1.
-    derived: integers that `derive` computes from the fields; shapes may name them, and the C function takes them behind
-    the integer fields.
+    fields, ``axis``, or ``shape`` where no input determines the leading dimensions. beyond: an array, its most
+    dimensions, and the schema that serves everyday calls with more. implemented_as: the class whose implementations
+    serve this one, which is created on demand. streams: extents of attrs bound by memory bandwidth, where their number
+    does not show it. singles: extents for which compiled references have specialised code where they are 1. derived:
+    integers that `derive` computes, behind the fields in C. one_more: extents of size classes one above powers of two.
     """
 
     kernel_type: ClassVar[KernelType]
@@ -139,6 +137,7 @@ class KernelAttr:
     streams: ClassVar[tuple[tuple[int, ...], ...]] = ()
     singles: ClassVar[tuple[str, ...]] = ()
     derived: ClassVar[tuple[str, ...]] = ()
+    one_more: ClassVar[tuple[str, ...]] = ()
     __signature__: ClassVar[Any]
     _required: ClassVar[frozenset[str]]
     _defaults: ClassVar[dict[str, Any]]
@@ -303,7 +302,8 @@ class KernelAttr:
         changed = self.fields()
         for name, field in self.known_fields().items():
             if field.is_size:
-                changed[name] = int(min(power_of_two(changed[name]), field.most))
+                more = int(name in self.one_more and changed[name] > 0)
+                changed[name] = int(min(power_of_two(changed[name] - more) + more, field.most))
             elif field.kind == "whole":
                 changed[name] = getattr(type(self), name, field.least)
             elif field.kind == "float" and changed[name]:

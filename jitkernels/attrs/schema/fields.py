@@ -323,3 +323,8 @@ def _default(field: "dataclasses.Field[Any]") -> Any:
     if field.default is not dataclasses.MISSING:
         return field.default
     return inspect.Parameter.empty if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def at_least(value: Any, least: int) -> Any:
+    """The maximum of a number and a constant, in `KernelAttr.derive`: an expression of symbolic extents has its own."""
+    return value.at_least(least) if hasattr(value, "at_least") else max(value, least)

@@ -66,6 +66,7 @@ INLINED = (
     # the general path
     "dispatch_call", "operand_at", "argument_at", "argument_count", "to_array", "read_dtypes", "set_scalar",
     "dtype_width", "computes_float64", "is_sequence", "items_of", "kind_of", "bind_dimensions", "bind_extents",
+    "derive_extent",
     "broadcast_to_leading", "bind_results", "prepare_result", "return_results", "ranges_overlap", "needs_buffer",
     "append_scalars", "is_dense", "swap",
     # casts and buffers

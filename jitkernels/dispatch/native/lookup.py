@@ -20,7 +20,7 @@ def find_context(table: int, frame: int) -> int:
                 empty = empty | 1 << s
                 classes = classes << 6 | NO_ELEMENTS
             else:
-                classes = classes << 6 | size_class(extent)
+                classes = classes << 6 | size_class(extent - (table[OperatorTable.ONE_MORE] >> s & 1))
             largest = max(largest, extent)
     frame[Frame.EMPTY] = empty
     if table[OperatorTable.EXACT] and largest < 1 << EXACT_BITS:

@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code="name-defined,no-any-return,assignment,index"
 from jitkernels.codegen.i64_intrinsics import address, load, load32
-from jitkernels.runtime.abi_layout import Frame, Offset, Operand, OperandSpec, OperatorTable, Plain
+from jitkernels.runtime.abi_layout import DerivedSpec, Frame, Offset, Operand, OperandSpec, OperatorTable, Plain
 
 
 def operand_at(frame: int, number: int) -> int:
@@ -43,11 +43,14 @@ def bind_inputs(table: int, frame: int) -> int:
             if bound == 0:
                 return 0
             has_products = has_products or bound == 2
-    if has_products and check_products(table, frame, inputs) == 0:
-        return 0
     if table[OperatorTable.SPREAD] >= 0:
         leading = product(frame + 8 * Frame.LEAD, frame[Frame.LEADING])
         frame[Frame.EXTENTS + table[OperatorTable.SPREAD]] = leading
+    for i in range(table[OperatorTable.FORMS]):
+        if derive_extent(table + 8 * (table[OperatorTable.DERIVED] + i * DerivedSpec.WORDS), frame) == 0:
+            return 0
+    if has_products and check_products(table, frame, inputs) == 0:
+        return 0
     kind = table[OperatorTable.PLAIN]
     if (kind == Plain.ELEMENTWISE or kind == Plain.ANY_ORDER) and frame[Frame.LEADING] > 1:
         frame[Frame.FORTRAN] = all_fortran(table, frame, inputs)
@@ -110,6 +113,32 @@ def bind_extents(frame: int, argument: int, operand: int, first: int) -> int:
         if factor != extent:
             return 0
     return result
+
+
+def derive_extent(form: int, frame: int) -> int:
+    """Set a derived extent, or check the one that an input has, or a condition; 0 if it fails."""
+    value = form[DerivedSpec.CONSTANT]
+    for t in range(form[DerivedSpec.COUNT]):
+        term = form + 8 * (DerivedSpec.TERMS + t * DerivedSpec.TERM_WORDS)
+        if term[2]:
+            number = frame[Frame.OPTIONS] // term[2] % 2
+        else:
+            number = frame[Frame.EXTENTS + term[1]]
+        if number < 0:
+            return 0
+        value += term[0] * number
+    if value < 0:
+        if form[DerivedSpec.LEAST] < 0:
+            return 0
+        value = 0
+    value = value // form[DerivedSpec.DIVISOR] + form[DerivedSpec.MORE]
+    value = max(value, form[DerivedSpec.LEAST])
+    if form[DerivedSpec.TARGET] < 0:
+        return value >= 0
+    target = frame + 8 * (Frame.EXTENTS + form[DerivedSpec.TARGET])
+    if target[0] == -1:
+        target[0] = value
+    return target[0] == value and value >= 0
 
 
 def check_products(table: int, frame: int, inputs: int) -> int:

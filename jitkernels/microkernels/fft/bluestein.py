@@ -24,8 +24,8 @@ from jitkernels.microkernels.fft.plan_cache import tables_of
 from jitkernels.microkernels.fft.transform import FftScales, smooth_of
 from jitkernels.microkernels.heap_scratch import is_null
 
-MAX_PLAN_BYTES = 1 << 25
-"""Plans of larger tables are not kept, so that those of a kernel take at most half a gigabyte."""
+MAX_KEPT_BYTES = 1 << 28
+"""The most that the tables of all plans of a kernel take between calls: those of a prime of four millions."""
 
 
 @inlined("contract")
@@ -88,10 +88,10 @@ def convolution_of(dtype: str, smooth: Any) -> Any:
         multiply(second, length, image, scratch, one)
         part = one / number(length)
         smooth(words, scratch, second, rest, FftScales(-one, part, -part))
-        multiply(second, n, chirp, scratch, one)
         for k in range(n):
-            y[2 * k] = scales.re * scratch[2 * k]
-            y[2 * k + 1] = scales.im * scratch[2 * k + 1]
+            re, im = product(second[2 * k], second[2 * k + 1], chirp[2 * k], chirp[2 * k + 1])
+            y[2 * k] = scales.re * re
+            y[2 * k + 1] = scales.im * im
 
     return fill_image, convolve
 
@@ -104,7 +104,7 @@ def rows_of(dtype: str, limits: FftLimits) -> RowFunctions:
     plan, smooth, limit = (
         planning_of(dtype, limits),
         smooth_of(dtype, limits),
-        MAX_PLAN_BYTES // dtypes.named(dtype).size,
+        MAX_KEPT_BYTES // dtypes.named(dtype).size,
     )
     fill_image, convolve = convolution_of(dtype, smooth)
 

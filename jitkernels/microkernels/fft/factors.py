@@ -63,26 +63,29 @@ def smooth_length(n: int) -> int:
 
 
 @inlined()
-def gathered(across: int, rest: int, n: int, prime: int) -> Any:
-    """Move factors `prime` from `rest` to `across` as long as that stays below the square root of n."""
-    while rest % prime == 0 and (across * prime) * (across * prime) <= n:
-        across *= prime
-        rest = rest // prime
-    return across, rest
+def largest_prime(n: int) -> int:
+    """The largest of the primes that divides n, which has no others; 2 for 1."""
+    if n % 13 == 0:
+        return 13
+    if n % 11 == 0:
+        return 11
+    if n % 7 == 0:
+        return 7
+    if n % 5 == 0:
+        return 5
+    return 3 if n % 3 == 0 else 2
 
 
 @inlined()
-def steps_of(n: int, one_step: int) -> Any:
-    """The length of the first of two steps, or 0 where there is one."""
-    if n <= one_step:
-        return 0
-    across, rest = gathered(1, n, n, 13)
-    across, rest = gathered(across, rest, n, 11)
-    across, rest = gathered(across, rest, n, 7)
-    across, rest = gathered(across, rest, n, 5)
-    across, rest = gathered(across, rest, n, 3)
-    across, rest = gathered(across, rest, n, 2)
-    return across
+def steps_of(n: int, one_step: int) -> int:
+    """The length of the first of two steps, or 0 where there is one: factors as long as it is below the root of n."""
+    across, rest = 1, n
+    while rest > 1 and n > one_step:
+        prime = largest_prime(rest)
+        if (across * prime) * (across * prime) <= n:
+            across *= prime
+        rest = rest // prime
+    return across if n > one_step else 0
 
 
 @inlined()
@@ -92,17 +95,8 @@ def last_radix(n: int, lanes: int) -> int:
         return 16
     if n % 8 == 0:
         return 8
-    if n % 13 == 0:
-        return 13
-    if n % 11 == 0:
-        return 11
-    if n % 7 == 0:
-        return 7
-    if n % 5 == 0:
-        return 5
-    if n % 4 == 0:
-        return 4
-    return 3 if n % 3 == 0 else 2
+    prime = largest_prime(n)
+    return 4 if n % 4 == 0 and prime <= 3 else prime
 
 
 @inlined()
@@ -112,15 +106,10 @@ def next_radix(rest: int) -> int:
         return 8
     if rest % 4 == 0:
         return 4
-    if rest % 2 == 0:
-        return 2
-    if rest % 3 == 0:
-        return 3
-    if rest % 5 == 0:
-        return 5
-    if rest % 7 == 0:
-        return 7
-    return 11 if rest % 11 == 0 else 13
+    radix = 2
+    while rest % radix != 0:
+        radix += 1
+    return radix
 
 
 @inlined()

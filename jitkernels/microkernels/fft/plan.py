@@ -7,9 +7,17 @@ import numpy as np
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.factors import FftLimits, last_radix, put_radices, smooth_length, steps_of
-from jitkernels.microkernels.fft.plan_cache import drop_plan, no_words, put_plan, set_tables, tables_of, take_plan
+from jitkernels.microkernels.fft.plan_cache import (
+    count_kept,
+    drop_plan,
+    no_words,
+    put_plan,
+    set_tables,
+    tables_of,
+    take_plan,
+)
 from jitkernels.microkernels.fft.roots import root_of_unity
-from jitkernels.microkernels.heap_scratch import heap_allocator, is_null
+from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 
 KEY_WORD, LENGTH_WORD, ACROSS_WORD, DOWN_WORD = 0, 2, 3, 4
 """Words of a plan: its key; the length of the transform by radices; the lengths of two steps, of which the first is 0
@@ -55,11 +63,16 @@ def no_plan(words: Any) -> Any:
 
 @inlined()
 def keep_plan(words: Any, limit: int) -> None:
-    """Put a plan back, unless its tables have more elements than the limit."""
-    if words[TABLES_SIZE] > limit:
+    """Put a plan back, unless the tables of all that lie there would have more elements than the limit."""
+    size = words[TABLES_SIZE]
+    if count_kept(size) > limit:
+        count_kept(-size)
         drop_plan(words)
     else:
-        put_plan(words)
+        replaced = put_plan(words)
+        if is_null(replaced) == 0:
+            count_kept(-replaced[TABLES_SIZE])
+            drop_plan(replaced)
 
 
 def roots_filling_of(dtype: str, lanes: int) -> Any:
@@ -201,7 +214,11 @@ def planning_of(dtype: str, limits: FftLimits) -> Any:
     @noinline()
     def take(n: int, beside: bool, real: bool) -> Any:
         words = take_plan(key_of(n, beside, real))
-        if is_null(words) == 0 and words[KEY_WORD] == 0:
+        if is_null(words) == 0 and words[KEY_WORD] != 0:
+            count_kept(-words[TABLES_SIZE])
+        if is_null(words) == 0 and words[KEY_WORD] != key_of(n, beside, real):
+            words[KEY_WORD] = 0
+            heap_free(tables(words))
             lay_out(words, n, beside, real)
             block = memory(words[TABLES_SIZE] * size + 64)
             set_tables(words, block)

@@ -1,8 +1,8 @@
 """The plans that a kernel keeps, as LLVM IR: a call takes one out, and nobody else has it until it is put back.
 
-A plan is a block of words, of which the first is its key and word `TABLES_WORD` the address of its tables. A call that
-finds none with its key makes one; where all slots are taken it replaces a plan. There is no lock: a process that forks
-in the middle of a call leaves its child fewer plans.
+A plan is a block of words, of which the first is its key and word `TABLES_WORD` the address of its tables, or of what a
+library made. A call that finds none with its key makes one; where all slots are taken it replaces a plan. There is no
+lock: a process that forks in the middle of a call leaves its child fewer plans.
 """
 
 from jitkernels.codegen.source_protocol import IRFunction
@@ -19,7 +19,6 @@ take_plan = IRFunction(
     f"""@fft_plans = global [{PLAN_SLOTS} x ptr] zeroinitializer
 @fft_keys = global [{PLAN_SLOTS} x i64] zeroinitializer
 declare ptr @aligned_alloc(i64, i64)
-declare void @fft_put_plan(ptr)
 define ptr @fft_take_plan(i64 %key) noinline nounwind {{
 entry:
   br label %look
@@ -33,16 +32,9 @@ take:
   %slot = getelementptr ptr, ptr @fft_plans, i64 %i
   %plan = atomicrmw xchg ptr %slot, ptr null acq_rel
   %missing = icmp eq ptr %plan, null
-  br i1 %missing, label %other, label %check
-check:
-  %own = load i64, ptr %plan
-  %right = icmp eq i64 %own, %key
-  br i1 %right, label %found, label %back
+  br i1 %missing, label %other, label %found
 found:
   ret ptr %plan
-back:
-  call void @fft_put_plan(ptr %plan)
-  br label %other
 other:
   %next = add i64 %i, 1
   %more = icmp slt i64 %next, {PLAN_SLOTS}
@@ -61,17 +53,16 @@ none:
 }}
 """,
 )
-"""The plan of a key, or a new one whose key is 0; null where there is no memory."""
+"""The plan of a key; or a new one whose key is 0, or one that another thread has just put there; null for no memory."""
 
 put_plan = IRFunction(
     "fft_put_plan",
-    "void",
+    "int64_t*",
     ("int64_t*",),
     f"""@fft_plans = external global [{PLAN_SLOTS} x ptr]
 @fft_keys = external global [{PLAN_SLOTS} x i64]
 @fft_turn = internal global i64 0
-declare void @free(ptr)
-define void @fft_put_plan(ptr %plan) noinline nounwind {{
+define ptr @fft_put_plan(ptr %plan) noinline nounwind {{
 entry:
   %key = load i64, ptr %plan
   br label %look
@@ -88,7 +79,7 @@ try:
 name:
   %key.at = getelementptr i64, ptr @fft_keys, i64 %i
   store atomic i64 %key, ptr %key.at monotonic, align 8
-  ret void
+  ret ptr null
 other:
   %next = add i64 %i, 1
   %more = icmp slt i64 %next, {PLAN_SLOTS}
@@ -100,18 +91,11 @@ replace:
   %old = atomicrmw xchg ptr %victim.at, ptr %plan acq_rel
   %victim.key = getelementptr i64, ptr @fft_keys, i64 %victim
   store atomic i64 %key, ptr %victim.key monotonic, align 8
-  %nothing = icmp eq ptr %old, null
-  br i1 %nothing, label %done, label %drop
-drop:
-  call void @fft_drop_plan(ptr %old)
-  br label %done
-done:
-  ret void
+  ret ptr %old
 }}
-declare void @fft_drop_plan(ptr)
 """,
 )
-"""Put a plan back, or free it in place of another."""
+"""Put a plan back; returns the one that it replaces, for the caller to free, or null."""
 
 drop_plan = IRFunction(
     "fft_drop_plan",
@@ -128,6 +112,21 @@ define void @fft_drop_plan(ptr %plan) noinline nounwind {{
 """,
 )
 """Free a plan and its tables."""
+
+
+count_kept = IRFunction(
+    "fft_count_kept",
+    "int64",
+    ("int64",),
+    """@fft_kept = internal global i64 0
+define i64 @fft_count_kept(i64 %more) noinline nounwind {
+  %before = atomicrmw add ptr @fft_kept, i64 %more monotonic
+  %now = add i64 %before, %more
+  ret i64 %now
+}
+""",
+)
+"""Add to the size of all plans that lie in slots; returns it."""
 
 
 def tables_of(element: str) -> IRFunction:

@@ -1,5 +1,5 @@
 // The functions of Intel MKL that are called, as mkl_cblas.h, mkl_vml_functions.h and mkl_service.h declare them for
-// 64-bit integers.
+// 64-bit integers, and fftw3.h those of its interface to transforms, where complex numbers are pairs.
 //
 // `python -m jitkernels.tools.c_prototypes` makes prototypes.py of this.
 
@@ -69,3 +69,25 @@ void vmdMul_64(const int64_t n, const double *a, const double *b, double *r, int
 void vmdAdd_64(const int64_t n, const double *a, const double *b, double *r, int64_t mode);
 void vmdSub_64(const int64_t n, const double *a, const double *b, double *r, int64_t mode);
 void vmdPow_64(const int64_t n, const double *a, const double *b, double *r, int64_t mode);
+
+void *fftwf_plan_guru64_dft(int rank, const void *dims, int howmany_rank, const void *howmany_dims, float *in, float *out,
+                             int sign, unsigned flags);
+void *fftwf_plan_guru64_dft_r2c(int rank, const void *dims, int howmany_rank, const void *howmany_dims, float *in,
+                                 float *out, unsigned flags);
+void *fftwf_plan_guru64_dft_c2r(int rank, const void *dims, int howmany_rank, const void *howmany_dims, float *in,
+                                 float *out, unsigned flags);
+void fftwf_execute_dft(const void *plan, float *in, float *out);
+void fftwf_execute_dft_r2c(const void *plan, float *in, float *out);
+void fftwf_execute_dft_c2r(const void *plan, float *in, float *out);
+void fftwf_destroy_plan(void *plan);
+
+void *fftw_plan_guru64_dft(int rank, const void *dims, int howmany_rank, const void *howmany_dims, double *in, double *out,
+                            int sign, unsigned flags);
+void *fftw_plan_guru64_dft_r2c(int rank, const void *dims, int howmany_rank, const void *howmany_dims, double *in,
+                                double *out, unsigned flags);
+void *fftw_plan_guru64_dft_c2r(int rank, const void *dims, int howmany_rank, const void *howmany_dims, double *in,
+                                double *out, unsigned flags);
+void fftw_execute_dft(const void *plan, double *in, double *out);
+void fftw_execute_dft_r2c(const void *plan, double *in, double *out);
+void fftw_execute_dft_c2r(const void *plan, double *in, double *out);
+void fftw_destroy_plan(void *plan);

@@ -1,12 +1,15 @@
 """A range kernel written as a plain Python function over flat arrays, which numba compiles.
 
 A function may use integers and floats, ``range``, ``min``, ``max``, ``abs``, and the names of this module: `real` is
-the schema's floating-point type, and scalar functions such as `exp` are those of the table of operations for it.
+the schema's floating-point type, and scalar functions such as `exp` are those of the table of operations for it. Plain
+Python functions that it calls are inlined.
 """
 
 import ast
+import copy
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +34,15 @@ MIN_THREAD_WORK_OR_BYTES = 65536
 
 @frozen_dataclass
 class ScalarFunction:
-    """An operation on the schema's floating-point type. `reduces`: it is a sum, or a maximum, in any order."""
+    """An operation on the schema's floating-point type. `reduces`: it is a sum, or a maximum, in any order.
+
+    `dtype`: another type that it is on.
+    """
 
     name: str
     count: int = 1
     reduces: bool = False
+    dtype: str = ""
 
     def __call__(self, *numbers: Any) -> Any:
         """For type checkers: printed loops call it, Python cannot."""
@@ -45,7 +52,7 @@ class ScalarFunction:
         """The function's name for a dtype."""
         from jitkernels.compiler.codegen.numba.python_accumulators import PrintedReduction
 
-        names = [f"a{i}" for i in range(self.count)]
+        names, dtype = [f"a{i}" for i in range(self.count)], self.dtype or dtype
         if self.reduces:
             call = PrintedReduction(self.name, dtype, "").combined(spelling, *names)
         else:
@@ -57,6 +64,7 @@ exp, log, sqrt, rint = map(ScalarFunction, ("exp", "log", "sqrt", "rint"))
 add = ScalarFunction("sum", 2, reduces=True)
 larger = ScalarFunction("max", 2, reduces=True)
 maximum, minimum = ScalarFunction("maximum", 2), ScalarFunction("minimum", 2)
+sin_float64, cos_float64 = ScalarFunction("sin", dtype="float64"), ScalarFunction("cos", dtype="float64")
 real: Any = np.float64
 """The schema's floating-point type."""
 
@@ -72,27 +80,31 @@ def numba_kernel(
     body: Callable[..., None],
     along: str,
     *,
-    check: Callable[..., int] | None = None,
     parallel: bool = False,
     in_place: bool = False,
+    **options: Any,
 ) -> RangeKernel:
     """The range kernel of a Python function over `begin` to `end`, a part of the extent `along`.
 
     The function takes arguments of the schema by name; those of a parameter marked `RowArguments` are its attributes.
-    `check` is as of `RangeKernel`, by name. `in_place`: results may lie over what is read.
+    `in_place`: results may lie over what is read. `options`: `check` and `workspace` of `RangeKernel`, by name, the
+    latter of the schema's type, and `block`, of threads, if it is not the usual one.
     """
     from jitkernels.compiler.api.traced_kernel import compiler
 
-    function = _function(attr, body, in_place=in_place)
+    function = _function(attr, body, in_place=in_place, scratch="workspace" in options)
     key = f"{function.text}\n; by numba {numba_version()} and the compiler {compiler()}"
     return range_kernel_of(
         attr,
         f"{attr.name}_{attr.fields()['dtype']}_numba",
         DeferredIR(key, lambda _: _glue(function)),
         extent=along,
-        block=_block(attr, along) if parallel else 1,
         parallel=parallel,
-        check=check,
+        **{
+            "workspace_dtype": attr.fields()["dtype"] if "workspace" in options else "",
+            **options,
+            "block": (options.get("block") or _block(attr, along)) if parallel else 1,
+        },
     )
 
 
@@ -128,14 +140,15 @@ class _Inlined(ast.NodeTransformer):
         return node
 
 
-def _function(attr: KernelAttr, body: Callable[..., None], *, in_place: bool) -> PythonFunction:
+def _function(attr: KernelAttr, body: Callable[..., None], *, in_place: bool, scratch: bool) -> PythonFunction:
     from jitkernels.codegen.function_ast import parsed
     from jitkernels.codegen.python.simd_library import Library
     from jitkernels.compiler.codegen.core import module_text
     from jitkernels.compiler.codegen.numba.spelling import Spelling
 
     dtype, signature = attr.fields()["dtype"], attr.signature()
-    names = (*signature.names[: len(signature.c_arguments)], "begin", "end")
+    own = ("workspace",) if scratch else ()
+    names = (*signature.names[: len(signature.c_arguments)], *own, "begin", "end")
     tree, _ = parsed(body.__code__)
     sizes = {name for name, kind in inspect.get_annotations(body).items() if kind is RowArguments}
     unknown = {argument.arg for argument in tree.args.args} - sizes - {*names}
@@ -144,19 +157,39 @@ def _function(attr: KernelAttr, body: Callable[..., None], *, in_place: bool) ->
     tree.decorator_list, tree.returns = [], None
     tree.args.args = [ast.arg(name) for name in names]
     _Inlined(sizes).visit(tree)
-    spelling, constants = Spelling(Library(alone={})), []
-    for name, value in references(body).items():
-        if value is not RowArguments:
-            constants.append(f"{name} = {_value(value, spelling, dtype)}")
+    spelling, callees = Spelling(Library(alone={})), dict[str, ast.FunctionDef]()
+    constants = _constants(body, spelling, dtype, callees)
+    tree.body = [*callees.values(), *tree.body]  # numba inlines the functions in a function
     text = "\n".join([*constants, ast.unparse(tree)])
-    kinds = [_kind(kind) for kind in (*signature.c_arguments, "int64", "int64")]
+    kinds = [_kind(kind) for kind in (*signature.c_arguments, *(f"{dtype}*" for _ in own), "int64", "int64")]
     alone = frozenset(
         name for name, kind in zip(names, signature.c_arguments, strict=False) if "restrict" in kind and not in_place
-    )
+    ) | {*own}
     definitions = module_text.unit_text(spelling.library, [*spelling.texts.values()])
     return PythonFunction(
         "body.python", text, tuple(zip(names, kinds, strict=True)), alone, spelling.functions, definitions
     )
+
+
+def _constants(
+    function: Callable[..., Any], spelling: "Spelling", dtype: str, callees: dict[str, ast.FunctionDef]
+) -> dict[str, None]:
+    """Definitions of the names in a function and its callees; the latter go to `callees`, innermost first."""
+    from jitkernels.codegen.function_ast import parsed
+
+    found: dict[str, None] = {}
+    for name, value in references(function).items():
+        if isinstance(value, FunctionType):
+            if name not in callees:
+                found |= _constants(value, spelling, dtype, callees)
+                tree = copy.deepcopy(parsed(value.__code__)[0])
+                tree.decorator_list, tree.returns, tree.name = [], None, name
+                for argument in tree.args.args:
+                    argument.annotation = None
+                callees[name] = tree
+        elif value is not RowArguments:
+            found[f"{name} = {_value(value, spelling, dtype)}"] = None
+    return found
 
 
 def _kind(text: str) -> str:
