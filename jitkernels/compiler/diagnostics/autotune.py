@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.schema.signature import AnyArray, Array, Signature
-from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.diagnostics.kernel_summary import groups_of
 from jitkernels.compiler.dispatch.specialization import Specialization, specialize
 from jitkernels.compiler.ir import symbolic_dims
@@ -25,6 +24,7 @@ from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
+from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
 from jitkernels.core import cpu_target
 from jitkernels.core.aligned_memory import aligned_memory
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, NotUsableError, shown
@@ -134,7 +134,7 @@ class TunedCall:
         """Tune the nests and products alone, in the order of their time."""
         collected: list[tuple[LoopNest, autotune_nest.FusedNest]] = []
 
-        def collect(request: NestRequest) -> NestSchedule | None:
+        def collect(request: NestRequest) -> NestVariant | None:
             own_kernel = autotune_nest.fused_nest(request)
             if own_kernel is not None:
                 collected.append((request.nest, own_kernel))
