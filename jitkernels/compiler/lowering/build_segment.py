@@ -302,9 +302,7 @@ class SegmentBuilder:
         stream = 0 if follows else heuristics.stream(nest)
         default = NestVariant(min(64, cpu_target.target().vector_bytes), unroll, stream)
         chosen = measured or self._guess(nest) or default
-        nest.variant = f"unroll {chosen.unroll}, {chosen.vector_bytes}-byte vectors" + (
-            ", measured" if measured else ""
-        )
+        nest.measured = measured is not None
         is_delicate = self.emitted is None and not self.has_flows and _is_delicate(nest, self.program)
         return replace(
             chosen, keeps_fp_flags_exact=is_delicate, any_size=self.emitted is not None, alternates=self.is_inside
@@ -320,9 +318,7 @@ class SegmentBuilder:
 
     def _emitter(self, nest: LoopNest, name: str, variant: NestVariant) -> NestEmitter:
         loops = Loops(nest, self.arrays, variant)
-        schedule = choose_schedule(loops)
-        if any(phase.jam for phase in schedule.phases):
-            nest.variant = f"unroll 1, {cpu_target.target().vector_bytes}-byte vectors, neighbouring rows"
+        schedule = nest.schedule = choose_schedule(loops)
         in_blocks = schedule.in_blocks and self.emitted is None and not self.is_inside
         self.shares |= in_blocks
         return (BlockwiseEmitter if in_blocks else NestEmitter)(loops, schedule, self._function(), name)

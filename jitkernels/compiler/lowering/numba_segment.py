@@ -28,7 +28,6 @@ class _NumbaNests(SegmentBuilder):
         return printer
 
     def _variant(self, nest: LoopNest, *, follows: bool) -> NestVariant:  # noqa: ARG002
-        nest.variant = "by numba"
         return DEFAULT
 
 

@@ -24,10 +24,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "the schedule of a nest: what follows for loops, vectors, prefetches and stores is chosen here, by rules",
         ),
         ("compiler.schedule.nest.loop_order:Loops._collapse", "which loops become one"),
-        (
-            "compiler.schedule.nest.shared_loads:keeps_rows",
-            "which stay two: rows of a stencil that share loads",
-        ),
+        ("compiler.schedule.nest.shared_loads:keeps_rows", "which stay two: rows of a stencil that share loads"),
         (
             "compiler.schedule.nest.loop_order:Loops._interchange_loops",
             "loop interchange: loops of elementwise outputs, by the strides of the first one",
@@ -42,10 +39,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "the loops of a phase, reduced or only stored: the lane loop is the last one",
         ),
         ("compiler.schedule.loop_direction:directions_of", "which loops run backwards, for updates in place"),
-        (
-            "compiler.schedule.nest.serpentine_rule:serpentine_words",
-            "which loops reverse in every second iteration",
-        ),
+        ("compiler.schedule.nest.serpentine_rule:serpentine_words", "which loops reverse in every second iteration"),
     ),
     "vectorization": (
         ("compiler.schedule.nest.loop_order:Loops._lane_loop", "which loop's iterations are the lanes"),
@@ -79,10 +73,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("compiler.schedule.nest.shared_loads:may_share_loads", "there, loops that are bound by loads"),
         ("compiler.schedule.nest.shared_loads:rows_share", "there, two rows at once, or one"),
-        (
-            "compiler.schedule.nest.phase_rules:doubles_steps",
-            "twice the unroll factor, for reduced rows, one per lane",
-        ),
+        ("compiler.schedule.nest.phase_rules:doubles_steps", "twice the unroll factor, for reduced rows, one per lane"),
         (
             "compiler.lowering.build_segment:MAX_UNROLLED",
             "LLVM's unrolling of inner loops: only in segments with control flow, with so many loops and branches",
@@ -102,10 +93,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("compiler.schedule.nest.store_rules:prefetches_stores", "writes: the next line of each output"),
         ("compiler.codegen.nest.nest_emitter:NestEmitter._begin_streams", "the line in which a streamed row ends"),
-        (
-            "compiler.schedule.nest.phase_rules:_row_jam",
-            "the lines that the next rows of a stencil store to",
-        ),
+        ("compiler.schedule.nest.phase_rules:_row_jam", "the lines that the next rows of a stencil store to"),
         ("compiler.schedule.nest.vector_runs:prefetched_runs", "rows that one vector is multiplied with"),
         (
             "microkernels.gemm.microkernel:Tile",

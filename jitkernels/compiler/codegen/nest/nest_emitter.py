@@ -183,12 +183,9 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
                 self.prefetch_stores(inside, [target for target, _ in stored])
 
         if self.lane_loop not in loops or not reductions:
-            is_long = phase.blocked
-            for target in reductions:
-                if self._accumulator(target, 1).is_index:
-                    break
-            self.accumulators = self._new_accumulators(block, reductions, self.values.lanes(block), is_long=is_long)
-            if len(loops) > 1 and is_long:
+            lanes = self.values.lanes(block)
+            self.accumulators = self._new_accumulators(block, reductions, lanes, is_long=phase.blocked)
+            if len(loops) > 1 and phase.blocked:
                 self.part_counter = PartCounter(self, block, self.accumulators)
             read = [*targets, *scratch_values]
             self.in_runs(block, loops, read, lambda inside: self._inner(inside, loops, step, read))
@@ -228,7 +225,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
         """Emit the innermost of several reduced loops, in lanes: full iterations, and a masked one."""
         assert self.part_counter is not None, "begun with the outermost of these loops"
         last, left, mask = self._last_vector(self.function.block, *limits, wide)
-        self.part_counter.make_room(block, "1" if self.loops.short_lanes else "")
+        self.part_counter.make_room(block, "1" if self.schedule.is_short else "")
         self._in_parts(
             block, (limits[0], last), wide,
             lambda inside, first, stop: self.emit_loop(inside, LoopSpec(loop, first, stop, wide, wide), step),

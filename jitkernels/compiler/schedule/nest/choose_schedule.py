@@ -26,6 +26,7 @@ def choose_schedule(own: Loops) -> NestSchedule:
         vector_bytes=own.variant.vector_bytes,
         lanes=own.lanes,
         step_lanes=own.step_lanes,
+        is_short=own.short_lanes > 0,
         doubles_steps=doubles,
         fills_step=_fills_step(own),
         remainder=_remainder(own),

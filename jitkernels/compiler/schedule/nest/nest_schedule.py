@@ -84,9 +84,9 @@ class NestSchedule:
     * order: `order` are the row loops, outermost first; ranges of the `parallel_loop` may run on several threads;
       `gathered_run` is the loop inside of the lane loop of a transpose;
     * vectorize: iterations of the `lane_loop` are `lanes` lanes of vectors of `vector_bytes` bytes, and `step_lanes` in
-      an unrolled iteration; `doubles_steps`: a first loop takes two of these at a time; `fills_step`: rows have at
-      least as many iterations, which nothing tests; `remainder`: what is behind the last full vector;
-      `keeps_fp_flags_exact`: inactive lanes must set no floating-point flag;
+      an unrolled iteration; `is_short`: one vector takes all of them, which guards make sure of; `doubles_steps`: a
+      first loop takes two of these at a time; `fills_step`: rows have at least as many iterations, which nothing tests;
+      `remainder`: what is behind the last full vector; `keeps_fp_flags_exact`: inactive lanes must set no flag;
     * peel: iterations up to the first aligned store of the target `aligned`; `peels_long`: in all long loops, not only
       where streaming stores need it;
     * stream: the targets `streamed` are stored by streaming stores from `stream_bytes` bytes on;
@@ -104,6 +104,7 @@ class NestSchedule:
     vector_bytes: int
     lanes: int
     step_lanes: int
+    is_short: bool
     doubles_steps: bool
     fills_step: bool
     remainder: Remainder
@@ -122,3 +123,15 @@ class NestSchedule:
     def phase(self, number: int, loops: tuple[int, ...]) -> PhaseSchedule:
         """The schedule of a phase's loops, in any order."""
         return next(phase for phase in self.phases if phase.number == number and {*phase.loops} == {*loops})
+
+    @property
+    def description(self) -> str:
+        """The schedule in a few words, as `explain` shows it."""
+        jams = [phase.jam for phase in self.phases if phase.jam]
+        words = [f"unroll {self.step_lanes // self.lanes}", f"{self.vector_bytes}-byte vectors"]
+        words += [f"{jam.rows} rows of {jam.lanes} lanes at once" for jam in jams[:1]]
+        words += [f"{max(form.rows for form in self.packed)} short rows at once"] if self.packed else []
+        words += ["transposed in registers"] if self.gathered_run is not None else []
+        words += ["streaming stores of large results"] if self.streamed else []
+        words += ["alternating directions"] if self.serpentine else []
+        return ", ".join(words)

@@ -66,6 +66,8 @@ def _phase_schedule(
 
 def _is_blocked(own: Loops, loops: Sequence[int], reductions: Sequence[NestTarget]) -> bool:
     """Return whether a reduction may have so many elements that it is blocked."""
+    if not reductions:
+        return False
     most = most_steps(own.extents[loops[0]]) if len(loops) == 1 else None
     finds = any(target.reduced[0].options["kind"] in ("argmin", "argmax") for target in reductions)
     return finds or most is None or most > ADDS

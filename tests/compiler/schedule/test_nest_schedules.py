@@ -8,6 +8,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.lowering import build_segment
+from jitkernels.compiler.schedule.nest.choose_schedule import choose_schedule
 from jitkernels.compiler.schedule.nest.loop_order import Loops
 from jitkernels.compiler.schedule.nest.nest_schedule import (
     NestSchedule,
@@ -88,6 +89,7 @@ CALLS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "two outputs": (add_and_double, (zeros(100, 70),)),
     "in place": (in_place, (zeros(100),)),
     "large rows": (shifted_exponents, (zeros(4000, 2000),)),
+    "short columns": (total, (zeros(1000, 9)[:, :5],)),
     "rows": (shifted_exponents, (zeros(30, 2000),)),
     "rows of rows": (shifted_exponents, (zeros(3, 4, 2000)[:, ::2],)),
     "total": (total, (zeros(100, 70),)),
@@ -119,6 +121,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "short rows": {"packed": (RowPacking(8, 8), RowPacking(1, 8)), "packs_all": True},
     "columns": {"order": (0,), "lane_loop": 0, "doubles_steps": True, "blocked": True, "packed": ()},
     "few": {"blocked": False},
+    "short columns": {"is_short": True, "lanes": 8, "step_lanes": 8},
     "transpose": {"gathered_run": 0, "loops": (1, 0), "step_lanes": 16, "streamed": ()},
     "far runs": {"whole_lines": 65, "held_scalars": 0, "prefetched_runs": frozenset()},
     "runs in memory": {"prefetched_runs": frozenset({0})},
@@ -139,6 +142,7 @@ CHANGED: dict[str, tuple[str, Any]] = {
     "vector_bytes": ("elementwise", 32),
     "lanes": ("elementwise", 8),
     "step_lanes": ("elementwise", 32),
+    "is_short": ("short columns", False),
     "doubles_steps": ("columns", False),
     "fills_step": ("large rows", False),
     "remainder": ("columns", Remainder.HALVED),
@@ -175,10 +179,9 @@ def wide_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
 def generated(call: str, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> tuple[NestSchedule, str]:
     """The schedule of a call's last nest, and the code of the call; with changed fields of all schedules."""
     found: list[NestSchedule] = []
-    choose = build_segment.choose_schedule
 
     def changed(loops: Loops) -> NestSchedule:
-        schedule = choose(loops)
+        schedule = choose_schedule(loops)
         own = {name: value for name, value in changes.items() if hasattr(schedule, name)}
         phases = tuple(
             replace(phase, **{name: value for name, value in changes.items() if name not in own})
@@ -210,6 +213,16 @@ def test_every_field_changes_the_code(name: str, monkeypatch: pytest.MonkeyPatch
     assert getattr(owner, name) != value
     assert generated(call, monkeypatch)[1] == text
     assert generated(call, monkeypatch, **{name: value})[1] != text
+
+
+def test_schedules_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    for call, words in {
+        "elementwise": "unroll 4, 64-byte vectors, streaming stores of large results",
+        "stencil": "2 rows of 8 lanes at once, alternating directions",
+        "short rows": "8 short rows at once",
+        "transpose": "transposed in registers",
+    }.items():
+        assert words in generated(call, monkeypatch)[0].description, call
 
 
 def test_every_field_is_tested() -> None:

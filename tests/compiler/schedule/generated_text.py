@@ -1,6 +1,6 @@
 """Dump the code that the compiler generates, so that a change of the compiler that must not change code can be checked.
 
-`python tests/support/generated_text.py FOLDER [TARGET ...]` writes what every program of the tests and benchmarks
+`python tests/compiler/schedule/generated_text.py FOLDER [TARGET ...]` writes what every program of the tests and benchmarks
 becomes, for several sizes and CPUs, as LLVM IR and for numba. `pytest -p generated_text` with ``GENERATED_TEXT=FOLDER``
 writes what tests compile. Do both in two checkouts, and compare the folders with ``diff -rq``.
 """
@@ -24,7 +24,7 @@ TARGETS = {
 """Settings of the CPU to generate code for."""
 SIZES = (5, 300, 5000, 1_000_000)
 """Elements of the arguments of programs that take any number."""
-HERE = Path(__file__).parents[2]
+HERE = Path(__file__).parents[3]
 Call = tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]
 
 
@@ -91,7 +91,7 @@ def main(folder: Path, targets: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    tests = Path(__file__).parents[1]
+    tests = HERE / "tests"
     sys.path += [str(path) for path in sorted({path.parent for path in tests.rglob("*.py")})]
     if sys.argv[1] == "--here":
         dump(Path(sys.argv[2]))
