@@ -1,8 +1,9 @@
 """Dump the code that the compiler generates, so that a change of the compiler that must not change code can be checked.
 
-`python tests/compiler/schedule/generated_text.py FOLDER [TARGET ...]` writes what every program of the tests and benchmarks
-becomes, for several sizes and CPUs, as LLVM IR and for numba. `pytest -p generated_text` with ``GENERATED_TEXT=FOLDER``
-writes what tests compile. Do both in two checkouts, and compare the folders with ``diff -rq``.
+`python tests/compiler/schedule/generated_text.py FOLDER [TARGET ...]` writes what every program of the tests and
+benchmarks becomes, for several sizes and CPUs, as LLVM IR and for numba. `pytest -p generated_text`, with this folder
+in PYTHONPATH and ``GENERATED_TEXT=FOLDER``, writes what tests compile. Do both in two checkouts, and compare the
+folders with ``diff -rq``.
 """
 
 import os
