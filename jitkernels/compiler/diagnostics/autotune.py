@@ -5,7 +5,6 @@ Everything else is measured in place: the whole program, compiled in several way
 whose results differ from those of level 0 is discarded.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from jitkernels.attrs.schema.signature import AnyArray, Array, Signature
-from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.diagnostics.kernel_summary import groups_of
 from jitkernels.compiler.dispatch.specialization import Specialization, specialize
 from jitkernels.compiler.ir import symbolic_dims
@@ -25,6 +23,7 @@ from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
+from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
 from jitkernels.core import cpu_target
 from jitkernels.core.aligned_memory import aligned_memory
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, NotUsableError, shown
@@ -125,7 +124,8 @@ class TunedCall:
         for number, share in self._nests_by_share(best):
             if share < MIN_SHARE or not left(1.0):
                 break
-            own = " x ".join(re.findall(r"\d+", self._compiled(best)[1].nests[number].variant)[:2])
+            schedule = self._compiled(best)[1].nests[number].schedule
+            own = f"{schedule.step_lanes // schedule.lanes} x {schedule.vector_bytes}" if schedule else ""
             best = variants.best([best, *_with(best, f"{autotune_program.NEST}{number}", own)], left(1.0))
         record = variants.kept()
         return [*explanations, record] if record is not None else explanations
@@ -134,7 +134,7 @@ class TunedCall:
         """Tune the nests and products alone, in the order of their time."""
         collected: list[tuple[LoopNest, autotune_nest.FusedNest]] = []
 
-        def collect(request: NestRequest) -> NestSchedule | None:
+        def collect(request: NestRequest) -> NestVariant | None:
             own_kernel = autotune_nest.fused_nest(request)
             if own_kernel is not None:
                 collected.append((request.nest, own_kernel))
@@ -166,7 +166,7 @@ class TunedCall:
     def _nests_by_share(self, best: Mapping[str, Any]) -> list[tuple[int, float]]:
         """The nests of a program compiled so that no schema of the registry is for, by their share of its time."""
         program, how, trace = self._compiled(best, profile=True)
-        alone = {id(nest) for nest in how.nests if nest.variant.endswith("measured") and not self.config.exact_sizes}
+        alone = {id(nest) for nest in how.nests if nest.measured and not self.config.exact_sizes}
         numbers = {id(nest): number for number, nest in enumerate(how.nests)}
         shares = _shares(program, self._arrays(trace), trace)
         return [(numbers[id(p)], share) for p, share in shares if id(p) in numbers and id(p) not in alone]

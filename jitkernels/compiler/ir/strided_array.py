@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.compiler.ir.static_dim_policy import MAX_VECTOR_STRIDE
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 
 
 @dataclass(frozen=True)
@@ -27,3 +28,18 @@ class StridedArray:
             for dimension, step in steps:
                 strides[dimension] = strides[dimension] + step * stride
         return StridedArray(self.word, tuple(strides), self.dtype, first)
+
+    def coefficients(self, access_map: IndexMap) -> tuple[Number, dict[int, Number]]:
+        """Split the offset of an access map from `first` into a constant, and a coefficient of each loop."""
+        constant: Number = 0
+        coefficients: dict[int, Number] = {}
+        for stride, (start, terms) in zip(self.strides, access_map, strict=True):
+            constant = constant + start * stride
+            for loop, coefficient in terms:
+                coefficients[loop] = coefficients.get(loop, 0) + coefficient * stride
+        return constant, {loop: coefficient for loop, coefficient in coefficients.items() if not same(coefficient, 0)}
+
+
+def is_small_stride(stride: Number) -> bool:
+    """Return whether lanes at this constant stride are loaded and stored with whole vectors."""
+    return not isinstance(stride, Extent) and 1 <= abs(stride) <= MAX_VECTOR_STRIDE

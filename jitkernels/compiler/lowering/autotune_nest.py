@@ -12,7 +12,6 @@ import numpy as np
 from jitkernels.attrs.fused import FusedAttr
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.schema.signature import Array as Shaped
-from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.ir import builder, interpreter, symbolic_dims
 from jitkernels.compiler.ir import graph as ir
 from jitkernels.compiler.ir.graph import Graph, Node
@@ -21,6 +20,7 @@ from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope
 from jitkernels.compiler.lowering import kernel_body
 from jitkernels.compiler.lowering.build_segment import NestRequest
+from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.canonical_text import canonical_text
 from jitkernels.errors import AttrError
@@ -113,11 +113,11 @@ class FusedNest:
 
     def body(self, vector_bytes: int, unroll: int, stream: bool) -> str:
         """LLVM IR of the kernel body. Raises BuildError."""
-        variant = NestSchedule(vector_bytes, unroll, stream, prefetches=stream)
+        variant = NestVariant(vector_bytes, unroll, stream, prefetches=stream)
         return kernel_body.body_of(self.graph, self.scope, len(self.arrays), self.along, variant)
 
 
-def measured_schedule(request: NestRequest) -> NestSchedule | None:
+def measured_variant(request: NestRequest) -> NestVariant | None:
     """The variant of a nest that measured best for the traced sizes; None where nothing was measured."""
     if select.tuning_mode() == "off":
         return None
@@ -131,7 +131,7 @@ class Collector:
     def __init__(self) -> None:
         self.nests: list[FusedNest] = []
 
-    def __call__(self, request: NestRequest) -> NestSchedule | None:
+    def __call__(self, request: NestRequest) -> NestVariant | None:
         own_kernel = fused_nest(request)
         if own_kernel is not None:
             self.nests.append(own_kernel)
@@ -234,7 +234,7 @@ def attr_of(nest: FusedNest, sizes: Mapping[str, int]) -> FusedAttr:
     return schema(expression=nest.text, **{name: sizes[name] for name in nest.symbols})
 
 
-def best_variant(nest: FusedNest) -> NestSchedule | None:
+def best_variant(nest: FusedNest) -> NestVariant | None:
     """The variant that measured best for the traced sizes; None where nothing was measured."""
     try:
         attr = attr_of(nest, nest.scope.values)
@@ -250,4 +250,4 @@ def best_variant(nest: FusedNest) -> NestSchedule | None:
     chosen = best.variant
     width = min(chosen["vector_bytes"], cpu_target.target().vector_bytes)
     streams = chosen.get("stream", False)
-    return NestSchedule(width, chosen["unroll"], STREAM_CANDIDATE_BYTES if streams else 0, prefetches=streams)
+    return NestVariant(width, chosen["unroll"], STREAM_CANDIDATE_BYTES if streams else 0, prefetches=streams)

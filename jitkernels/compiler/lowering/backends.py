@@ -12,13 +12,13 @@ from jitkernels.core import cache_dirs
 from jitkernels.runtime.threads.num_threads import get_num_threads
 
 if TYPE_CHECKING:
-    from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
     from jitkernels.compiler.lowering.autotune_nest import FusedNest
     from jitkernels.compiler.lowering.autotune_program import ProgramVariant
     from jitkernels.compiler.lowering.build_segment import NestRequest
+    from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
 
 
-def measured_variant(request: "NestRequest") -> "NestSchedule | None":
+def measured_variant(request: "NestRequest") -> "NestVariant | None":
     """The variant of a nest that measured best.
 
     The tuning modules take as long to import as code to generate: import them only where timings exist.
@@ -27,7 +27,7 @@ def measured_variant(request: "NestRequest") -> "NestSchedule | None":
         return None
     from jitkernels.compiler.lowering import autotune_nest
 
-    return autotune_nest.measured_schedule(request)
+    return autotune_nest.measured_variant(request)
 
 
 def choose_variant(

@@ -19,8 +19,7 @@ from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.codegen.core.module_text import RequiredCode
 from jitkernels.compiler.codegen.core.parallel_region import SegmentCall
 from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
-from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
-from jitkernels.compiler.codegen.nest.parallel_reduction import BlockwiseEmitter, serves
+from jitkernels.compiler.codegen.nest.parallel_reduction import BlockwiseEmitter
 from jitkernels.compiler.codegen.nest.serpentine_order import DIRECTION
 from jitkernels.compiler.codegen.steps import gemm_epilogue_rows, matmul_call, numpy_call, registry_call
 from jitkernels.compiler.ir import numpy_call_spec, ops
@@ -29,7 +28,6 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow, is_control_flow
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Scope, key_of_shape
-from jitkernels.compiler.lowering import heuristics
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment
 from jitkernels.compiler.lowering.transposed_copy import transposed_copy
 from jitkernels.compiler.memory.lifetimes import Unit
@@ -37,6 +35,10 @@ from jitkernels.compiler.schedule.fusion import UnfusedStep
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
+from jitkernels.compiler.schedule.nest import heuristics
+from jitkernels.compiler.schedule.nest.choose_schedule import choose_schedule
+from jitkernels.compiler.schedule.nest.loop_order import Loops
+from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.region_stages import scatter_written_words
 from jitkernels.compiler.transforms.trip_count import work_of
@@ -64,7 +66,7 @@ class NestRequest:
     unroll: int
 
 
-Choose = Callable[[NestRequest], NestSchedule | None]
+Choose = Callable[[NestRequest], NestVariant | None]
 """Chooses the schedule of a nest; None for the default."""
 LoweredStep = LoopNest | MatMulStep | Flow | KernelCall | NumpyCall
 
@@ -83,6 +85,8 @@ class SegmentBuilder:
     calls: list[SegmentCall] = field(default_factory=list)
     kernels: list[External] = field(default_factory=list)
     required_code: dict[Any, RequiredCode] = field(default_factory=dict)
+    is_inside = False
+    """Whether nests run inside a loop or branch."""
 
     def segment(self, units: Sequence[Unit]) -> Segment:
         """Loop nests and products as one function. The epilogue of a product runs inside its kernel call.
@@ -278,10 +282,10 @@ class SegmentBuilder:
                 self._product(product, f"{name}.product", kernel, f"{name}.rows")
                 return
             self._product(product, f"{name}.before")
-        loop = emitter.range_loop
+        loop = emitter.parallel_loop
         self.texts.append(module_text.mark_inlined(own) if self._is_inlined(nest) else own)
         extent = None if loop is None else emitter.extents[loop]
-        unit = emitter.lanes()[1] if loop == emitter.lane_loop else 1
+        unit = emitter.step_lanes if loop == emitter.lane_loop else 1
         clock = self._clock(nest)
         in_run = self.emitted is None and not checks and clock is None and type(emitter) is NestEmitter
         near = accesses if in_run else None
@@ -294,7 +298,7 @@ class SegmentBuilder:
                 checks,
                 clock=clock,
                 accesses=near,
-                serpentine_words=emitter.serpentine_words,
+                serpentine_words=emitter.schedule.serpentine,
             )
         )
 
@@ -304,22 +308,22 @@ class SegmentBuilder:
         can_run_as_epilogue = is_fused and gemm_epilogue_rows.can_run_as_epilogue(product, emitter, self.arrays)
         return product.with_row_callback(in_parts=self._is_in_parts(product)) if can_run_as_epilogue else None
 
-    def _variant(self, nest: LoopNest, *, follows: bool) -> NestSchedule:
+    def _variant(self, nest: LoopNest, *, follows: bool) -> NestVariant:
         """The variant of a nest: the measured one, or one by heuristics."""
         unroll = heuristics.unroll(nest, self.arrays)
         request = NestRequest(nest, self.arrays, self.scope, nest.cost, unroll)
         measured = self.choose(request) if self.choose else None
         # An epilogue reads cached data, maybe in the buffer of its result: no streaming stores.
         stream = 0 if follows else heuristics.stream(nest)
-        default = NestSchedule(min(64, cpu_target.target().vector_bytes), unroll, stream)
+        default = NestVariant(min(64, cpu_target.target().vector_bytes), unroll, stream)
         chosen = measured or self._guess(nest) or default
-        nest.variant = f"unroll {chosen.unroll}, {chosen.vector_bytes}-byte vectors" + (
-            ", measured" if measured else ""
-        )
+        nest.measured = measured is not None
         is_delicate = self.emitted is None and not self.has_flows and _is_delicate(nest, self.program)
-        return replace(chosen, keeps_fp_flags_exact=is_delicate, any_size=self.emitted is not None)
+        return replace(
+            chosen, keeps_fp_flags_exact=is_delicate, any_size=self.emitted is not None, alternates=self.is_inside
+        )
 
-    def _guess(self, nest: LoopNest) -> NestSchedule | None:  # noqa: ARG002  # RegionNestBuilder uses it
+    def _guess(self, nest: LoopNest) -> NestVariant | None:  # noqa: ARG002  # RegionNestBuilder uses it
         """The variant of a nest by its context; None for the one by its operations."""
         return None
 
@@ -327,12 +331,12 @@ class SegmentBuilder:
         """Whether to inline a nest into its caller."""
         return False
 
-    def _emitter(self, nest: LoopNest, name: str, variant: NestSchedule) -> NestEmitter:
-        emitter = NestEmitter(nest, self.arrays, self._function(), variant, name)
-        if self.emitted is not None or not serves(emitter):
-            return emitter
-        self.shares = True
-        return BlockwiseEmitter(nest, self.arrays, self._function(), variant, name)
+    def _emitter(self, nest: LoopNest, name: str, variant: NestVariant) -> NestEmitter:
+        loops = Loops(nest, self.arrays, variant)
+        schedule = nest.schedule = choose_schedule(loops)
+        in_blocks = schedule.in_blocks and self.emitted is None and not self.is_inside
+        self.shares |= in_blocks
+        return (BlockwiseEmitter if in_blocks else NestEmitter)(loops, schedule, self._function(), name)
 
     def _clock(self, step: LoopNest | MatMulStep | Flow | KernelCall | NumpyCall) -> Clock | None:
         return self.program.profile.clock(step) if self.program.profile is not None else None
@@ -344,12 +348,12 @@ class SegmentBuilder:
 class RegionNestBuilder(SegmentBuilder):
     """Builds the nests inside a loop or branch, which run serially on one thread."""
 
-    has_flows = True
-    calls_python = False
+    has_flows = is_inside = True
+    shares = calls_python = False
     fresh: AbstractSet[int] = frozenset()
     """Frame slots of arrays whose elements are stored in the same iterations."""
 
-    def _guess(self, nest: LoopNest) -> NestSchedule | None:
+    def _guess(self, nest: LoopNest) -> NestVariant | None:
         """The variant of a nest inside a loop; None for the default.
 
         Its data is cached since the last iteration, so that vectors across cache lines dominate the time; for short
@@ -364,7 +368,7 @@ class RegionNestBuilder(SegmentBuilder):
             return None
         has_half_vectors, width = not reduces and nest.widest >= 8, min(32, widest)
         words = {self.arrays[leaf].word for leaf in nest.read_arrays if leaf in self.arrays}
-        return NestSchedule(
+        return NestVariant(
             width,
             1,
             halves_remainder=has_half_vectors,
@@ -380,9 +384,6 @@ class RegionNestBuilder(SegmentBuilder):
     def _is_inlined(self, nest: LoopNest) -> bool:
         """Whether a nest computes scalars only: inlined, these stay in registers and their users start earlier."""
         return not any(store.target.ndim for store in nest.stores)
-
-    def _emitter(self, nest: LoopNest, name: str, variant: NestSchedule) -> NestEmitter:
-        return NestEmitter(nest, self.arrays, self._function(), variant, name)
 
 
 def _sums_floats(nest: LoopNest) -> bool:

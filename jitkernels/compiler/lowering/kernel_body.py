@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from jitkernels.compiler.codegen.core import module_text
-from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment
 from jitkernels.compiler.lowering.lower_graph import compile_graph
+from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
 from jitkernels.errors import BuildError
 
 CONFIG = JitConfig(opt_level=3, backend="native")
 
 
-def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: NestSchedule, backend: str = "native") -> str:
+def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: NestVariant, backend: str = "native") -> str:
     """The body; the first `arrays` inputs of the graph are the kernel's arrays, the other ones scalars of type double.
 
     It splits the range along the extent `along`. Raises BuildError for a graph that is more than one loop nest.

@@ -3,15 +3,17 @@
 from typing import Any
 
 from jitkernels.compiler.codegen.core.parallel_region import SegmentCall
-from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.codegen.numba.flow_printer import FlowPrinter, unprintable
 from jitkernels.compiler.codegen.numba.nest_printer import NestPrinter
 from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.lowering.build_segment import RegionNestBuilder, SegmentBuilder
 from jitkernels.compiler.schedule.loop_nest import LoopNest
+from jitkernels.compiler.schedule.nest.choose_schedule import choose_schedule
+from jitkernels.compiler.schedule.nest.loop_order import Loops
+from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
 from jitkernels.compiler.transforms.trip_count import work_of
 
-DEFAULT = NestSchedule(any_size=True)
+DEFAULT = NestVariant(any_size=True)
 
 
 class _NumbaNests(SegmentBuilder):
@@ -19,13 +21,13 @@ class _NumbaNests(SegmentBuilder):
 
     has_distinct_arrays = False
 
-    def _emitter(self, nest: LoopNest, name: str, variant: NestSchedule) -> Any:
-        printer = NestPrinter(nest, self.arrays, self._function(), variant, name)
+    def _emitter(self, nest: LoopNest, name: str, variant: NestVariant) -> Any:
+        loops = Loops(nest, self.arrays, variant)
+        printer = NestPrinter(loops, choose_schedule(loops), self._function(), name)
         printer.is_alone = self.has_distinct_arrays
         return printer
 
-    def _variant(self, nest: LoopNest, *, follows: bool) -> NestSchedule:  # noqa: ARG002
-        nest.variant = "by numba"
+    def _variant(self, nest: LoopNest, *, follows: bool) -> NestVariant:  # noqa: ARG002
         return DEFAULT
 
 

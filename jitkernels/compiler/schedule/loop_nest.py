@@ -13,6 +13,7 @@ from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule import matmul_step
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_direction import Directions
+from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 
 LITTLE = 8
 """Work is little if it is less than the rest by this factor."""
@@ -41,15 +42,23 @@ class Store:
 class LoopNest:
     """Loops over `rows`, and inside of them over `columns`, that compute roots, each in a fusion region of its own.
 
-    A root has the extents of both, or of the rows alone. `variant`: the schedule as text, once code is generated, and
-    `product`: the GEMM of which the nest is the epilogue.
+    A root has the extents of both, or of the rows alone. Once code is generated: `schedule`, whether the variant of
+    that was `measured`, and `product`: the GEMM of which the nest is the epilogue.
     """
 
     rows: tuple[Number, ...]
     columns: tuple[Number, ...]
     stores: list[Store] = field(default_factory=list)
-    variant: str = ""
+    schedule: NestSchedule | None = None
+    measured: bool = False
     product: matmul_step.MatMulStep | None = None
+
+    @property
+    def variant(self) -> str:
+        """The schedule in a few words; "" where none was chosen."""
+        if self.schedule is None:
+            return ""
+        return self.schedule.description + (", measured" if self.measured else "")
 
     @property
     def regions(self) -> list[FusionRegion]:

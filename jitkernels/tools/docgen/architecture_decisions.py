@@ -19,35 +19,33 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.ir.config:JitConfig", "`max_fusion_size`, `max_inputs`, `fuse_reduce`, `opt_level`"),
     ),
     "loop order": (
-        ("compiler.codegen.nest.loop_order:Loops._collapse", "which loops become one"),
         (
-            "compiler.codegen.nest.shared_loads:SharedLoads.keeps_rows",
-            "which stay two: rows of a stencil that share loads",
+            "compiler.schedule.nest.choose_schedule:choose_schedule",
+            "the schedule of a nest: what follows for loops, vectors, prefetches and stores is chosen here, by rules",
         ),
+        ("compiler.schedule.nest.loop_order:Loops._collapse", "which loops become one"),
+        ("compiler.schedule.nest.shared_loads:keeps_rows", "which stay two: rows of a stencil that share loads"),
         (
-            "compiler.codegen.nest.loop_order:Loops._interchange_loops",
+            "compiler.schedule.nest.loop_order:Loops._interchange_loops",
             "loop interchange: loops of elementwise outputs, by the strides of the first one",
         ),
         (
-            "compiler.codegen.nest.loop_order:Loops._reverse_backward_loops",
+            "compiler.schedule.nest.loop_order:Loops._reverse_backward_loops",
             "loops that run backwards in all arrays are reversed",
         ),
-        ("compiler.codegen.nest.loop_order:Loops.order", "the row loops otherwise: the lane loop is the last one"),
+        ("compiler.schedule.nest.loop_order:Loops.order", "the row loops otherwise: the lane loop is the last one"),
         (
-            "compiler.codegen.nest.loop_order:Loops._inner_order",
+            "compiler.schedule.nest.loop_order:Loops.inner_order",
             "the loops of a phase, reduced or only stored: the lane loop is the last one",
         ),
         ("compiler.schedule.loop_direction:directions_of", "which loops run backwards, for updates in place"),
-        (
-            "compiler.codegen.nest.serpentine_order:SerpentineOrder.serpentine_words",
-            "which loops reverse in every second iteration",
-        ),
+        ("compiler.schedule.nest.serpentine_rule:serpentine_words", "which loops reverse in every second iteration"),
     ),
     "vectorization": (
-        ("compiler.codegen.nest.loop_order:Loops._lane_loop", "which loop's iterations are the lanes"),
-        ("compiler.codegen.nest.loop_order:Loops.lanes", "how many lanes"),
-        ("compiler.codegen.nest.loop_order:Loops._short_lanes", "code of its own for short loops"),
-        ("compiler.codegen.nest.short_row_reduction:ShortRows._forms", "several short rows in one vector"),
+        ("compiler.schedule.nest.loop_order:Loops._lane_loop", "which loop's iterations are the lanes"),
+        ("compiler.schedule.nest.loop_order:Loops._lanes", "how many lanes"),
+        ("compiler.schedule.nest.loop_order:Loops._short_lanes", "code of its own for short loops"),
+        ("compiler.schedule.nest.row_packing:packings", "several short rows in one vector"),
         (
             "compiler.lowering.build_segment:SegmentBuilder._variant",
             "the vector width of a nest: measured, or the target's up to 64 bytes",
@@ -57,28 +55,25 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "inside of loops, for stencils and reductions of short rows: at most 32 bytes",
         ),
         (
-            "compiler.codegen.nest.loop_order:Loops._gathered_run",
+            "compiler.schedule.nest.loop_order:Loops._gathered_run",
             "transposes: the loop inside of the lane loop, along which squares of elements go through registers",
         ),
         ("codegen.llvm_passes:recipe", "LLVM's vectorizers, for kernels written as scalar loops"),
     ),
     "unrolling": (
-        ("compiler.lowering.heuristics:unroll", "how many vectors one iteration computes"),
+        ("compiler.schedule.nest.heuristics:unroll", "how many vectors one iteration computes"),
         ("compiler.schedule.unroll_short_axes:unroll_short_axes", "axes of two to four elements become as many arrays"),
         (
             "compiler.lowering.build_segment:RegionNestBuilder._guess",
             "`jams_rows`: unroll-and-jam is for stencils inside of loops",
         ),
         (
-            "compiler.codegen.nest.unroll_and_jam:UnrollJam.shares_loads",
+            "compiler.schedule.nest.phase_rules:_row_jam",
             "which of these use it: rows that share loads, or loads a few elements apart in one row",
         ),
-        ("compiler.codegen.nest.shared_loads:SharedLoads.may_share_loads", "there, loops that are bound by loads"),
-        ("compiler.codegen.nest.shared_loads:SharedLoads.rows_share", "there, two rows at once, or one"),
-        (
-            "compiler.codegen.nest.loop_emitter:LoopEmitter._are_long_runs",
-            "twice the unroll factor, for reduced rows, one per lane",
-        ),
+        ("compiler.schedule.nest.shared_loads:may_share_loads", "there, loops that are bound by loads"),
+        ("compiler.schedule.nest.shared_loads:rows_share", "there, two rows at once, or one"),
+        ("compiler.schedule.nest.phase_rules:doubles_steps", "twice the unroll factor, for reduced rows, one per lane"),
         (
             "compiler.lowering.build_segment:MAX_UNROLLED",
             "LLVM's unrolling of inner loops: only in segments with control flow, with so many loops and branches",
@@ -93,16 +88,13 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("compiler.api.traced_kernel:range_kernel", "the same for traced references"),
         (
-            "compiler.codegen.nest.nest_emitter:NestEmitter._prefetch_reads",
+            "compiler.schedule.nest.phase_rules:_phase_schedule",
             "reads of nests with `prefetches` or streamed outputs: the next row, or what comes soon",
         ),
-        ("compiler.codegen.nest.store_prefetch:StorePrefetch.prefetch_stores", "writes: the next line of each output"),
+        ("compiler.schedule.nest.store_rules:prefetches_stores", "writes: the next line of each output"),
         ("compiler.codegen.nest.nest_emitter:NestEmitter._begin_streams", "the line in which a streamed row ends"),
-        (
-            "compiler.codegen.nest.unroll_and_jam:UnrollJam._lines_to_prefetch",
-            "the lines that the next rows of a stencil store to",
-        ),
-        ("compiler.codegen.nest.vector_runs:VectorRuns.prefetch_runs", "rows that one vector is multiplied with"),
+        ("compiler.schedule.nest.phase_rules:_row_jam", "the lines that the next rows of a stencil store to"),
+        ("compiler.schedule.nest.vector_runs:prefetched_runs", "rows that one vector is multiplied with"),
         (
             "microkernels.gemm.microkernel:Tile",
             "`prefetch`: C, while A and B are multiplied; `prefetch_beside`: the columns of B to the right",
@@ -111,18 +103,18 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("microkernels.weight_only_quant.dot_emitter:DotWriter._fetch", "the weights of a dot product"),
     ),
     "aligned stores": (
-        ("compiler.codegen.nest.aligned_stores:AlignedStores.aligned_store", "which output, if any"),
+        ("compiler.schedule.nest.store_rules:aligned_target", "which output, if any"),
         ("compiler.codegen.nest.aligned_stores:AlignedStores.peeled_end", "whether peeling pays, at run time"),
     ),
     "streaming stores": (
-        ("compiler.lowering.heuristics:stream", "from how many bytes on, without measurements: `STREAM_BYTES`"),
+        ("compiler.schedule.nest.heuristics:stream", "from how many bytes on, without measurements: `STREAM_BYTES`"),
         (
             "compiler.lowering.build_segment:SegmentBuilder._variant",
             "none by heuristics for the epilogue of a product, whose data is cached",
         ),
         ("microkernels.tuning_space:STREAM_CANDIDATE_BYTES", "from how many bytes on they are measured"),
         (
-            "compiler.codegen.nest.loop_order:Loops.streamed",
+            "compiler.schedule.nest.store_rules:streamed_targets",
             "which outputs qualify: full cache lines, of the lane loop",
         ),
         (
@@ -212,7 +204,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.codegen.core.parallel_region:regions_of", "which steps share one parallel region"),
         ("compiler.codegen.control_flow.parallel_loop:work", "which loops of the function run in parallel"),
         ("compiler.transforms.loop_parallelism:parallel_reductions_of", "the dependence test of such loops"),
-        ("compiler.codegen.nest.parallel_reduction:serves", "reductions to one number"),
+        ("compiler.schedule.nest.phase_rules:is_in_blocks", "reductions to one number"),
         ("codegen.entry_points:ir", "kernels of the registry"),
     ),
     "tuning": (

@@ -85,7 +85,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     (
         "lanes",
         "the elements of one vector; the lane loop is the loop whose iterations they are",
-        "compiler.codegen.nest.loop_order:Loops.lanes",
+        "compiler.schedule.nest.loop_order:Loops._lanes",
     ),
     ("launcher", "the machine code between a Python call and a kernel", "dispatch.native.launcher"),
     (
@@ -142,7 +142,7 @@ GLOSSARY: tuple[tuple[str, str, str], ...] = (
     (
         "serpentine order",
         "every second pass over an array runs backwards, to find the end in the cache",
-        "compiler.codegen.nest.serpentine_order",
+        "compiler.schedule.nest.serpentine_rule",
     ),
     ("shipped table", "measurements of a CPU family that come with the package", "selection.shipped_tables:nearest"),
     (

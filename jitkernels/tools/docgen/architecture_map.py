@@ -67,7 +67,12 @@ COLD_STAGES: dict[str, tuple[Station, ...]] = {
         Station("compiler.schedule.fusion:schedule_graph", "fuses nodes into loop nests"),
         Station("compiler.lowering.build_segment:SegmentBuilder.segment", "emits the steps of one segment"),
         Station(
-            "compiler.codegen.nest.nest_emitter:NestEmitter.text", "emits one loop nest as LLVM IR", "for each nest"
+            "compiler.schedule.nest.choose_schedule:choose_schedule",
+            "chooses which transforms run on the loops of a nest",
+            "for each nest",
+        ),
+        Station(
+            "compiler.codegen.nest.nest_emitter:NestEmitter.text", "emits it as LLVM IR", "which its emitter reads"
         ),
     ),
     "link": (
@@ -225,7 +230,7 @@ CALL_PATHS = {
             ),
             Station("compiler.lowering.autotune_program:choose_variant", "the config of the whole program"),
             Station("compiler.lowering.backends:measured_variant", "the variant of each nest"),
-            Station("compiler.lowering.autotune_nest:measured_schedule", "the same, read from the record"),
+            Station("compiler.lowering.autotune_nest:measured_variant", "the same, read from the record"),
         ),
     ),
 }

@@ -9,8 +9,9 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.codegen.core.module_text import SegmentParts
-from jitkernels.compiler.codegen.nest.parallel_reduction import MAX_BLOCKS, MIN_BLOCK_ELEMENTS
+from jitkernels.compiler.codegen.nest.parallel_reduction import MAX_BLOCKS
 from jitkernels.compiler.lowering.lower_graph import compile_graph
+from jitkernels.compiler.schedule.nest.phase_rules import MIN_BLOCK_ELEMENTS
 from jitkernels.tools.testing.guard_pages import Guarded, Side
 
 SIZES = (

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.compiler.codegen.nest import serpentine_order, short_row_reduction
-from jitkernels.compiler.codegen.nest.loop_order import most_steps
+from jitkernels.compiler.codegen.nest.serpentine_order import SerpentineOrder
 from jitkernels.compiler.ir.symbolic_dims import Scope
+from jitkernels.compiler.schedule.nest import row_packing, serpentine_rule
+from jitkernels.compiler.schedule.nest.trip_bounds import most_steps
 from jitkernels.tools.testing import guard_pages, guarded_workspaces
 
 DTYPES = ("float32", "float64")
@@ -91,7 +92,7 @@ def test_sums_do_not_depend_on_other_rows() -> None:
         assert np.array_equal(compiled(other, b, x)[::2], whole[::2])
         for rows in range(4, 40):
             assert np.array_equal(compiled(a[:rows], b[:rows], x), whole[:rows])
-    assert short_row_reduction.MAX_ROW_VECTORS * 8 >= 500
+    assert row_packing.MAX_ROW_VECTORS * 8 >= 500
 
 
 def steps(a: Any, x: Any, count: int) -> Any:
@@ -131,7 +132,7 @@ def in_place(a: Any, x: Any, count: int) -> Any:
 @pytest.mark.parametrize("program", [steps, in_branches, stencil, in_place], ids=lambda one: one.__name__)
 def test_serpentine_loops(program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """They are right however little they read."""
-    monkeypatch.setattr(serpentine_order, "MIN_SERPENTINE_BYTES", 0)
+    monkeypatch.setattr(serpentine_rule, "MIN_SERPENTINE_BYTES", 0)
     with guarded_workspaces("end"):
         compiled = jk.jit(program)
         for size in (*range(2, 41), 64, 100):
@@ -148,7 +149,7 @@ def test_serpentine_order_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> Non
     for program in (steps, in_branches, stencil, in_place):
         results = []
         for least in (0, 1 << 60):
-            monkeypatch.setattr(serpentine_order, "MIN_SERPENTINE_BYTES", least)
+            monkeypatch.setattr(serpentine_rule, "MIN_SERPENTINE_BYTES", least)
             compiled = jk.jit(program)
             results.append([compiled(given(n, n, "float64")[0] / n, given(n, n, "float64")[2], 4) for n in (37, 90)])
         for one, other in zip(*results, strict=True):
@@ -158,13 +159,13 @@ def test_serpentine_order_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_which_loops_are_serpentine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loops that read a matrix larger than the first cache are; others are not."""
     reversals: list[bool] = []
-    plain = serpentine_order.SerpentineOrder.either_way
+    plain = SerpentineOrder.either_way
 
     def seen(self: Any, *given: Any) -> Any:
         reversals.append(True)
         return plain(self, *given)
 
-    monkeypatch.setattr(serpentine_order.SerpentineOrder, "either_way", seen)
+    monkeypatch.setattr(SerpentineOrder, "either_way", seen)
     rng = np.random.default_rng(0)
     for size, count, expected in ((100, 3, True), (20, 3, False), (1000, 3, False)):
         reversals.clear()
@@ -254,7 +255,7 @@ def test_parallel_iterations_reverse_independently(monkeypatch: pytest.MonkeyPat
                 found[i] = np.tanh((a * (x[i] + found[i].sum())).sum(axis=1))
         return found
 
-    monkeypatch.setattr(serpentine_order, "MIN_SERPENTINE_BYTES", 0)
+    monkeypatch.setattr(serpentine_rule, "MIN_SERPENTINE_BYTES", 0)
     a, _, x = given(70, 70, "float64")
     many = np.outer(np.linspace(0, 1, 60), x)
     results = []

@@ -7,8 +7,8 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.codegen.core import aligned_loads
-from jitkernels.compiler.codegen.nest import vector_runs
 from jitkernels.compiler.dispatch import specialization
+from jitkernels.compiler.schedule.nest import vector_runs
 from jitkernels.core import cpu_target
 from jitkernels.tools.testing import guard_pages
 

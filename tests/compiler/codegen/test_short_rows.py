@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.compiler.codegen.nest.loop_order import least_steps
 from jitkernels.compiler.ir.symbolic_dims import Scope
+from jitkernels.compiler.schedule.nest.trip_bounds import least_steps
 
 WIDTHS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 129)
 ROWS = (1, 2, 3, 4, 5, 7, 8, 9, 17)

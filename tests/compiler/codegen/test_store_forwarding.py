@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.compiler.codegen.nest.row_reduction import ReducedRows
+from jitkernels.compiler.schedule.nest import phase_rules
+from jitkernels.compiler.schedule.nest.nest_schedule import RecentStore
 from jitkernels.tools.testing import guard_pages
 
 Program = Callable[..., Any]
@@ -84,8 +85,11 @@ def rows(low: Any, b: Any) -> Any:
 
 PROGRAMS = (forward, back, decomposition, own_past, convolved, multiplied, several, largest, rows)
 OF_INTEGERS = (forward, back, own_past, convolved, multiplied, largest)
-FRESH = {forward: {False}, back: {True}, decomposition: {False}, own_past: {False}, several: {False}, largest: set()}
-"""What is summed with an element apart, and whether that is the first one."""
+FIRST, LAST = RecentStore.FIRST, RecentStore.LAST
+FRESH: dict[Program, set[RecentStore]] = {
+    forward: {LAST}, back: {FIRST}, decomposition: {LAST}, own_past: {LAST}, several: {LAST}, largest: set()
+}  # fmt: skip
+"""What is summed with an element apart, and which one that is."""
 CASES = [(one, dtype) for one in PROGRAMS for dtype in ("float32", "float64")]
 CASES += [(one, "int64") for one in OF_INTEGERS]
 
@@ -120,13 +124,13 @@ def flat(found: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("program", FRESH, ids=lambda one: one.__name__)
 def test_reductions_of_recent_stores_are_detected(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: set[bool] = set()
-    begins = ReducedRows._begins_with_recent_store
+    found: set[RecentStore | None] = set()
+    rule = phase_rules._recent_store
 
-    def noted(rows: ReducedRows, loop: int) -> bool:
-        found.add(begins(rows, loop))
-        return begins(rows, loop)
+    def noted(*arguments: Any) -> RecentStore | None:
+        found.add(rule(*arguments))
+        return rule(*arguments)
 
-    monkeypatch.setattr(ReducedRows, "_begins_with_recent_store", noted)
+    monkeypatch.setattr(phase_rules, "_recent_store", noted)
     jk.jit(program)(*given(20, "float64"))
-    assert found == FRESH[program]
+    assert found - {None} == FRESH[program]

@@ -7,8 +7,9 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.attrs.schema.registry import implementation
-from jitkernels.compiler.codegen.nest.aligned_stores import MIN_PEELED_VECTORS, AlignedStores
+from jitkernels.compiler.codegen.nest.aligned_stores import AlignedStores
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter
+from jitkernels.compiler.schedule.nest.store_rules import MIN_PEELED_VECTORS
 from jitkernels.core import cpu_target
 from jitkernels.dispatch.kernel import Kernel
 

@@ -190,9 +190,9 @@ def test_rows_with_shared_loads_are_not_collapsed(monkeypatch: pytest.MonkeyPatc
     found: list[Any] = []
     write = UnrollJam.jam_rows
 
-    def noted(writer: UnrollJam, block: Any, loops: Any, targets: Any) -> None:
+    def noted(writer: UnrollJam, block: Any, loops: Any, *rest: Any) -> None:
         found.append(loops)
-        write(writer, block, loops, targets)
+        write(writer, block, loops, *rest)
 
     monkeypatch.setattr(UnrollJam, "jam_rows", noted)
     for program, columns, are_rows in ((of_rows, 70, True), (of_rows, 3, False), (of_elements, 70, False)):

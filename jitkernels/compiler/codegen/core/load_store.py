@@ -19,15 +19,9 @@ from jitkernels.compiler.codegen.core.ir_builder import (
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.elementwise_ops import PLANES
-from jitkernels.compiler.ir.static_dim_policy import MAX_VECTOR_STRIDE
-from jitkernels.compiler.ir.strided_array import StridedArray
+from jitkernels.compiler.ir.strided_array import StridedArray, is_small_stride
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
-
-
-def is_small_stride(stride: Number) -> bool:
-    """Return whether lanes at this constant stride are loaded and stored with whole vectors."""
-    return not isinstance(stride, symbolic_dims.Extent) and 1 <= abs(stride) <= MAX_VECTOR_STRIDE
 
 
 @dataclass
@@ -50,16 +44,6 @@ class Memory:
         lane_block = self.lane_block(block)
         return lane_block.mask if lane_block is not None else ""
 
-    def coefficients(self, strides: tuple[Number, ...], access_map: IndexMap) -> tuple[Number, dict[int, Number]]:
-        """Split the offset of an access map in an array into a constant, and a coefficient of each loop."""
-        constant: Number = 0
-        coefficients: dict[int, Number] = {}
-        for stride, (start, terms) in zip(strides, access_map, strict=True):
-            constant = constant + start * stride
-            for loop, coefficient in terms:
-                coefficients[loop] = coefficients.get(loop, 0) + coefficient * stride
-        return constant, {loop: coefficient for loop, coefficient in coefficients.items() if not same(coefficient, 0)}
-
     def address(
         self, block: Block, array: StridedArray, access_map: IndexMap, offsets: Sequence[tuple[Block, str]] = ()
     ) -> tuple[Block, str, Number]:
@@ -67,7 +51,7 @@ class Memory:
 
         `moves`: further offsets, each with the block that computes it.
         """
-        first, coefficients = self.coefficients(array.strides, access_map)
+        first, coefficients = array.coefficients(access_map)
         first = first + array.first
         function = self.function
         home, kind = function.block, memory_type(array.dtype)

@@ -93,8 +93,8 @@ def _note(emitter: NestEmitter, accesses: Strides, array: StridedArray, access_m
 
 def _disjoint_stride(emitter: NestEmitter, array: StridedArray, access_map: IndexMap) -> Number | None:
     """The elements per iteration of the parallel loop, if iterations access adjacent disjoint ranges; else None."""
-    first, strides = emitter.values.coefficients(array.strides, access_map)
-    stride = strides.pop(emitter.range_loop, None) if emitter.range_loop is not None else None
+    first, strides = array.coefficients(access_map)
+    stride = strides.pop(emitter.parallel_loop, None) if emitter.parallel_loop is not None else None
     if stride is None or not same(first + array.first, 0) or any(loop not in emitter.extents for loop in strides):
         return None
     last_offset = sum((other * (emitter.extents[loop] - 1) for loop, other in strides.items()), 0)

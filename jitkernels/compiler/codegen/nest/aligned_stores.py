@@ -11,62 +11,28 @@ from itertools import product
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block
-from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.serpentine_order import SerpentineOrder
-from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.symbolic_dims import same
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
+from jitkernels.compiler.schedule.nest.store_rules import MIN_PEELED_VECTORS
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
-COMPUTE_BOUND_COST = 12
-"""The cost of an element, in additions, from which on the loop is bound by computation, not by stores."""
-MIN_PEELED_VECTORS = 32
-"""The least vectors for which peeling pays: a mispredicted branch and a masked vector take as long as 24 split stores,
-at a cycle each (of 384 and 512 floats, 64 bytes at a time: 21 and 21 ns instead of 23 and 33)."""
-
 
 class AlignedStores(SerpentineOrder):
-    """Decides which stores are aligned, and which are streaming stores. `accumulates`: the current loops reduce."""
+    """Emits peeled iterations, and tests of streaming stores. `accumulates`: the current loops reduce."""
 
     accumulates = False
 
-    def aligned_store(self, loop: int) -> NestTarget | None:
-        """The output that the lane loop aligns: a streamed one, or the first one whose vectors may straddle lines."""
-        if self.accumulates or loop != self.lane_loop or loop in self.directions or loop in self.scanned:
-            return None
-        outputs = [target for target in self.targets if target.reduction is None and target.array is not None]
-        if self.streamed:
-            return next(target for target in outputs if target.output.word == self.streamed[0].word)
-        return next((target for target in outputs if self._pays(target, loop)), None)
-
-    def _pays(self, target: NestTarget, loop: int) -> bool:
-        """Whether aligning an output pays in long loops: where its stores may straddle lines, and take all the time."""
-        reduces = any(other.reduction is not None for other in self.targets)
-        is_cheap = not reduces and self.nest.cost < COMPUTE_BOUND_COST
-        return is_cheap and self._may_be_long(loop) and self._may_straddle(target, loop)
-
-    def _may_be_long(self, loop: int) -> bool:
-        """Whether the loop has so many iterations that peeling pays: in the traced call, or in others.
-
-        Code around short rows would cost each of them.
-        """
-        extent = self.extents[loop]
-        if isinstance(extent, symbolic_dims.Extent) and (self.variant.any_size or loop == self.range_loop):
-            return True
-        return symbolic_dims.value_of(extent) >= MIN_PEELED_VECTORS * self.lanes()[0]
-
-    def _may_straddle(self, target: NestTarget, loop: int) -> bool:
-        """Whether a target is stored in vectors of more than half a line: arrays are aligned to 16 bytes at least."""
-        if target.node.operation == "placed":
-            return False
-        where = target.where or target.index_map
-        step = self.values.coefficients(target.output.strides, where)[1].get(loop, 0)
-        return same(step, 1) and self.lanes()[0] * NUMBERS[target.output.dtype].size >= CACHE_LINE_BYTES // 2
+    @property
+    def aligned_store(self) -> NestTarget | None:
+        """The output that the lane loop aligns in the current loops."""
+        aligned = self.schedule.aligned
+        return None if self.accumulates or aligned is None else self.targets[aligned]
 
     def peeled_end(self, block: Block, target: NestTarget, limits: tuple[str, str]) -> str:
         """Return where aligned vectors begin; where aligning does not pay or nothing is to be peeled, the end."""
         new, (begin, end), size = self.function.new, limits, NUMBERS[target.output.dtype].size
-        vector = CACHE_LINE_BYTES if self.streamed else min(self.lanes()[0] * size, CACHE_LINE_BYTES)
+        vector = CACHE_LINE_BYTES if self.schedule.streamed else min(self.lanes * size, CACHE_LINE_BYTES)
         _, pointer, _ = self.values.address(block, target.output, target.where or target.index_map)
         first = new(block, f"ptrtoint ptr {pointer} to i64")
         if begin != "0":
@@ -74,9 +40,9 @@ class AlignedStores(SerpentineOrder):
         padding = new(block, f"and i64 {new(block, f'sub i64 0, {first}')}, {vector - 1}")
         steps = new(block, f"lshr i64 {padding}, {size.bit_length() - 1}")
         count = new(block, f"sub nsw i64 {end}, {begin}")
-        pays = self.are_many if self.streamed else "false"
-        if self._pays(target, self.vector_loop):
-            is_long = new(block, f"icmp sge i64 {count}, {MIN_PEELED_VECTORS * self.lanes()[0]}")
+        pays = self.are_many if self.schedule.streamed else "false"
+        if self.schedule.peels_long:
+            is_long = new(block, f"icmp sge i64 {count}, {MIN_PEELED_VECTORS * self.lanes}")
             pays = new(block, f"or i1 {pays}, {is_long}")
         for condition in (f"icmp ne i64 {steps}, 0", f"icmp slt i64 {steps}, {count}"):
             pays = new(block, f"and i1 {pays}, {new(block, condition)}")
@@ -93,16 +59,16 @@ class AlignedStores(SerpentineOrder):
         new, block = self.function.new, self.function.block
         count, least = (
             new(block, "sub nsw i64 %end, %begin"),
-            max(self.variant.stream // NUMBERS[array.dtype].size, 1),
+            max(self.schedule.stream_bytes // NUMBERS[array.dtype].size, 1),
         )
-        if self.range_loop != self.lane_loop:
+        if self.parallel_loop != self.lane_loop:
             count = new(block, f"mul nsw i64 {count}, {self.function.extent(self.extents[self.vector_loop])}")
         is_large = new(block, f"icmp sge i64 {count}, {max(least, CACHE_LINE_BYTES)}")
         for other in others:
             distance = new(block, f"sub i64 {self._first_of(block, other.word)}, {self._first_of(block, array.word)}")
             misalignment = new(block, f"and i64 {distance}, {CACHE_LINE_BYTES - 1}")
             is_large = new(block, f"and i1 {is_large}, {new(block, f'icmp eq i64 {misalignment}, 0')}")
-        for streamed_array, word in product(self.streamed, sorted(self.read_words)):
+        for streamed_array, word in product(self.streamed, sorted(self.loops.read_words)):
             firsts = self._first_of(block, streamed_array.word), self._first_of(block, word)
             is_large = new(block, f"and i1 {is_large}, {new(block, 'icmp ne i64 {}, {}'.format(*firsts))}")
         return is_large

@@ -1,16 +1,11 @@
 """Emission of loops: peeled iterations, unrolled vectors, full vectors, and a masked remainder."""
 
-from collections import Counter
 from collections.abc import Callable
 
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.aligned_stores import AlignedStores
-from jitkernels.compiler.codegen.nest.loop_order import least_steps
-from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.schedule.nest.nest_schedule import Remainder
 from jitkernels.core.frozen_dataclass import frozen_dataclass
-
-MAX_ACCUMULATOR_VECTORS = 8
-"""The most accumulator vectors: 32 registers have room for them and for their compensations."""
 
 
 @frozen_dataclass
@@ -36,7 +31,7 @@ class LoopEmitter(AlignedStores):
     """Emits loops around any body."""
 
     def _limits(self, loop: int) -> tuple[str, str]:
-        if loop == self.range_loop:
+        if loop == self.parallel_loop:
             return "%begin", "%end"
         return "0", self.function.extent(self.extents[loop])
 
@@ -50,7 +45,7 @@ class LoopEmitter(AlignedStores):
 
     def in_lanes(self, block: Block, loop: int, limits: tuple[str, str], body: Callable[[Block], None]) -> None:
         """Emit the lane loop: by unrolled vectors, and the remainder by single ones, masked."""
-        store = self.aligned_store(loop)
+        store = self.aligned_store
         if store is None:
             self._unrolled(block, loop, limits, body)
         else:
@@ -83,8 +78,7 @@ class LoopEmitter(AlignedStores):
     def _unrolled(self, block: Block, loop: int, limits: tuple[str, str], body: Callable[[Block], None]) -> None:
         """Emit unrolled vectors of a range, and its remainder."""
         begin, end = limits
-        narrow, wide = self.lanes()
-        reduces = bool(self.order) and any(target.reduction for target in self.targets)
+        schedule, narrow, wide = self.schedule, self.lanes, self.step_lanes
         arrays = [] if self.accumulates else self.streamed
         is_large = self.are_many if arrays else ""
         streamed = (frozenset(array.word for array in arrays), is_large) if arrays else None
@@ -96,35 +90,19 @@ class LoopEmitter(AlignedStores):
             self.emit_loop(block, LoopSpec(loop, main_end, end, narrow, narrow, masked=narrow > 1), body)
             self.emit_loop(block, LoopSpec(loop, begin, main_end, wide, wide), body)
             return
-        if self._are_long_runs(loop, 2 * wide, narrow):
+        if schedule.doubles_steps:
             unrolled_end = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, {-2 * wide}')}")
             self.emit_loop(block, LoopSpec(loop, begin, unrolled_end, 2 * wide, 2 * wide), body)
             begin = unrolled_end
-        enters = self.is_filled(loop, wide) and not is_large and self.aligned_store(loop) is None
+        enters = schedule.fills_step and not is_large and self.aligned_store is None
         self.emit_loop(block, LoopSpec(loop, begin, main_end, wide, wide, enters=enters, streamed=streamed), body)
-        if self.variant.halves_remainder and not reduces and not is_large and loop != self.range_loop:
+        remainder = Remainder.MASKED if is_large else schedule.remainder
+        if remainder is Remainder.HALVED:
             self._in_halves(block, loop, (begin, main_end, end), body)
-        elif reduces and not is_large:  # whose first iteration is the same in all rows
+        elif remainder is Remainder.HOISTED:
             self.single_vectors(block, loop, (begin, main_end, end), body)
         else:
             self.emit_loop(block, LoopSpec(loop, main_end, end, narrow, narrow, masked=narrow > 1), body)
-
-    def _are_long_runs(self, loop: int, lanes: int, narrow: int) -> bool:
-        """Return whether reduced rows, one per lane, are loaded in runs of so many lanes.
-
-        Caches deliver longer runs faster, and fewer lines straddle where arrays begin within a line.
-        """
-        sums = [target for target in self.targets if target.reduction is not None]
-        if not sums or loop not in self.order or self.variant.any_size:
-            return False
-        vectors = lanes // narrow * max(Counter(target.phase for target in sums).values())
-        is_long = symbolic_dims.value_of(self.extents[loop]) >= lanes
-        return is_long and vectors <= MAX_ACCUMULATOR_VECTORS and not any(loop in target.loops for target in sums)
-
-    def is_filled(self, loop: int, lanes: int) -> bool:
-        """Return whether a vector of so many lanes is never masked: in a loop inside of rows, which runs whole."""
-        inside = bool(self.order) and loop not in self.order
-        return inside and least_steps(self.extents[loop]) >= lanes
 
     def single_vectors(
         self, block: Block, loop: int, limits: tuple[str, str, str], body: Callable[[Block], None]
@@ -134,7 +112,7 @@ class LoopEmitter(AlignedStores):
         The masked one is apart, as its mask is the same in every row and phase.
         """
         begin, stop, end = limits
-        new, (lanes, wide) = self.function.new, self.lanes()
+        new, lanes, wide = self.function.new, self.lanes, self.step_lanes
         if lanes == 1:
             self.emit_loop(block, LoopSpec(loop, stop, end), body)
             return
@@ -149,7 +127,7 @@ class LoopEmitter(AlignedStores):
     def _in_halves(self, block: Block, loop: int, limits: tuple[str, str, str], body: Callable[[Block], None]) -> None:
         """Emit the remainder of a row without masks: half a vector, a quarter, and so on."""
         begin, stop, end = limits
-        new, (lanes, _) = self.function.new, self.lanes()
+        new, lanes = self.function.new, self.lanes
         count = new(block, f"sub nsw i64 {end}, {begin}")
         while lanes > 1:
             lanes //= 2
@@ -189,7 +167,7 @@ class LoopEmitter(AlignedStores):
         body(inner)
         is_entered = "true" if spec.enters else function.new(block, f"icmp slt i64 {begin}, {end}")
         first, sign, limit, increment = begin, "slt", end, str(spec.step)
-        if self.serpentine_words and (spec.is_range or loop == self.range_loop):
+        if self.schedule.serpentine and (spec.is_range or loop == self.parallel_loop):
             sign, (first, limit, increment) = "ne", self.either_way(block, begin, end, spec.step)
         elif loop is not None and self.directions.get(loop) == -1:
             first, sign, limit = self.last_step(block, begin, end, spec.step), "sge", begin
@@ -221,7 +199,7 @@ class LoopEmitter(AlignedStores):
 
     def _mask(self, block: Block, count: str, lanes: int, times: int = 1) -> str:
         """The mask of the lanes below a count, repeated `times` times."""
-        bits, all_lanes = min(8 * self.variant.vector_bytes // self.lanes()[0], 64), lanes * times
+        bits, all_lanes = min(8 * self.schedule.vector_bytes // self.lanes, 64), lanes * times
         kind = f"i{bits if lanes < 1 << bits else 2 * bits}"  # as wide as the widest elements
         is_less = self.function.new(block, f"icmp slt i64 {count}, {lanes}")
         clamped = self.function.new(block, f"select i1 {is_less}, i64 {count}, i64 {lanes}")

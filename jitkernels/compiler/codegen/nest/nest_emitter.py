@@ -15,10 +15,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_ty
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator
 from jitkernels.compiler.codegen.nest.chunked_row_loop import PartCounter, combine_parts
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
-from jitkernels.compiler.codegen.nest.loop_order import most_steps
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
-from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
-from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
 from jitkernels.compiler.codegen.nest.row_reduction import ReducedRows
 from jitkernels.compiler.codegen.nest.store_prefetch import StorePrefetch
 from jitkernels.compiler.codegen.nest.transposed_loads import TransposedLoads
@@ -27,6 +24,8 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
+from jitkernels.compiler.schedule.nest.scratch_values import scratch_of
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 
@@ -43,7 +42,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
         super().__post_init__()
         self.accumulators: list[Accumulator] = []
         self.part_counter: PartCounter | None = None
-        self.scratch_values = choose_scratch_values(self.nest, self.targets, self.values)
+        self.scratch_values = [*map(replace, self.loops.scratch_values)]  # whose arrays `_begin_streams` redirects
 
     def text(self) -> str:
         block = self.function.block
@@ -63,9 +62,9 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
         self.values.reduced.clear()
         self.values.scratch_of_value.clear()
         self._begin_streams(block)
-        for inner, ready in self.phase_loops():
-            for loops, targets in inner:
-                self._phase(block, self._inner_order(loops), targets)
+        for inner, ready in self.loops.phase_loops():
+            for _, targets in inner:
+                self._phase(block, targets)
             for target in ready:
                 value = self.values.value(block, target.node, target.index_map)
                 self._store(block, target, value)
@@ -76,10 +75,10 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
 
         Prefetch the line in which a row ends, which belongs to the next row too: all stores would wait for it.
         """
-        if not self.streamed or block.loop is None:
+        if not self.schedule.streamed or block.loop is None:
             return
         new, (array,) = self.function.new, self.streamed
-        (target,) = [target for target in self.targets if target.reduction is None]
+        target = self.targets[self.schedule.streamed[0]]
         _, pointer, _ = self.values.address(block, array, target.index_map)
         count = self.function.extent(self.extents[self.vector_loop])
         end = new(block, f"getelementptr {memory_type(array.dtype)}, ptr {pointer}, i64 {count}")
@@ -91,28 +90,22 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
         for scratch in self.scratch_values:
             scratch.array = replace(scratch.output, instead=(block.loop, row))
 
-    def _prefetch_reads(self, block: Block, phase: int) -> None:
+    def _prefetch_reads(self, block: Block) -> None:
         """Prefetch into L2 what will be loaded.
 
-        Where a row is traversed twice, that is the next row, while the second phase finds this row in the caches. If no
-        output is streamed, every second line is enough: processors fetch lines in pairs, and each phase is short. Rows
+        Where a row is traversed twice, that is the next row, while the second phase finds this row in the caches. Rows
         that are traversed once prefetch what comes soon: one core's hardware prefetcher does not use the bandwidth.
         """
-        if self.lane_loop is None or self.values.mask(block):
-            return
-        phases = max((target.phase for target in self.targets if target.loops), default=0)
-        reduces = any(target.reduction for target in self.targets)
-        if not (self.variant.prefetches or self.streamed) or not reduces or phase != min(phases, 2):
+        if not self.phase.read_prefetch or self.values.mask(block):
             return
         new, reads = self.function.new, self._read_first()
-        every = 2 if phases > 1 and not self.streamed else 1
         for array, index_map, step in reads.values():
             size = NUMBERS[array.dtype].size
             _, pointer, _ = self.values.address(block, array, index_map)
             soon = str(STREAM_PREFETCH_DISTANCE // len(reads) // CACHE_LINE_BYTES * CACHE_LINE_BYTES)
-            distance = self._ahead(step, size) if phases > 1 else soon
+            distance = self._ahead(step, size) if self.phase.number > 1 else soon
             ahead = new(block, f"getelementptr i8, ptr {pointer}, i64 {distance}")
-            for line in range(0, self.values.lanes(block) * size // CACHE_LINE_BYTES, every):
+            for line in range(0, self.values.lanes(block) * size // CACHE_LINE_BYTES, self.phase.read_prefetch):
                 address = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * CACHE_LINE_BYTES}")
                 self.prefetch(block, address, "i32 0, i32 2")
 
@@ -123,7 +116,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
             for node, access_map in self.values.needed(target.node, target.index_map) if target.phase == 1 else ():
                 array = self.values.arrays.get(node)
                 if array is not None:
-                    _, steps = self.values.coefficients(array.strides, access_map)
+                    _, steps = array.coefficients(access_map)
                     step = steps.get(self.order[0], 0) if self.order else 0
                     is_invariant = bool(self.order) and same(step, 0)  # loaded by all rows
                     if same(steps.get(self.vector_loop, 0), 1) and not is_invariant:
@@ -141,42 +134,35 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
         text: str = block.known[key]
         return text
 
-    def _phase(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
+    def _phase(self, block: Block, targets: list[NestTarget]) -> None:
         """Emit the inner loops of a phase: reductions accumulate, outputs are stored."""
-        self.accumulate(block, loops, targets)
+        self.accumulate(block, targets)
         reductions = [target for target in targets if target.reduction is not None]
         for target, accumulator in zip(reductions, self.accumulators, strict=True):
             self.values.reduced[self.values.key(*target.reduced)] = block, accumulator.result(block)
-        for scratch in self._scratch_of(loops, targets):
+        for scratch in scratch_of(self.scratch_values, targets[0]):
             self.values.scratch_of_value[self.values.key(scratch.node, scratch.index_map)] = scratch.output
 
     def _store(self, block: Block, target: NestTarget, value: Register) -> None:
         where = target.where if target.node.operation == "placed" else target.index_map
         self.values.store_node(block, target.node, target.index_map, target.output, where, value)
 
-    def _scratch_of(self, loops: list[int], targets: list[NestTarget]) -> list[NestTarget]:
-        """The values of a phase that are stored to an output as scratch."""
-        return [
-            scratch
-            for scratch in self.scratch_values
-            if scratch.phase == targets[0].phase and set(scratch.loops) == set(loops)
-        ]
-
-    def accumulate(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
+    def accumulate(self, block: Block, targets: list[NestTarget]) -> None:
         """Emit the loops of a phase: its accumulators take all elements, and its outputs are stored."""
+        phase = self.phase = self.schedule.phase(targets[0].phase, targets[0].loops)
+        loops, wide = [*phase.loops], self.step_lanes
         self.values.column_loop_count += 1
         self.part_counter = None
-        _, wide = self.lanes()
         reductions = [target for target in targets if target.reduction is not None]
         self.accumulates = bool(reductions)
-        scratch_values = self._scratch_of(loops, targets)
-        if not reductions and not scratch_values and self.shares_loads(loops, targets):
-            self.jam_rows(block, loops, targets)
+        scratch_values = scratch_of(self.scratch_values, targets[0])
+        if phase.jam is not None:
+            self.jam_rows(block, loops, targets, phase.jam)
             return
 
         def step(inside: Block) -> None:
             if self.lane_loop in loops:
-                self._prefetch_reads(inside, targets[0].phase)
+                self._prefetch_reads(inside)
             elif len(loops) == 1 and self.values.lanes(inside) > wide:
                 self.prefetch_runs(inside, loops[0], targets)
             # Load everything before any store: an output may alias what another output reads here.
@@ -197,9 +183,9 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
                 self.prefetch_stores(inside, [target for target, _ in stored])
 
         if self.lane_loop not in loops or not reductions:
-            is_long = self._is_long(loops, reductions)
-            self.accumulators = self._new_accumulators(block, reductions, self.values.lanes(block), is_long=is_long)
-            if len(loops) > 1 and is_long:
+            lanes = self.values.lanes(block)
+            self.accumulators = self._new_accumulators(block, reductions, lanes, is_long=phase.blocked)
+            if len(loops) > 1 and phase.blocked:
                 self.part_counter = PartCounter(self, block, self.accumulators)
             read = [*targets, *scratch_values]
             self.in_runs(block, loops, read, lambda inside: self._inner(inside, loops, step, read))
@@ -212,22 +198,16 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
             is_alone = len(reductions) == len(targets) and not scratch_values
             self._reduce_row(block, loops[0], reductions, step, is_alone=is_alone)
 
-    def _is_long(self, loops: list[int], reductions: list[NestTarget]) -> bool:
-        """Return whether a reduction may have so many elements that it is blocked."""
-        most = most_steps(self.extents[loops[0]]) if len(loops) == 1 else None
-        finds = any(self._accumulator(target, 1).is_index for target in reductions)
-        return finds or most is None or most > ADDS
-
     def _inner(self, block: Block, loops: list[int], step: Callable[[Block], None], targets: list[NestTarget]) -> None:
         """Emit nested loops of columns, the lane loop last, except for a gathered run."""
         loop, *others = loops
         begin, end = self._limits(loop)
-        _, wide = self.lanes()
+        wide = self.step_lanes
         if others and loop == self.lane_loop:
             self.in_lanes(block, loop, (begin, end), lambda inside: self._inner(inside, others, step, targets))
         elif others:
             self.emit_loop(block, LoopSpec(loop, begin, end), lambda inside: self._inner(inside, others, step, targets))
-        elif loop == self.gathered_run:
+        elif loop == self.schedule.gathered_run:
             self.emit_gathered_run(block, loop, targets, step)
         elif loop != self.lane_loop:
             self._in_parts(
@@ -245,7 +225,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
         """Emit the innermost of several reduced loops, in lanes: full iterations, and a masked one."""
         assert self.part_counter is not None, "begun with the outermost of these loops"
         last, left, mask = self._last_vector(self.function.block, *limits, wide)
-        self.part_counter.make_room(block, "1" if self.short_lanes else "")
+        self.part_counter.make_room(block, "1" if self.schedule.is_short else "")
         self._in_parts(
             block, (limits[0], last), wide,
             lambda inside, first, stop: self.emit_loop(inside, LoopSpec(loop, first, stop, wide, wide), step),

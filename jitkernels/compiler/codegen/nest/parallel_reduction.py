@@ -6,34 +6,19 @@ context is the frame, the partial results, the iterations of the outermost loop 
 phases.
 """
 
-from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, memory_type
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
 from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
-from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.symbolic_dims import Extent
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
+from jitkernels.compiler.schedule.nest.phase_rules import least_block
 
-MIN_BLOCK_ELEMENTS, MAX_BLOCKS = 16384, 64
-"""The least 4-byte elements of a block, and the most blocks."""
+MAX_BLOCKS = 64
+"""The most blocks."""
 BLOCK_MULTIPLE = 1024
 """Blocks of the lane loop have a multiple of so many iterations."""
 FRAME, PARTIALS, STEP, EARLIER = range(4)
-
-
-def least_block(emitter: NestEmitter) -> int:
-    """The least elements of a block: more for narrow ones, as they take no longer."""
-    sizes = [NUMBERS[leaf.dtype].size for leaf in emitter.nest.leaves]
-    return MIN_BLOCK_ELEMENTS * max(4 // max(sizes, default=4), 1)
-
-
-def serves(emitter: NestEmitter) -> bool:
-    """Return whether a nest reduces everything, and may have more than one block."""
-    results = [target for target in emitter.targets if target.loops]
-    sizes = [symbolic_dims.product(emitter.extents[loop] for loop in target.loops) for target in results]
-    is_large = any(isinstance(size, Extent) or size >= 2 * least_block(emitter) for size in sizes)
-    return is_large and not emitter.order and not emitter.scanned and all(result.reduction for result in results)
 
 
 class BlockwiseEmitter(NestEmitter):
@@ -44,16 +29,17 @@ class BlockwiseEmitter(NestEmitter):
         own = super().text()
         return "\n".join([*self.parts, own])
 
-    def _phase(self, block: Block, loops: list[int], targets: list[NestTarget]) -> None:
+    def _phase(self, block: Block, targets: list[NestTarget]) -> None:
         function, new = self.function, self.function.new
+        loops = self.schedule.phase(targets[0].phase, targets[0].loops).loops
         name = f"{self.name}.part{len(self.parts)}"
         part = PhaseEmitter(
-            self.nest, self.arrays, FunctionBuilder(function.library, function.symbol_slots), self.variant, name
-        )
+            self.loops, self.schedule, FunctionBuilder(function.library, function.symbol_slots), name
+        )  # fmt: skip
         part.begin(self)
         accumulators = self._new_accumulators(block, targets, 1, is_long=True)
         slots = [slot for accumulator in accumulators for slot in _slots(accumulator)]
-        self.parts.append(part.part_text(loops, [self.targets.index(target) for target in targets], len(slots)))
+        self.parts.append(part.part_text(loops[0], targets, len(slots)))
 
         context = function.variable(f"[{EARLIER + len(self.values.reduced)} x i64]")
         partials = function.variable(f"[{MAX_BLOCKS * len(slots)} x i64]")
@@ -68,7 +54,7 @@ class BlockwiseEmitter(NestEmitter):
             function.extent(symbolic_dims.product(self.extents[loop] for loop in loops)),
         )
         blocks, small, join_label = function.label(), function.label(), function.label()
-        is_large = new(block, f"icmp sge i64 {size}, {2 * least_block(self)}")
+        is_large = new(block, f"icmp sge i64 {size}, {2 * least_block(self.loops)}")
         block.lines += [f"  br i1 {is_large}, label %{blocks}, label %{small}", f"{small}:"]
         block.lines += [f"  store i64 {whole}, ptr {step_place}", f"  store i64 1, ptr {count_at}"]
         new(block, f"call i64 @{name}(ptr {context}, i64 0, i64 1)")
@@ -100,7 +86,7 @@ class BlockwiseEmitter(NestEmitter):
         """Return the iterations of the outermost loop per block, and the number of blocks."""
         new = self.function.new
         self.function.library.declare("llvm.smin.i64", "i64", ["i64", "i64"])
-        block_count = new(block, f"sdiv i64 {size}, {least_block(self)}")
+        block_count = new(block, f"sdiv i64 {size}, {least_block(self.loops)}")
         block_count = new(block, f"call i64 @llvm.smin.i64(i64 {block_count}, i64 {MAX_BLOCKS})")
         unit = BLOCK_MULTIPLE if loop == self.lane_loop else 1
         units = new(block, f"mul i64 {block_count}, {unit}")
@@ -127,11 +113,10 @@ class PhaseEmitter(BlockwiseEmitter):
             address = function.slot(block, EARLIER + number, "%context")
             self.values.reduced[key] = block, self._load(block, register.dtype, address)
 
-    def part_text(self, loops: list[int], numbers: list[int], words: int) -> str:
+    def part_text(self, outer: int, targets: list[NestTarget], words: int) -> str:
         """Return the function: the partial results of the phase's reductions for each block."""
         function, new = self.function, self.function.new
-        block, outer = function.block, loops[0]
-        targets = [self.targets[number] for number in numbers]
+        block = function.block
         partials = function.load_slot(block, PARTIALS, "ptr", "%context")
         step = function.load_slot(block, STEP, base="%context")
         whole = function.extent(self.extents[outer])
@@ -147,7 +132,7 @@ class PhaseEmitter(BlockwiseEmitter):
             done = new(inside, f"load i1, ptr {decided}")
             end = new(inside, f"select i1 {done}, i64 {begin}, i64 {end}")
             self.limits = {outer: (begin, end)}
-            self.accumulate(inside, loops, targets)
+            self.accumulate(inside, targets)
             first = new(inside, f"mul nsw i64 {inside.index}, {words}")
             at = function.slot(inside, first, partials)
             if all(accumulator.decides for accumulator in self.accumulators):

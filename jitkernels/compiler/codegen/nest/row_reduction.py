@@ -12,23 +12,22 @@ from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.accumulators import Accumulator, all_decided
 from jitkernels.compiler.codegen.nest.chunked_row_loop import VectorLoop, emit_full_vectors
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
-from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.short_row_reduction import ShortRows
-from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
+from jitkernels.compiler.schedule.nest.nest_schedule import PhaseSchedule, RecentStore
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 
 SEARCHED = 4096
 """The elements of a row between two early exits of a search."""
 MAX_INDEX32_ELEMENTS = 1 << 30
 """The most elements that 32-bit indices address."""
-MAX_HALVED = 8
-"""The most lanes of vectors whose remainder is halved: each half is code of its own."""
 
 
 class ReducedRows(ShortRows):
     """Emits the row reductions of one nest."""
 
     accumulators: list[Accumulator]
+    phase: PhaseSchedule
 
     def _reduce_row(
         self, block: Block, loop: int, reductions: list[NestTarget], step: Callable[[Block], None], *, is_alone: bool
@@ -38,12 +37,11 @@ class ReducedRows(ShortRows):
         With `is_alone` there is nothing else to compute, and the row ends behind the chunk that decides the result.
         """
         first, end = self._limits(loop)
-        new, (narrow, wide) = self.function.new, self.lanes()
-        reads_recent_store = self._reads_recent_store(reductions) and narrow == wide <= MAX_HALVED
-        if reads_recent_store:
+        new, narrow, wide, recent = self.function.new, self.lanes, self.step_lanes, self.phase.recent_store
+        if recent:
             is_nonempty = new(block, f"icmp sgt i64 {end}, {first}")
             skipped = new(block, f"zext i1 {is_nonempty} to i64")
-            if self._begins_with_recent_store(loop):
+            if recent is RecentStore.FIRST:
                 recent_index, first = first, new(block, f"add nsw i64 {first}, {skipped}")
             else:
                 recent_index = end = new(block, f"sub nsw i64 {end}, {skipped}")
@@ -60,21 +58,21 @@ class ReducedRows(ShortRows):
             deciding = []
         length = self._part_length(rest, ADDS * wide, max(SEARCHED, wide) if deciding else MAX_INDEX32_ELEMENTS)
         emit_full_vectors(self, inside, VectorLoop(loop, (first, main_end), wide, length, step), pairs, deciding)
-        if self.is_filled(loop, wide):
+        if self.schedule.fills_step:
             block.lines += inside.lines
         else:
             self._emit_if(block, new(block, f"icmp sgt i64 {main_count}, 0"), inside.lines)
         self.accumulators = rest
         if deciding:
             main_end = new(block, f"select i1 {all_decided(block, rest)}, i64 {end}, i64 {main_end}")
-        if not reads_recent_store:
+        if not recent:
             self.single_vectors(block, loop, (first, main_end, end), step)
         settled = Block(block, -1)
         for accumulator in rest:
             accumulator.fold_parts(settled)
         if settled.lines:
             self._emit_if(block, new(block, f"icmp sgt i64 {main_count}, {ADDS * wide}"), settled.lines)
-        if reads_recent_store:
+        if recent:
             self._in_half_vectors(block, loop, (first, count), reductions, step)
             alone = Block(block, loop, recent_index)
             step(alone)
@@ -88,25 +86,6 @@ class ReducedRows(ShortRows):
         least = min([summed if any(accumulator.in_parts for accumulator in rest) else most, *counted])
         return 1 << (least.bit_length() - 1)
 
-    def _reads_recent_store(self, reductions: list[NestTarget]) -> bool:
-        """Return whether a row's element may just have been stored.
-
-        Only for sums, whose halves take an addition or two.
-        """
-        kinds = [target.reduced[0].options["kind"] for target in reductions if target.reduction]
-        return self.variant.reads_recent_store and not self.order and all(kind in ("sum", "prod") for kind in kinds)
-
-    def _begins_with_recent_store(self, loop: int) -> bool:
-        """Return whether that element is the first: the row's begin is loop-variant, and its end is not."""
-        return any(
-            dim_loop == loop and is_loop_variant(start) and not is_loop_variant(start + self.extents[loop] * step)
-            for target in self.targets
-            for node, access_map in self.values.needed(target.node, target.index_map)
-            if node in self.values.arrays
-            for start, steps in access_map
-            for dim_loop, step in steps
-        )
-
     def _in_half_vectors(
         self,
         block: Block,
@@ -117,7 +96,7 @@ class ReducedRows(ShortRows):
     ) -> None:
         """Emit the remainder of a row, given its first element and its length: half a vector, a quarter, and so on."""
         first, count = limits
-        new, (lanes, _) = self.function.new, self.lanes()
+        new, lanes = self.function.new, self.lanes
         while lanes > 1:
             here = new(block, f"add nsw i64 {first}, {new(block, f'and i64 {count}, {-lanes}')}")
             lanes //= 2

@@ -60,7 +60,7 @@ class RowGroup(ValueEmitter):
     def load(
         self, block: Block, array: StridedArray, index_map: IndexMap, moves: Sequence[tuple[Block, str]] = ()
     ) -> tuple[Block, Register]:
-        loops = {*self.coefficients(array.strides, index_map)[1]}
+        loops = {*array.coefficients(index_map)[1]}
         if not loops & {self.row_loop, self.lane_loop}:
             return super().load(block, array, index_map, moves)
         return self._of_rows(loops, lambda inside: self.alone.load(inside, array, index_map)[1])

@@ -12,15 +12,8 @@ from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_ty
 from jitkernels.compiler.codegen.core.load_store import Memory
 from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
-from jitkernels.compiler.ir.builder import IndexMap
 
 FLOATS = {"sum": "fadd", "prod": "fmul"}
-
-
-def loop_of(access_map: IndexMap, axis: int) -> int | None:
-    """The loop along which a scan runs; None where it has one element."""
-    steps = access_map[axis][1]
-    return steps[0][0] if steps else None
 
 
 def emit_scan(

@@ -4,9 +4,7 @@ A row that fits in registers is loaded once, and nothing of it is stored meanwhi
 reduced one vector per row is taken at a time: operands that all rows share, as the vector of a matrix-vector product,
 are loaded once for all of them, and the lanes of several rows are reduced together.
 
-Code is specialized for rows about as long as those of the traced call, as all of it would take LLVM three times as
-long; other lengths get their own. Code for any size tests the length at run time. Longer rows there, and fewer than
-fill a group, run in the general loops.
+Which rows those are is in the schedule (`NestSchedule.packed`).
 """
 
 from collections.abc import Callable
@@ -19,38 +17,10 @@ from jitkernels.compiler.codegen.nest.bool_argmax import BoolArgmax
 from jitkernels.compiler.codegen.nest.chunked_row_loop import VectorLoop, emit_full_vectors
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter, LoopSpec
 from jitkernels.compiler.codegen.nest.narrow_argmax import NarrowArgmax
-from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.codegen.nest.row_vectors import RowGroup
-from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.symbolic_dims import Extent, is_loop_variant
-from jitkernels.core.frozen_dataclass import frozen_dataclass
+from jitkernels.compiler.schedule.nest.nest_schedule import RowPacking
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
 from jitkernels.microkernels.maths.blocked_summation import ADDS
-
-MAX_ROW_VECTORS = 64
-"""The most vectors of a row that is taken by one vector at a time: a sum of so many has one group of parts."""
-SIMPLE = 48
-"""The most nodes of a nest that gets specialized code for short rows."""
-SUMS = frozenset({"sum", "prod", "min", "max", "any", "all"})
-"""Reductions of rows taken in several iterations: those without indices."""
-UNPACKED_OPERATIONS = frozenset({"gather", "scan", "placed"})
-"""Operations that are not packed."""
-
-
-@frozen_dataclass
-class RowPacking:
-    """How many rows are packed, the lanes for each, and the longest row if rows take several iterations."""
-
-    rows: int
-    columns: int
-    limit: int = 0
-
-    @property
-    def longest(self) -> int:
-        return self.limit or self.columns
-
-    @property
-    def is_in_steps(self) -> bool:
-        return self.limit > 0
 
 
 class ShortRows(LoopEmitter):
@@ -58,48 +28,10 @@ class ShortRows(LoopEmitter):
 
     def short_rows(self, block: Block) -> bool:
         """Emit code that handles short rows and returns; return whether all rows are short."""
-        forms, are_all = self._forms()
-        for form in forms:
-            self._grouped(block, form, always=are_all and form.rows == 1)
-        return are_all
-
-    def _forms(self) -> tuple[list[RowPacking], bool]:
-        """The forms of packed code, and whether all rows are covered by them."""
-        narrow, _ = self.lanes()
-        loops = {target.loops for target in self.targets if target.loops}
-        reduces = any(target.reduction for target in self.targets)
-        nodes = [node for region in self.nest.regions for node in region.nodes]
-        simple = len(nodes) <= SIMPLE and not any(node.operation in UNPACKED_OPERATIONS for node in nodes)
-        if not (self.order and reduces and simple and loops == {(self.lane_loop,)} and narrow >= 4):
-            return [], False
-        several = 1 if narrow > 8 else 2  # a 64-bit division takes as long as two others: rows overlap
-        classes = [
-            [RowPacking(8, narrow // 2)],
-            [RowPacking(4, narrow)],
-            [RowPacking(4, 2 * narrow), RowPacking(several, 4 * narrow)],
-        ]
-        inner = [target.reduction for target in self.targets if target.loops]
-        if all(reductions and reductions[0].options["kind"] in SUMS for reductions in inner):
-            classes[2:] = [[RowPacking(4, 2 * narrow)], [RowPacking(4, narrow, MAX_ROW_VECTORS * narrow)]]
-        count = self.extents[self.vector_loop]
-        if isinstance(count, Extent) and (self.variant.any_size or is_loop_variant(count)):
-            return [form for forms in classes for form in forms], False
-        least = 0
-        for forms in classes:
-            longest = forms[-1].longest
-            if symbolic_dims.value_of(count) <= longest:
-                if isinstance(count, Extent):
-                    count.guard(count - least, ">", is_choice=True)
-                    count.guard(longest - count, ">=", is_choice=True)
-                else:
-                    forms = [form for form in forms if form.longest >= count][:1]
-                if forms[-1].is_in_steps:
-                    return forms, False
-                return [*forms, *([RowPacking(1, longest)] if forms[-1].rows > 1 else [])], True
-            least = longest
-        if isinstance(count, Extent):
-            count.guard(count - least, ">", is_choice=True)
-        return [], False
+        schedule = self.schedule
+        for form in schedule.packed:
+            self._grouped(block, form, always=schedule.packs_all and form.rows == 1)
+        return schedule.packs_all
 
     def _grouped(self, block: Block, form: RowPacking, *, always: bool) -> None:
         """Emit all rows by groups, under a test of their length unless they are short in any case (`always`)."""
@@ -109,8 +41,8 @@ class ShortRows(LoopEmitter):
         *outer, last = self.order
         begin, end = self._limits(last)
         # Fewer vectors, or 32-bit ones, are divided in parallel with other instructions.
-        narrow, _ = self.lanes()
-        divides_long = narrow == self.variant.vector_bytes // 8 and rows * columns >= 8 * narrow
+        narrow = self.lanes
+        divides_long = narrow == self.schedule.vector_bytes // 8 and rows * columns >= 8 * narrow
         group = RowGroup(
             self.function,
             loop,
@@ -136,7 +68,7 @@ class ShortRows(LoopEmitter):
             self._group(group, (count, remainder), masks, in_steps=form.is_in_steps)
             group.reduced.clear()
 
-        is_range = last == self.range_loop
+        is_range = last == self.parallel_loop
         self._rows(
             inside,
             outer,

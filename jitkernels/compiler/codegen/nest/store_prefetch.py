@@ -8,11 +8,9 @@ from collections.abc import Sequence
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block
-from jitkernels.compiler.codegen.nest.aligned_stores import COMPUTE_BOUND_COST
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter
-from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
 from jitkernels.compiler.ir.symbolic_dims import same
-from jitkernels.core import cpu_target
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 STORE_PREFETCH_DISTANCE = 8 * CACHE_LINE_BYTES
@@ -28,13 +26,9 @@ class StorePrefetch(LoopEmitter):
         Lines that are loaded are there anyway. Outputs that may be stored by streaming stores are prefetched where they
         are not.
         """
-        if (
-            not cpu_target.target().stalls_on_store_miss
-            or self.values.mask(block)
-            or self.nest.cost >= COMPUTE_BOUND_COST
-        ):
+        if not self.schedule.prefetches_stores or self.values.mask(block):
             return
-        if self.streamed and not block.streamed:
+        if self.schedule.streamed and not block.streamed:
             return
         outputs = {
             target.array.word: target
@@ -43,7 +37,7 @@ class StorePrefetch(LoopEmitter):
         }
         inside, new = Block(block, -1), self.function.new
         for word, target in outputs.items() if len(outputs) > 1 else ():
-            if word in self.read_words:
+            if word in self.loops.read_words:
                 continue
             _, pointer, _ = self.values.address(block, target.output, target.index_map)
             size = self.values.lanes(block) * NUMBERS[target.output.dtype].size
@@ -60,6 +54,6 @@ class StorePrefetch(LoopEmitter):
         """Return whether an iteration stores at least half a line with unit stride."""
         if target.array is None or target.node.operation == "placed" or self.lane_loop is None:
             return False
-        steps = self.values.coefficients(target.array.strides, target.index_map)[1]
+        steps = target.array.coefficients(target.index_map)[1]
         size = self.values.lanes(block) * NUMBERS[target.array.dtype].size
         return same(steps.get(self.lane_loop, 0), 1) and size >= CACHE_LINE_BYTES // 2

@@ -9,13 +9,14 @@ from collections.abc import Callable
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, memory_type
-from jitkernels.compiler.codegen.core.load_store import is_small_stride
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
-from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
-from jitkernels.compiler.codegen.nest.value_emitter import Pair
-from jitkernels.compiler.codegen.nest.vector_runs import VectorRuns
+from jitkernels.compiler.codegen.nest.run_loads import VectorRuns
 from jitkernels.compiler.ir.elementwise_ops import PLANES
+from jitkernels.compiler.ir.strided_array import is_small_stride
 from jitkernels.compiler.ir.symbolic_dims import same
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
+from jitkernels.compiler.schedule.nest.nest_values import Pair
+from jitkernels.compiler.schedule.nest.vector_runs import loads_once
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.packing import transpose_registers
 
@@ -67,12 +68,12 @@ class TransposedLoads(VectorRuns):
 
     def _squares(self, loop: int, targets: list[NestTarget]) -> list[Pair]:
         """The arrays that are gathered, each at one access map, and contiguous along a loop."""
-        reads = self._read(targets)
+        reads = loads_once(self.values, targets)
         words = [self.values.arrays[node].word for node, _ in reads]
         results = []
         for node, index_map in reads:
             array = self.values.arrays[node]
-            steps = self.values.coefficients(array.strides, index_map)[1]
+            steps = array.coefficients(index_map)[1]
             lane_step, step = steps.get(self.vector_loop, 0), steps.get(loop, 0)
             is_gathered = not same(lane_step, 0) and not is_small_stride(lane_step)
             is_number = array.dtype not in PLANES and NUMBERS[array.dtype].size in TRANSPOSED_BYTES
@@ -84,7 +85,7 @@ class TransposedLoads(VectorRuns):
         """Load a square of elements from one iteration on; its vectors of lanes, one for each iteration of the loop."""
         node, index_map = pair
         array, lanes, new = self.values.arrays[node], self.values.lanes(block), self.function.new
-        steps = self.values.coefficients(array.strides, index_map)[1]
+        steps = array.coefficients(index_map)[1]
         _, pointer, lane_step = self.values.address(block, array, index_map)
         kind, size = memory_type(array.dtype), NUMBERS[array.dtype].size
         is_reversed = not same(steps[loop], 1)

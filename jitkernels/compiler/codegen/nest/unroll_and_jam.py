@@ -15,28 +15,19 @@ from collections.abc import Sequence
 from itertools import product
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
-from jitkernels.compiler.codegen.nest.loop_emitter import LoopSpec
-from jitkernels.compiler.codegen.nest.loop_order import least_steps
-from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
-from jitkernels.compiler.codegen.nest.shared_loads import SharedLoads
-from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, memory_type
+from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter, LoopSpec
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import StridedArray
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
-from jitkernels.core import cpu_target
-from jitkernels.core.cached_property import unlocked_cached_property
+from jitkernels.compiler.ir.symbolic_dims import same
+from jitkernels.compiler.schedule.nest.nest_schedule import RowJam
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
+from jitkernels.compiler.schedule.nest.shared_loads import LoadGroup, load_groups, two_rows
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
-MAX_UNROLLED_VECTORS = 6
-"""The most vectors of a row that is fully unrolled, if registers hold their results."""
 JAMMED_VECTORS = 2
 """Vectors of longer rows that are computed before they are stored."""
-MIN_LOOP_VECTORS = 8
-"""The least vectors of a row for which that is worth a loop of its own: a heuristic from the traced call's sizes."""
-FIRST_CACHE = 48 << 10
-"""The L1 bytes of processors whose stores wait for lines."""
 
 
 @frozen_dataclass
@@ -48,58 +39,40 @@ class PendingLines:
     distance: str
 
 
-class UnrollJam(SharedLoads):
-    """Emits the loops of rows that share loads."""
+class UnrollJam(LoopEmitter):
+    """Emits the loops of rows that share loads. `jam`: how the current ones run."""
 
-    def shares_loads(self, loops: Sequence[int], targets: Sequence[NestTarget]) -> bool:
-        """Return whether rows share loads, and are as long as the specialized code requires."""
-        if not self.may_share_loads or len(loops) < 2 or loops[-1] != self.lane_loop or self.streamed:
-            return False
-        count, lanes = self.extents[loops[-1]], self.whole_vector()
-        if symbolic_dims.is_loop_variant(count) or lanes < 2 or symbolic_dims.value_of(count) < lanes:
-            return False
-        return self.rows_share(loops[-2], targets) or any(
-            len(group.reads) > 1 for group in self.load_groups_of(targets)
-        )
+    jam: RowJam
 
-    def jam_rows(self, block: Block, loops: Sequence[int], targets: Sequence[NestTarget]) -> None:
-        """Emit nested row loops: two rows at once, then a single one."""
-        self.nest.variant = f"unroll 1, {cpu_target.target().vector_bytes}-byte vectors, neighbouring rows"
+    def jam_rows(self, block: Block, loops: Sequence[int], targets: Sequence[NestTarget], jam: RowJam) -> None:
+        """Emit nested row loops: as many rows at once as `jam` has, then a single one."""
         loop, *inner = loops
         begin, end = self._limits(loop)
         if len(inner) > 1:
-            self.emit_loop(block, LoopSpec(loop, begin, end), lambda inside: self.jam_rows(inside, inner, targets))
+            self.emit_loop(block, LoopSpec(loop, begin, end), lambda inside: self.jam_rows(inside, inner, targets, jam))
             return
-        if self.rows_share(loop, targets):
-            both, new = self.two_rows(loop, targets), self.function.new
-            ahead = self._lines_to_prefetch(loops, targets, 2)
-            count = new(block, f"sub nsw i64 {end}, {begin}")
-            stop = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, -2')}")
+        self.jam = jam
+        ahead = self._lines_to_prefetch(loops, targets) if jam.prefetches else []
+        if jam.rows == 1:
             self.emit_loop(
-                block, LoopSpec(loop, begin, stop, 2), lambda inside: self._emit_rows(inside, inner[0], both, ahead)
+                block, LoopSpec(loop, begin, end), lambda inside: self._emit_rows(inside, inner[0], targets, ahead)
             )
-            self.emit_loop(block, LoopSpec(loop, stop, end), lambda inside: self._last_row(inside, inner[0], targets))
             return
-        ahead = self._lines_to_prefetch(loops, targets, 1)
+        both, new = two_rows(targets, loop), self.function.new
+        count = new(block, f"sub nsw i64 {end}, {begin}")
+        stop = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, -2')}")
         self.emit_loop(
-            block, LoopSpec(loop, begin, end), lambda inside: self._emit_rows(inside, inner[0], targets, ahead)
+            block, LoopSpec(loop, begin, stop, 2), lambda inside: self._emit_rows(inside, inner[0], both, ahead)
         )
+        self.emit_loop(block, LoopSpec(loop, stop, end), lambda inside: self._last_row(inside, inner[0], targets))
 
-    def _lines_to_prefetch(self, loops: Sequence[int], targets: Sequence[NestTarget], rows: int) -> list[PendingLines]:
-        """The lines to prefetch: those that the next rows store to.
-
-        Which arrays L1 holds is a heuristic from the traced call's sizes.
-        """
+    def _lines_to_prefetch(self, loops: Sequence[int], targets: Sequence[NestTarget]) -> list[PendingLines]:
+        """The lines to prefetch: those that the next rows store to."""
         loop, inner = loops
-        reads = [(self.values.arrays[node], access_map) for node, access_map in self.reads(targets)]
-        writes = [(target.array, target.index_map) for target in targets if target.array is not None]
-        sizes = self.bytes_along(loop, [*reads, *writes])
-        if not cpu_target.target().stalls_on_store_miss or sum(sizes.values()) < FIRST_CACHE:
-            return []
-        results = []
-        for array, access_map in writes:
-            steps = self.values.coefficients(array.strides, access_map)[1]
-            step, size = steps.get(loop, 0), self.whole_vector() * NUMBERS[array.dtype].size
+        results, rows = [], self.jam.rows
+        for array, access_map in [(target.output, target.index_map) for target in targets]:
+            steps = array.coefficients(access_map)[1]
+            step, size = steps.get(loop, 0), self.jam.lanes * NUMBERS[array.dtype].size
             if size < CACHE_LINE_BYTES // 2 or not same(steps.get(inner, 0), 1):
                 continue  # the lines are not adjacent, or the same in all iterations
             for i in range(rows):
@@ -109,27 +82,26 @@ class UnrollJam(SharedLoads):
 
     def _emit_rows(self, block: Block, loop: int, targets: Sequence[NestTarget], ahead: Sequence[PendingLines]) -> None:
         """Emit rows by full vectors, the last of which may overlap the one before it."""
-        lanes, new = self.whole_vector(), self.function.new
+        lanes, new = self.jam.lanes, self.function.new
         begin, end = self._limits(loop)
         last = new(block, f"sub nsw i64 {end}, {lanes}")
-        vectors = self._vectors(self.extents[loop])
-        if vectors <= self._few_vectors:
-            starts = [*(str(i * lanes) for i in range(vectors - 1)), last]
+        if self.jam.vectors:
+            starts = [*(str(i * lanes) for i in range(self.jam.vectors - 1)), last]
             blocks = [Block(block, loop, start, lanes, lines=block.lines) for start in starts]
             self._together(blocks, targets, [])
             return
         stop = begin
-        if symbolic_dims.value_of(self.extents[loop]) >= MIN_LOOP_VECTORS * lanes:
+        if self.jam.pairs:
             stop = self._emit_vector_groups(block, loop, (begin, last), targets, ahead)
         self._emit_pipelined(block, loop, (stop, last), targets, ahead)
 
     def _last_row(self, block: Block, loop: int, targets: Sequence[NestTarget]) -> None:
         """Emit a single last row, with little code."""
-        if self._vectors(self.extents[loop]) == 1:
+        if self.jam.vectors == 1:
             self._emit_rows(block, loop, targets, [])
             return
         begin, end = self._limits(loop)
-        last = self.function.new(block, f"sub nsw i64 {end}, {self.whole_vector()}")
+        last = self.function.new(block, f"sub nsw i64 {end}, {self.jam.lanes}")
         self._emit_pipelined(block, loop, (begin, last), targets, [])
 
     def _emit_vector_groups(
@@ -141,7 +113,7 @@ class UnrollJam(SharedLoads):
         ahead: Sequence[PendingLines],
     ) -> str:
         """Emit several vectors at a time; return where the rest begins, at least two vectors."""
-        lanes, new = self.whole_vector(), self.function.new
+        lanes, new = self.jam.lanes, self.function.new
         begin, last = limits
 
         def iteration(inside: Block) -> None:
@@ -169,7 +141,7 @@ class UnrollJam(SharedLoads):
         ahead: Sequence[PendingLines],
     ) -> None:
         """Emit one vector at a time, each stored after the next one is computed (software pipelining)."""
-        lanes, new, variable = self.whole_vector(), self.function.new, self.function.variable
+        lanes, new, variable = self.jam.lanes, self.function.new, self.function.variable
         begin, last = limits
         kinds = [llvm_type(target.node.dtype, lanes) for target in targets]
         slots = [("i64", variable("i64")), *((kind, variable(kind)) for kind in kinds)]
@@ -202,29 +174,35 @@ class UnrollJam(SharedLoads):
         index, *values = reload(block)
         self._emit_stores([Block(block, loop, index, lanes, lines=block.lines)], targets, [values], ahead)
 
-    @unlocked_cached_property
-    def _few_vectors(self) -> int:
-        """The most vectors of a row of which two rows are computed before they are stored: most registers hold them."""
-        return max(1, min(MAX_UNROLLED_VECTORS, cpu_target.target().registers * 3 // 8 // (2 * len(self.targets))))
-
-    def _vectors(self, count: Number) -> int:
-        """The vectors of a row, up to `_few_vectors`, each with specialized code; one more for all longer rows."""
-        lanes, few = self.whole_vector(), self._few_vectors
-        result = min(-(-symbolic_dims.value_of(count) // lanes), few + 1)
-        if isinstance(count, Extent):
-            least = max(lanes * (result - 1), lanes - 1)
-            if least_steps(count) <= least:
-                count.guard(count - least, ">", is_choice=True)
-            if result <= few:
-                count.guard(lanes * result - count, ">=", is_choice=True)
-        return result
-
     def _emit_values(self, block: Block, targets: Sequence[NestTarget]) -> list[str]:
         """Load everything before any store: an output may alias what another output reads here."""
-        for group in self.load_groups_of(targets):
+        for group in load_groups(self.values, targets, self.vector_loop, self.jam.lanes):
             if len(group.reads) > 1:
                 self.load_group(block, group)
         return [self.values.in_lanes(block, target.node, target.index_map).text for target in targets]
+
+    def load_group(self, block: Block, group: LoadGroup) -> None:
+        """Load a vector, and shift it for the loads that begin at some of its lanes."""
+        lanes, new, dtype = self.values.lanes(block), self.function.new, group.array.dtype
+        begin, size = min(group.reads), NUMBERS[dtype].size
+        span = max(group.reads) - begin
+        kind, tail_type = memory_type(dtype, lanes), memory_type(dtype, span)
+        home, pointer, _ = self.values.address(block, group.array, group.reads[begin][0][1])
+        first = self.values.load_at(home, block, group.array, pointer, 1).text
+        tail_address = new(home, f"getelementptr {memory_type(dtype)}, ptr {pointer}, i64 {lanes}")
+        tail = new(home, f"load {tail_type}, ptr {tail_address}, align {size}")
+        if span == 1:
+            tail = new(home, f"insertelement {kind} poison, {tail_type} {tail}, i64 0")
+        else:
+            padded = (lane if lane < span else "poison" for lane in range(lanes))
+            tail = self.function.shuffle(home, memory_type(dtype), span, tail, "poison", padded)
+        for distance, pairs in group.reads.items():
+            text = first
+            if distance > begin:
+                numbers = (lane + distance - begin for lane in range(lanes))
+                text = self.function.shuffle(home, memory_type(dtype), lanes, first, tail, numbers)
+            for pair in pairs:
+                home.known[self.values.key(*pair)] = home, Register(text, dtype, lanes)
 
     def _emit_stores(
         self,

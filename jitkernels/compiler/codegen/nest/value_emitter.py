@@ -1,6 +1,6 @@
 """Values of nodes in a loop nest: loads and lane operations, each hoisted to the outermost loop that it depends on."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,63 +12,27 @@ from jitkernels.compiler.codegen.core.gather_scatter import Index, emit_gather, 
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register
 from jitkernels.compiler.codegen.core.load_store import Memory
 from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
-from jitkernels.compiler.codegen.nest.scan import emit_scan, loop_of
-from jitkernels.compiler.ir import access_map, builder
+from jitkernels.compiler.codegen.nest.scan import emit_scan
+from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
-
-Pair = tuple[Node, IndexMap]
+from jitkernels.compiler.schedule.nest.nest_values import NestValues, scanned_loop
 
 
 @dataclass
-class ValueEmitter(Memory):
-    """Computes nodes at access maps. `arrays`: the materialized nodes, by id.
+class ValueEmitter(NestValues, Memory):
+    """Computes nodes at access maps.
 
-    `inside`: the access map of a node's operand in the existing loops. `reduced`: finished reductions;
-    `scratch_of_value`: values that a buffer holds as scratch. `column_loop_count`: column loops begun, each of which
-    restarts its scans. `keeps_fp_flags_exact`: inactive lanes must set no floating-point flag.
+    `reduced`: the registers of finished reductions. `column_loop_count`: column loops begun, each of which restarts
+    its scans. `keeps_fp_flags_exact`: inactive lanes must set no floating-point flag.
     """
 
-    arrays: Mapping[Node, StridedArray]
-    inside: Callable[[Node, int, IndexMap], IndexMap] = access_map.operand_access_map
     reduced: dict[Any, tuple[Block, Register]] = field(default_factory=dict)
-    scratch_of_value: dict[Any, StridedArray] = field(default_factory=dict)
-    keys: dict[int, tuple[IndexMap, Any]] = field(default_factory=dict)
     column_loop_count: int = 0
     multiplies: bool = field(default_factory=has_fma)
     keeps_fp_flags_exact: bool = False
-
-    def needed(self, node: Node, index_map: IndexMap, known: Collection[Node] = ()) -> list[Pair]:
-        """The dependences of a node in topological order, up to materialized nodes, reductions, and `known` nodes."""
-        done: dict[Any, Pair] = {}
-        stack: list[tuple[Node, IndexMap, bool]] = [(node, index_map, False)]
-        while stack:
-            current, where, expanded = stack.pop()
-            key = self.key(current, where)
-            if key in done:
-                continue
-            if expanded or current in known or self.is_leaf(current, where):
-                done[key] = (current, where)
-                continue
-            stack.append((current, where, True))
-            stack.extend(
-                (inner, self.inside(current, number, where), False)
-                for number, inner in reversed([*enumerate(current.inputs)])
-                if not access_map.is_indexed(current, number)
-            )
-        return list(done.values())
-
-    def key(self, node: Node, index_map: IndexMap) -> Any:
-        known = self.keys.get(id(index_map))
-        if known is None:
-            known = self.keys[id(index_map)] = index_map, access_map.key_of(index_map)
-        return node, known[1]
-
-    def is_leaf(self, node: Node, index_map: IndexMap) -> bool:
-        key = self.key(node, index_map)
-        return node in self.arrays or key in self.reduced or key in self.scratch_of_value or not node.inputs
 
     def value(self, block: Block, node: Node, index_map: IndexMap) -> Register:
         """Compute a node's value in a block, in lanes if it depends on the lane loop."""
@@ -114,19 +78,9 @@ class ValueEmitter(Memory):
             home, register = self._computed(block, node, index_map)
         home.known[key] = (home, register)
 
-    def indexed(self, node: Node) -> StridedArray:
-        """The array that a gather node loads from."""
-        index_map, source = None, node.inputs[0]
-        while source not in self.arrays:
-            view_map = source.options["map"]
-            index_map = view_map if index_map is None else builder.composed(view_map, index_map)
-            source = source.inputs[0]
-        array = self.arrays[source]
-        return array if index_map is None else array.region(index_map, node.inputs[0].ndim)
-
     def _scanned(self, block: Block, node: Node, index_map: IndexMap) -> tuple[Block, Register]:
         result = self._known(block, node.inputs[0], self.inside(node, 0, index_map))
-        loop = loop_of(index_map, node.options["axis"])
+        loop = scanned_loop(index_map, node.options["axis"])
         if loop is None:
             return result
         return emit_scan(

@@ -12,7 +12,6 @@ from typing import Any
 from jitkernels.codegen.numba_functions import PythonFunction
 from jitkernels.compiler.codegen.control_flow.region_evaluator import StridedPointer, Values
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register
-from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.codegen.numba.nest_printer import NestPrinter
 from jitkernels.compiler.codegen.numba.number_printer import NumberPrinter
 from jitkernels.compiler.codegen.numba.python_call import INDENT, append_nested, calling_text, python_function
@@ -23,6 +22,9 @@ from jitkernels.compiler.ir.region_memory import Flow, targets_of
 from jitkernels.compiler.ir.regions import regions_of, walk_nodes
 from jitkernels.compiler.schedule import gemm_epilogue
 from jitkernels.compiler.schedule.loop_nest import LoopNest
+from jitkernels.compiler.schedule.nest.choose_schedule import choose_schedule
+from jitkernels.compiler.schedule.nest.loop_order import Loops
+from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
 from jitkernels.compiler.schedule.region_stages import NestGroup
 
 SYMBOL = re.compile(r" *(\w+) = [ci]\d+")
@@ -185,7 +187,8 @@ class FlowPrinter(NumberPrinter):
         self.count += 1
         function = FunctionBuilder(self.library, group.program.symbols)
         name = f"{self.name}.{self.count}"
-        printer = NestPrinter(nest, group.arrays, function, NestSchedule(any_size=True), name)
+        loops = Loops(nest, group.arrays, NestVariant(any_size=True))
+        printer = NestPrinter(loops, choose_schedule(loops), function, name)
         own = ValuePrinter(printer, self.spelling, arrays=dict(arrays), symbols=self.symbols, scalars=numbers)
         own.scratch = self.scratch
         self.block.lines += printer.inline(f"n{self.count}_", own)

@@ -12,9 +12,7 @@ from typing import Any
 from jitkernels.codegen.numba_functions import PythonFunction
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.compiler.codegen.core.ir_builder import Block
-from jitkernels.compiler.codegen.nest.loop_order import Loops, most_steps
-from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
-from jitkernels.compiler.codegen.nest.output_as_scratch import choose_scratch_values
+from jitkernels.compiler.codegen.nest.scheduled_nest import ScheduledNest
 from jitkernels.compiler.codegen.numba.python_accumulators import MAX_ADDITIONS_OF_PART, PrintedReduction
 from jitkernels.compiler.codegen.numba.python_call import REDUCED_ROWS, append_nested, calling_text, python_function
 from jitkernels.compiler.codegen.numba.python_expressions import symbol
@@ -22,24 +20,25 @@ from jitkernels.compiler.codegen.numba.python_values import ValuePrinter
 from jitkernels.compiler.codegen.numba.spelling import FLOATS, Spelling
 from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.symbolic_dims import value_of
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
+from jitkernels.compiler.schedule.nest.scratch_values import scratch_of
+from jitkernels.compiler.schedule.nest.trip_bounds import most_steps
 from jitkernels.core.cached_property import unlocked_cached_property
 
 
-class NestPrinter(Loops):
+class NestPrinter(ScheduledNest):
     """Prints one nest. `is_alone`: no pointer of the function overlaps another."""
 
     is_alone = True
     prefix = ""
     """What the variables of a nest inside of a loop or branch begin with; none where it is a function of its own."""
-    serpentine_words: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.printed: ValuePrinter = ValuePrinter(self, Spelling(Library(alone=self.function.library.alone)))
-        self.scratch_values = choose_scratch_values(self.nest, self.targets, self.values)
         self.printed.variables = {loop: self.loop_name(loop) for loop in self.extents}
-        reduces = any(target.reduction for target in self.targets) or bool(self.scanned)
-        self.in_blocks = reduces and self.lane_loop in self.rows
+        reduces = self.loops.reduces or bool(self.loops.scanned)
+        self.in_blocks = reduces and self.lane_loop in self.order
         self.number = 0
 
     def text(self) -> str:
@@ -61,7 +60,7 @@ class NestPrinter(Loops):
         return python_function(self.name, arguments, [self._docstring(), *block.lines], noalias, printed.spelling)
 
     def _docstring(self) -> str:
-        loop = self.range_loop
+        loop = self.parallel_loop
         part = "the whole nest" if loop is None else f"steps begin to end of {self.loop_name(loop)}"
         return f'"""{self.title}: {part}."""'
 
@@ -111,7 +110,7 @@ class NestPrinter(Loops):
     def _limits(self, loop: int) -> tuple[str, str]:
         if self.in_blocks and loop == self.lane_loop:
             return f"{self.loop_name(loop)}_begin", f"{self.loop_name(loop)}_end"
-        if loop == self.range_loop and not self.prefix:
+        if loop == self.parallel_loop and not self.prefix:
             return "begin", "end"
         return "0", self.printed.extent(self.extents[loop])
 
@@ -129,7 +128,7 @@ class NestPrinter(Loops):
         loop = self.vector_loop
         name = self.loop_name(loop)
         begin, end = "0", self.printed.extent(self.extents[loop])
-        if loop == self.range_loop and not self.prefix:
+        if loop == self.parallel_loop and not self.prefix:
             begin, end = "begin", "end"
         inside = Block(block, -1)
         inside.lines.append(f"{name}_end = min({name}_begin + {REDUCED_ROWS}, {end})")
@@ -139,13 +138,13 @@ class NestPrinter(Loops):
 
     def _row(self, block: Block) -> None:
         """All phases of one row, or of a block of rows."""
-        for inner, outputs in self.phase_loops():
+        for inner, outputs in self.loops.phase_loops():
             for loops, targets in inner:
                 # LLVM makes no vectors of a loop that looks for an index: what else a phase does has its own.
                 for searches in (False, True):
                     some = [target for target in targets if _finds_index(target) == searches]
                     if some:
-                        self._phase(block, self._inner_order(loops), some)
+                        self._phase(block, self.loops.inner_order(loops), some)
             if outputs:
                 self._in_each_row(block, partial(self._store_all, targets=outputs))
 
@@ -192,10 +191,8 @@ class NestPrinter(Loops):
         reductions = [(target, self._reduction(target, loops)) for target in targets if target.reduction is not None]
         scratch = [
             scratch
-            for scratch in self.scratch_values
-            if scratch.phase == targets[0].phase
-            and set(scratch.loops) == set(loops)
-            and self.values.key(scratch.node, scratch.index_map) not in self.values.scratch_of_value
+            for scratch in scratch_of(self.loops.scratch_values, targets[0])
+            if self.values.key(scratch.node, scratch.index_map) not in self.values.scratch_of_value
         ]
         stored = [target for target in (*targets, *scratch) if target.reduction is None]
         self.printed.to_begin = []

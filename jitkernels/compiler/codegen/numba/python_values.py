@@ -9,9 +9,8 @@ from typing import Any
 
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
-from jitkernels.compiler.codegen.nest.loop_order import Loops
 from jitkernels.compiler.codegen.nest.scan import FLOATS as SCANS_OF_FLOATS
-from jitkernels.compiler.codegen.nest.scan import loop_of
+from jitkernels.compiler.codegen.nest.scheduled_nest import ScheduledNest
 from jitkernels.compiler.codegen.numba.python_expressions import constant_text, extent_text, index_text, parenthesize
 from jitkernels.compiler.codegen.numba.spelling import Spelling
 from jitkernels.compiler.ir import access_map
@@ -19,6 +18,7 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, symbols_of
+from jitkernels.compiler.schedule.nest.nest_values import scanned_loop
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MAX_INLINED_CHARS = 72
@@ -44,7 +44,7 @@ class ValuePrinter:
     `to_begin` is what that begins with in front of the loops of a phase. `prefix` begins all names of variables.
     """
 
-    loops: Loops
+    loops: ScheduledNest
     spelling: Spelling
     variables: dict[int, str] = field(default_factory=dict)
     arrays: dict[int, str] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class ValuePrinter:
         """
         if array.word in self.scalars:
             return self.scalars[array.word], frozenset()
-        first, steps = self.loops.values.coefficients(array.strides, index_map)
+        first, steps = array.coefficients(index_map)
         first = first + array.first
         for number in (first, *steps.values()):
             self._note(number)
@@ -229,7 +229,7 @@ class ValuePrinter:
     def _scanned(self, block: Block, node: Node, index_map: IndexMap) -> PrintedValue:
         """A variable that begins in front of the loop and takes the element of each step."""
         operand = self._inputs(block, node, index_map)[0]
-        loop = loop_of(index_map, node.options["axis"])
+        loop = scanned_loop(index_map, node.options["axis"])
         if loop is None:
             return operand
         home = next(inner for inner in block.path() if inner.loop == loop)

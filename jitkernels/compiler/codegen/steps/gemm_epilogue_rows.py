@@ -14,7 +14,7 @@ from jitkernels.compiler.schedule.matmul_step import MatMulStep
 
 def can_run_as_epilogue(product: MatMulStep, emitter: NestEmitter, arrays: Mapping[Node, StridedArray]) -> bool:
     """Return whether a nest can run as an epilogue on finished rows: it writes no operand of the product."""
-    if emitter.range_loop is None or any(product.node in region.gathered for region in emitter.nest.regions):
+    if emitter.parallel_loop is None or any(product.node in region.gathered for region in emitter.nest.regions):
         return False
     operand_words = {arrays[operand].word for operand in (product.left, product.right)}
     if any(arrays[store.target].word in operand_words for store in emitter.nest.stores):
@@ -30,7 +30,7 @@ def can_run_as_epilogue(product: MatMulStep, emitter: NestEmitter, arrays: Mappi
 
 def _is_in_own_row(access_map: IndexMap, product: MatMulStep, emitter: NestEmitter) -> bool:
     """Return whether an iteration of the outermost loop loads from its own row, or its own element."""
-    loop, shape = emitter.range_loop, product.node.shape
+    loop, shape = emitter.parallel_loop, product.node.shape
     assert loop is not None, "the caller tests it"
     row_axis = next((i for i, (_, coefficients) in enumerate(access_map) if loop in dict(coefficients)), -1)
     if row_axis < len(shape) - 2 or not all(
@@ -49,7 +49,7 @@ def _steps(moves: Sequence[tuple[int, symbolic_dims.Number]]) -> tuple[tuple[int
 
 def _is_of_elements(product: MatMulStep, emitter: NestEmitter) -> bool:
     """Return whether the outermost loop runs over all elements of a product."""
-    loop = emitter.range_loop
+    loop = emitter.parallel_loop
     return loop is not None and same(emitter.extents[loop], symbolic_dims.product(product.node.shape))
 
 

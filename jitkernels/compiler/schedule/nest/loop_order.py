@@ -5,22 +5,21 @@ is contiguous, so that the lines of one vector of lanes serve the next ones whil
 """
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.ir_builder import alignment
-from jitkernels.compiler.codegen.core.load_store import is_small_stride
-from jitkernels.compiler.codegen.nest.nest_targets import NestTarget, Targets
-from jitkernels.compiler.codegen.nest.scan import loop_of
-from jitkernels.compiler.ir import access_map, dim_proofs, symbolic_dims
+from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import traced_product
+from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.static_dim_policy import MAX_SHORT_TRIP_COUNT, MIN_STATIC_ELEMENTS
-from jitkernels.compiler.ir.strided_array import StridedArray
+from jitkernels.compiler.ir.strided_array import is_small_stride
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
+from jitkernels.compiler.schedule.nest.nest_targets import Targets
+from jitkernels.compiler.schedule.nest.nest_values import scanned_loop
+from jitkernels.compiler.schedule.nest.scratch_values import choose_scratch_values
+from jitkernels.compiler.schedule.nest.shared_loads import keeps_rows
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
-MIN_STREAMED_ROW_BYTES = 16 * CACHE_LINE_BYTES
-"""The least bytes of a row that is stored by streaming stores: full cache lines are most of it."""
 MAX_SCATTERED = 16
 """The most lanes of small elements that are stored one by one: each takes some instructions."""
 CHEAP = 2.0
@@ -32,11 +31,6 @@ class Loops(Targets):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.directions = {
-            store.order.index(dimension): direction
-            for store in self.nest.stores
-            for dimension, direction in store.directions.items()
-        }
         self._interchange_loops()
         accesses = self._accesses()
         if self._reverse_backward_loops(accesses):
@@ -45,22 +39,22 @@ class Loops(Targets):
         self.scanned = self._scanned()
         if self.dropped:
             accesses = self._accesses()
-        self.values.lane_loop = self.lane_loop = self._lane_loop(accesses)
+        self.lane_loop = self._lane_loop(accesses)
         self.short_lanes = self._short_lanes()
         self.gathered_run = self._gathered_run(accesses)
+        self.lanes, self.step_lanes = self._lanes()
+        self.scratch_values = choose_scratch_values(self.nest, self.targets, self.values)
 
     @property
-    def vector_loop(self) -> int:
-        """The lane loop, where there is one."""
-        assert self.lane_loop is not None, "a vectorized nest"
-        return self.lane_loop
+    def reduces(self) -> bool:
+        return any(target.reduction is not None for target in self.targets)
 
     def _scanned(self) -> set[int]:
         """The loops along which a scan runs: their iterations are sequential."""
         if not any(node.operation == "scan" for region in self.nest.regions for node in region.nodes):
             return set()
         loops = {
-            loop_of(index_map, node.options["axis"])
+            scanned_loop(index_map, node.options["axis"])
             for target in self.targets
             for node, index_map in self.values.needed(target.node, target.index_map)
             if node.operation == "scan" and not self.values.is_leaf(node, index_map)
@@ -72,13 +66,13 @@ class Loops(Targets):
         results: list[dict[int, Number]] = []
         for target in self.targets:
             if target.array is not None:
-                results.append(self.values.coefficients(target.array.strides, target.where or target.index_map)[1])
+                results.append(target.array.coefficients(target.where or target.index_map)[1])
             for node, index_map in self.values.needed(target.node, target.index_map):
                 if node in self.values.arrays:
-                    results.append(self.values.coefficients(self.values.arrays[node].strides, index_map)[1])
+                    results.append(self.values.arrays[node].coefficients(index_map)[1])
                 elif node.operation == "gather":
                     array = self.values.indexed(node)
-                    results.append(self.values.coefficients(array.strides, self.inside(node, 0, index_map))[1])
+                    results.append(array.coefficients(self.inside(node, 0, index_map))[1])
                 elif node.operation == "iota":
                     results.append(dict(index_map[node.options["axis"]][1]))
                 elif node.operation == "reduce" and node.options["kind"] in ("argmin", "argmax"):
@@ -87,18 +81,18 @@ class Loops(Targets):
 
     def _interchange_loops(self) -> None:
         """Order the loops of elementwise outputs by their strides in memory (loop interchange)."""
-        if any(target.reduction is not None or target.array is None for target in self.targets):
+        if self.reduces or any(target.array is None for target in self.targets):
             return
         if any(node.operation in ("scan", "placed") for region in self.nest.regions for node in region.nodes):
             return
         first = self.targets[0]
-        steps = self.values.coefficients(first.output.strides, first.index_map)[1]
+        steps = first.output.coefficients(first.index_map)[1]
         for group in (self.rows, self.columns):
             group.sort(key=lambda loop: -abs(symbolic_dims.value_of(steps.get(loop, 0))))
 
     def _reverse_backward_loops(self, accesses: list[dict[int, Number]]) -> bool:
         """Reverse loops of elementwise outputs that run backwards in all arrays; return whether there are any."""
-        if any(target.reduction is not None or target.array is None for target in self.targets):
+        if self.reduces or any(target.array is None for target in self.targets):
             return False
         if any(node.operation in ("scan", "placed") for region in self.nest.regions for node in region.nodes):
             return False
@@ -139,7 +133,7 @@ class Loops(Targets):
                     not {inner, outer} & self.directions.keys()
                     and all(same(access.get(outer, 0), access.get(inner, 0) * extent) for access in accesses)
                     and not any((inner in target.loops) != (outer in target.loops) for target in self.targets)
-                    and not self.keeps_rows(outer, inner)
+                    and not keeps_rows(self, outer, inner)
                 ):
                     self.extents[inner] = self.extents[outer] * extent
                     for access in accesses:
@@ -155,10 +149,6 @@ class Loops(Targets):
                 if target.reduction is not None:
                     node, index_map = target.reduction
                     target.reduction = node, self._without(index_map)
-
-    def keeps_rows(self, outer: int, inner: int) -> bool:  # noqa: ARG002  # of stencils
-        """Return whether two collapsible loops stay two, as their rows share loads."""
-        return False
 
     def _is_reduced(self, loop: int) -> bool:
         return any(target.reduction is not None and loop in target.loops for target in self.targets)
@@ -187,8 +177,8 @@ class Loops(Targets):
 
         That it has full cache lines is a heuristic from the traced call's sizes.
         """
-        lane, reduces = self.lane_loop, any(target.reduction is not None for target in self.targets)
-        if reduces or lane not in self.columns or self.short_lanes or self.scanned or self.directions:
+        lane = self.lane_loop
+        if self.reduces or lane not in self.columns or self.short_lanes or self.scanned or self.directions:
             return None
         if any(target.array is None or target.node.operation == "placed" for target in self.targets):
             return None
@@ -198,7 +188,7 @@ class Loops(Targets):
                 continue
             for loop in self.columns:
                 step = access.get(loop, 0)
-                is_long = symbolic_dims.value_of(self.extents[loop]) * self._widest >= CACHE_LINE_BYTES
+                is_long = symbolic_dims.value_of(self.extents[loop]) * self.widest >= CACHE_LINE_BYTES
                 if (same(step, 1) or same(step, -1)) and is_long:
                     return loop
         return None
@@ -209,7 +199,7 @@ class Loops(Targets):
         Such a loop gets code specialized for short loops. Short rows that are reduced have their own code in any
         case.
         """
-        reduces = any(target.reduction for target in self.targets)
+        reduces = self.reduces
         if self.lane_loop is None or self.variant.any_size or (self.order and reduces):
             return 0
         if not reduces and self.nest.cost <= CHEAP and self._picks_bytes():
@@ -241,7 +231,7 @@ class Loops(Targets):
             if target.array is None or NUMBERS[target.array.dtype].size > 2 or self.lane_loop is None:
                 continue
             where = target.where or target.index_map
-            step = self.values.coefficients(target.array.strides, where)[1].get(self.lane_loop, 0)
+            step = target.array.coefficients(where)[1].get(self.lane_loop, 0)
             if not same(step, 0) and not is_small_stride(step):
                 return True
         return False
@@ -255,44 +245,10 @@ class Loops(Targets):
             array = self.values.arrays.get(node)
             if array is None or NUMBERS[array.dtype].size > 2 or self.lane_loop is None:
                 continue
-            step = self.values.coefficients(array.strides, index_map)[1].get(self.lane_loop, 0)
+            step = array.coefficients(index_map)[1].get(self.lane_loop, 0)
             if not same(step, 0) and not is_small_stride(step):
                 return True
         return False
-
-    @property
-    def streamed(self) -> list[StridedArray]:
-        """The outputs that are stored by streaming stores: all outputs of a nest, in full cache lines, or none.
-
-        The nest has one loop, or rows along which a single output lies. Lines that are also read are in the caches
-        anyway.
-        """
-        loops = [*self.order, *self.columns]
-        if not self.variant.stream or loops[-1:] != [self.lane_loop] or self.scanned or self.directions:
-            return []
-        if self.gathered_run is not None:
-            return []
-        if len(loops) == 2:
-            return self._streamed_rows(*loops)
-        results = [target.array for target in self.targets if self._is_streamed(target, loops)]
-        arrays = [array for array in results if array is not None and len(loops) == 1]
-        sizes = {NUMBERS[array.dtype].size for array in arrays}
-        is_read = {array.word for array in arrays} & self.read_words
-        return arrays if len(arrays) == len(self.targets) and len(sizes) == 1 and not is_read else []
-
-    def _streamed_rows(self, row: int, column: int) -> list[StridedArray]:
-        """The same for rows, if they are large enough in total in the traced call."""
-        roots = [target for target in self.targets if target.reduction is None]
-        if len(roots) != 1 or not self._is_streamed(roots[0], [row, column]):
-            return []
-        array = roots[0].output
-        length = symbolic_dims.value_of(self.extents[column]) * NUMBERS[array.dtype].size
-        is_large = (
-            length >= MIN_STREAMED_ROW_BYTES
-            and symbolic_dims.value_of(self.extents[row]) * length >= self.variant.stream
-        )
-        is_forced = self.variant.stream == 1  # whatever sizes were traced
-        return [array] if (is_forced or is_large) and array.word not in self.read_words else []
 
     @property
     def read_words(self) -> set[int]:
@@ -300,26 +256,14 @@ class Loops(Targets):
         arrays = self.values.arrays
         return {arrays[leaf].word for leaf in self.nest.read_arrays if leaf in arrays}
 
-    def _is_streamed(self, target: NestTarget, loops: list[int]) -> bool:
-        """Return whether iterations of the last loop fill cache lines of the target's array one after another."""
-        array = target.array
-        if array is None or target.reduction is not None or not same(array.first, 0):
-            return False
-        if target.node.operation == "placed":
-            return False
-        first, steps = self.values.coefficients(array.strides, target.index_map)
-        _, wide = self.lanes()
-        is_dense = same(first, 0) and len(steps) == len(loops) and same(steps.get(loops[-1], 0), 1)
-        return is_dense and wide * NUMBERS[array.dtype].size >= CACHE_LINE_BYTES
-
     @property
     def order(self) -> list[int]:
         """The row loops, the lane loop last."""
         return sorted(self.rows, key=lambda loop: loop == self.lane_loop)
 
-    def lanes(self) -> tuple[int, int]:
+    def _lanes(self) -> tuple[int, int]:
         """The lanes of one vector, and those of an unrolled iteration."""
-        narrow = max(self.variant.vector_bytes // self._widest, 1)
+        narrow = max(self.variant.vector_bytes // self.widest, 1)
         if self.short_lanes and self.short_lanes < narrow:
             return self.short_lanes, self.short_lanes
         if self.lane_loop in self.scanned or self.gathered_run is not None:
@@ -327,7 +271,7 @@ class Loops(Targets):
         return narrow, narrow * self.variant.unroll
 
     @unlocked_cached_property
-    def _widest(self) -> int:
+    def widest(self) -> int:
         """Bytes of the widest element that is vectorized."""
         inner = [target for target in self.targets if self.lane_loop in target.loops]
         if self.lane_loop in self.rows or not inner:
@@ -337,7 +281,7 @@ class Loops(Targets):
             nodes += [target.reduction[0] for target in inner if target.reduction]
         # Scalars fill no vector, nor do indices.
         fills = [node for node in nodes if node.shape and node.operation != "iota" and not self._is_one_index(node)]
-        return max([alignment(node.dtype) for node in fills], default=1)
+        return max([NUMBERS[PLANES.get(node.dtype, node.dtype)].size for node in fills], default=1)
 
     def _is_one_index(self, node: Node) -> bool:
         """Return whether a node is the index found in the whole array: the searched elements determine the lanes.
@@ -347,46 +291,19 @@ class Loops(Targets):
         return node.operation == "reduce" and node.options["kind"] in ("argmin", "argmax") and not self.rows
 
     @property
-    def range_loop(self) -> int | None:
+    def parallel_loop(self) -> int | None:
         """The outermost loop, ranges of which can run in parallel; None where a reduction spans everything."""
         if any(target.node.operation == "placed" for target in self.targets):
             return None  # of equal indices the last store wins
         if self.order:
             return self.order[0]
-        if any(target.reduction for target in self.targets) or not self.columns or self.scanned:
+        if self.reduces or not self.columns or self.scanned:
             return None
-        outermost = self._inner_order(tuple(self.columns))[0]
+        outermost = self.inner_order(tuple(self.columns))[0]
         return None if outermost in self.directions else outermost
 
-    def _inner_order(self, loops: tuple[int, ...]) -> list[int]:
+    def inner_order(self, loops: tuple[int, ...]) -> list[int]:
         order = [*self.rows, *self.columns]
         last = [self.lane_loop, self.gathered_run]
         outer = sorted(set(loops) - {*last}, key=lambda loop: order.index(loop) if loop in order else loop)
         return outer + [loop for loop in last if loop in loops]
-
-
-def least_steps(extent: Number) -> int:
-    """The least trip count that guards imply."""
-    if not isinstance(extent, Extent):
-        return int(extent)
-    result = symbolic_dims.least_of(extent) or 0
-    for guard in extent.scope.guards.values():
-        difference = dim_proofs.constant_sum(extent, guard.extent, -1)
-        if guard.sign in (">", ">=") and difference is not None:
-            result = max(result, difference + (guard.sign == ">"))
-    return result
-
-
-def most_steps(extent: Number) -> int | None:
-    """The largest trip count that guards imply; None if they do not bound it."""
-    if not isinstance(extent, Extent):
-        return int(extent)
-    bounds = []
-    for guard in extent.scope.guards.values():
-        total = dim_proofs.constant_sum(extent, guard.extent)
-        if guard.sign in (">", ">=", "==") and total is not None:
-            bounds.append(total - (guard.sign == ">"))
-        difference = dim_proofs.constant_sum(extent, guard.extent, -1)
-        if guard.sign == "==" and difference is not None:
-            bounds.append(difference)
-    return min(bounds, default=None)

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from jitkernels.compiler.codegen.core.load_store import is_small_stride
 from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.strided_array import StridedArray
+from jitkernels.compiler.ir.strided_array import StridedArray, is_small_stride
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.partial_stores import BY_NUMBERS
 from jitkernels.microkernels.tuning_space import MAX_STREAMED_COST, STREAM_BYTES

@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from jitkernels.compiler.codegen.nest.nest_targets import NestTarget
-from jitkernels.compiler.codegen.nest.value_emitter import ValueEmitter
 from jitkernels.compiler.ir import access_map, ops
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.schedule.loop_nest import LoopNest
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
+from jitkernels.compiler.schedule.nest.nest_values import NestValues
 
 STASHED = 10.0
 """The cost, in additions, from which on a value is not recomputed for the same element of a row."""
 
 
-def choose_scratch_values(nest: LoopNest, targets: list[NestTarget], values: ValueEmitter) -> list[NestTarget]:
+def choose_scratch_values(nest: LoopNest, targets: list[NestTarget], values: NestValues) -> list[NestTarget]:
     """Choose the values to materialize in the buffers of outputs."""
     results: list[NestTarget] = []
     read = {values.arrays[leaf].word for leaf in nest.leaves if leaf in values.arrays}
@@ -46,7 +46,12 @@ def choose_scratch_values(nest: LoopNest, targets: list[NestTarget], values: Val
     return results
 
 
-def _is_last(node: Node, index_map: IndexMap, target: NestTarget, reduced: set[Node], values: ValueEmitter) -> bool:
+def scratch_of(values: list[NestTarget], target: NestTarget) -> list[NestTarget]:
+    """The scratch values that are computed in the loops of a target."""
+    return [value for value in values if value.phase == target.phase and {*value.loops} == {*target.loops}]
+
+
+def _is_last(node: Node, index_map: IndexMap, target: NestTarget, reduced: set[Node], values: NestValues) -> bool:
     """Return whether the target reads none of the node's inputs besides: they may alias the output's buffer."""
 
     def arrays(pairs: list[tuple[Node, IndexMap]]) -> set[Node]:

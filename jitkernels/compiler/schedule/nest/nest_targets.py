@@ -4,15 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
-from jitkernels.compiler.codegen.nest.nest_schedule import NestSchedule
-from jitkernels.compiler.codegen.nest.value_emitter import Pair, ValueEmitter
 from jitkernels.compiler.ir import access_map, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.compiler.schedule.loop_nest import LoopNest
+from jitkernels.compiler.schedule.nest.nest_values import NestValues, Pair
+from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
 
 
 @dataclass
@@ -44,16 +43,14 @@ class NestTarget:
 
 @dataclass
 class Targets:
-    """The targets of one nest, and the loops around each."""
+    """The targets of one nest, and the loops around each. `directions`: those of loops with one: 1, or -1."""
 
     nest: LoopNest
     arrays: dict[Node, StridedArray]
-    function: FunctionBuilder
-    variant: NestSchedule
-    name: str
-    extents: dict[int, Number] = field(default_factory=dict)
-    dropped: frozenset[int] = frozenset()
-    reducing: dict[Node, tuple[int, ...]] = field(default_factory=dict)
+    variant: NestVariant
+    extents: dict[int, Number] = field(init=False)
+    dropped: frozenset[int] = field(init=False, default=frozenset())
+    reducing: dict[Node, tuple[int, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         nest = self.nest
@@ -63,9 +60,13 @@ class Targets:
         self.columns = list(range(len(nest.rows), len(loops)))
         roots = {region.root for region in nest.regions}
         outside = {node: array for node, array in self.arrays.items() if node not in roots}
-        keeps_fp_flags_exact = self.variant.keeps_fp_flags_exact
-        self.values = ValueEmitter(self.function, None, outside, self.inside, keeps_fp_flags_exact=keeps_fp_flags_exact)
+        self.values = NestValues(outside, self.inside)
         self.targets = self._targets()
+        self.directions = {
+            store.order.index(dimension): direction
+            for store in nest.stores
+            for dimension, direction in store.directions.items()
+        }
 
     def phase_loops(self) -> Iterator[tuple[list[tuple[tuple[int, ...], list[NestTarget]]], list[NestTarget]]]:
         """Yield, phase by phase, the targets of each inner loop with these loops, and the outputs outside of them."""
