@@ -1,6 +1,7 @@
 """Branch regions of a trace: trace both sides and select what either changes by a branch node (phi)."""
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jitkernels.compiler.capture.array_proxy import Traced
@@ -119,7 +120,6 @@ class _Branch:
         written = list(dict.fromkeys(storage for side in sides for storage in side.written))
         self.numbers = [storage for storage in written if not storage.node.ndim]
         self.storages = [storage for storage in written if storage.node.ndim]
-        self._reject_shared_arrays()
 
     def _flatten_differing(self, state: State) -> State:
         """The state, and the values of the sides, with pytrees flattened where the sides differ."""
@@ -180,12 +180,14 @@ class _Branch:
             if not names[slot].startswith(VALUE):
                 self.kinds[slot] = phi.without(has_returned)
 
-    def _reject_shared_arrays(self) -> None:
-        """Raise UnsupportedError where two variables hold the same array on a side: a write to one changes both."""
-        for values in zip(*(phi.values for _, phi in self._arrays), strict=False):
-            storages = [value.view.storage for value in values if type(value) is Traced]
-            if len({*storages}) < len(storages):
-                raise UnsupportedError("two variables hold the same array on a side of a branch")
+    def _note_shared_arrays(self, results: Mapping[int, Traced]) -> None:
+        """Record which results may be the same array, as on a side that binds two variables to one: none is written."""
+        for (slot, phi), (other_slot, other_phi) in itertools.combinations(self._arrays, 2):
+            if any(
+                type(a) is type(b) is Traced and a.view.storage is b.view.storage
+                for a, b in zip(phi.values, other_phi.values, strict=True)
+            ):
+                results[slot].view.storage.note_may_alias(results[other_slot].view.storage)
 
     def build(self) -> None:
         """Build the branch node; bind variables and storages to its results."""
@@ -240,6 +242,7 @@ class _Branch:
             storage.change(next(results))
         for slot, phi in self._arrays:
             after[slot] = phi.result(self.tracer, next(results), self.before, self.start)
+        self._note_shared_arrays({slot: after[slot] for slot, _ in self._arrays})
         for slot, value in enumerate(after):
             if type(value) is Traced and any(
                 loop_state.may_be_unbound(self.tracer, side.values[slot]) for side in self.alive
