@@ -143,7 +143,7 @@ def newton_arrays(x0: Any, tol: Any, maxiter: Any) -> Any:
     """Broyden's tridiagonal system by Newton's method."""
     x = x0.copy()
     n = len(x)
-    for k in range(maxiter):
+    for k in range(maxiter):  # noqa: B007
         F = (3 - 2 * x) * x + 1  # noqa: N806
         F[1:] -= x[:-1]
         F[:-1] -= 2 * x[1:]
@@ -160,7 +160,6 @@ def newton_loops(x0: Any, tol: Any, maxiter: Any) -> Any:
     x = x0.copy()
     F = np.zeros(n)  # noqa: N806
     d = np.zeros(n)
-    k = 0
     for k in range(maxiter):  # noqa: B007
         for i in range(n):
             value = (3 - 2 * x[i]) * x[i] + 1

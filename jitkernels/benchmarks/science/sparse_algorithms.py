@@ -245,7 +245,9 @@ def _compressed(dense: Any) -> tuple[Any, Any, Any]:
 def _mesh(n: int) -> tuple[Any, Any]:
     grid = np.stack(np.meshgrid(np.arange(n + 1.0), np.arange(n + 1.0)), axis=-1).reshape(-1, 2)
     corner = (np.arange(n)[:, None] * (n + 1) + np.arange(n)).reshape(-1, 1)
-    return grid + 0.2 * uniform(*grid.shape), np.concatenate([corner + [0, 1, n + 1], corner + [1, n + 2, n + 1]])
+    return grid + 0.2 * uniform(*grid.shape), np.concatenate(
+        [corner + np.array([0, 1, n + 1]), corner + np.array([1, n + 2, n + 1])]
+    )
 
 
 def _shuffled(n: int) -> tuple[Any, Any, Any]:
