@@ -21,7 +21,7 @@ PROMISED = {NUMPY: 6.0, NUMBA: 2.0}
 MAX_FIRST_CALL_SECONDS = 0.5
 ONE_THREAD = {f"{one}_NUM_THREADS": "1" for one in ("OPENBLAS", "MKL", "JITKERNELS")}
 NUMBA_SPELLING = "loops"
-MIN_SECONDS = 0.3
+MIN_PROGRAM_SECONDS = 0.3
 """Of the timing of one program, whose calls take up to tens of milliseconds."""
 
 
@@ -98,7 +98,7 @@ def child(name: str, seconds: float) -> dict[str, Any]:
             remarks[label] = f"wrong by {error_found:.1e}"
             continue
         calls[label] = partial(function, *inputs())
-    times = measure(calls, budget=max(seconds, MIN_SECONDS), clock=process_time)
+    times = measure(calls, budget=max(seconds, MIN_PROGRAM_SECONDS), clock=process_time)
     return {
         "times": {label: [timing.seconds, timing.spread] for label, timing in times.items()},
         "first calls": first_calls,
