@@ -54,8 +54,8 @@ def first_elements(data: Any, places: Any, starts: Any, x: Any) -> Any:
 def rolled(data: Any, places: Any, starts: Any, x: Any) -> Any:
     y = np.zeros((len(x), len(x)))
     for i in range(len(x)):
-        y[i] = np.roll(x, places[i]) + np.roll(x, -i)
-    return np.roll(y, (places[0], 1), (0, 1))
+        y[i] = np.roll(x, places[i]) + np.roll(x, -places[i])
+    return y
 
 
 def counted(data: Any, places: Any, starts: Any, x: Any) -> Any:
