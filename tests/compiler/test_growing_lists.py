@@ -210,3 +210,19 @@ def test_functions_of_lists_that_grow(function: Callable[..., Any]) -> None:
             pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]
             for one, other in pairs:
                 same(one, other)
+
+
+def of_a_rebound_array(x: Any, n: int) -> Any:
+    state = x * 1.0
+    found = [state]
+    for i in range(n):
+        state = state + 0.5 * x[i]
+        found.append(state)
+    return np.array(found)
+
+
+def test_lists_beside_rebound_arrays() -> None:
+    compiled = jk.jit(of_a_rebound_array, strict=True)
+    for n in (0, 1, 9):
+        x = np.random.default_rng(n).random(9)
+        np.testing.assert_allclose(compiled(x, n), of_a_rebound_array(x, n), rtol=1e-13)

@@ -17,7 +17,6 @@ from jitkernels.compiler.autodiff.forward import tangents
 from jitkernels.compiler.autodiff.loop_vjp import is_float
 from jitkernels.compiler.autodiff.reverse import NotDifferentiableError
 from jitkernels.compiler.capture.array_proxy import Traced
-from jitkernels.compiler.capture.numpy import decompositions as _composed  # noqa: F401  # what NumPy's functions are then
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature
 from jitkernels.compiler.capture.pytree.derivative_trees import (
     Leaves,

@@ -8,6 +8,7 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     array_function,
     concatenate,
     creation,
+    decompositions,
     indexing,
     math_functions,
     matmul_einsum,

@@ -4,7 +4,8 @@ The new array may alias one that others hold. Then it is neither written to nor 
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow import loop_phi
@@ -26,6 +27,11 @@ class ArrayPhi:
 
     like: Traced
     values: tuple[Any, ...]
+
+    def without(self, sides: Sequence[bool]) -> Self:
+        """The same but for the sides on which nothing reads the variable any more."""
+        values = (UNSET if is_dead else value for value, is_dead in zip(self.values, sides, strict=True))
+        return replace(self, values=tuple(values))
 
     def zeros(self) -> Node:
         """The contents of the array before one side has written to it."""

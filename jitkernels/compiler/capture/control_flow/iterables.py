@@ -1,5 +1,6 @@
 """Iterables of loops: ranges, arrays, ``enumerate`` and ``zip``, with lengths that only the compiled code knows."""
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -212,12 +213,44 @@ def enumerate_(iterable: Any, start: Any = 0) -> Any:
 
 
 def zip_(*values: Any, **options: Any) -> Any:
-    """``zip(...)`` of iterables of equal length."""
+    """``zip(...)`` of iterables of equal length, or of lengths that only the compiled code knows."""
     iterables = _loop_iterables(values)
+    arrays = [array for value in iterables for array in value.arrays]
+    if any(not value.range.is_decided for value in iterables) and all(value.range.step == 1 for value in iterables):
+        return _zip_of_computed_lengths(iterables, arrays, is_strict=bool(options.get("strict")))
     if not iterables or not _have_same_length([value.range for value in iterables]):
         return zip(*values, **options)  # noqa: B905  # as the call says
-    arrays = [array for value in iterables for array in value.arrays]
     return LoopIterable(iterables[0].range, lambda i: tuple([value.at(i) for value in iterables]), arrays)
+
+
+def _zip_of_computed_lengths(
+    iterables: Sequence[LoopIterable], arrays: Sequence[Any], *, is_strict: bool
+) -> LoopIterable:
+    """The shortest ends the loop; where lengths differ, ``zip(..., strict=True)`` bails out, as Python raises."""
+    tracer = next(limit.tracer for value in iterables for limit in value.range if type(limit) is Traced)
+    lengths = []
+    for begin, end, _ in (value.range for value in iterables):
+        length = elementwise("subtract", as_int(tracer, end), as_int(tracer, begin))
+        lengths.append(elementwise("maximum", length, 0))
+    shortest = functools.reduce(lambda a, b: elementwise("minimum", a, b), lengths)
+    if is_strict:
+        tracer.checks += [elementwise("not_equal", length, shortest) for length in lengths]
+    limits = [intervals.max_trip_count(tracer, *value.range) for value in iterables]
+    intervals.note(tracer, shortest, (0, next((limit for limit in limits if limit is not None), intervals.INT64_MAX)))
+    trip_count = as_number(tracer, shortest, int)
+
+    def index_of(limits: LoopRange, i: Any) -> Any:
+        """No index exceeds the limits of its range."""
+        if type(limits.begin) is int and limits.begin == 0:
+            return i
+        node = elementwise("add", as_int(tracer, limits.begin), as_int(tracer, i))
+        first, last = (intervals.interval(tracer, limit) for limit in (limits.begin, limits.end))
+        intervals.note(tracer, node, intervals.range_interval(first, last, 1))
+        return as_number(tracer, node, int)
+
+    return LoopIterable(
+        LoopRange(0, trip_count), lambda i: tuple([value.at(index_of(value.range, i)) for value in iterables]), arrays
+    )
 
 
 def _loop_iterables(values: Sequence[Any]) -> list[LoopIterable]:

@@ -62,8 +62,9 @@ __all__ = [
     "select",
     "while_",
 ]  # fmt: skip
-ALWAYS_UNROLLED_ITERATIONS, MAX_UNROLLED_ITERATIONS = 8, 4096
-"""Trip counts up to which a loop is always unrolled while tracing, and is unrolled at most."""
+ALWAYS_UNROLLED_ITERATIONS, FEW_ITERATIONS, MAX_UNROLLED_ITERATIONS = 8, 32, 4096
+"""Trip counts up to which a loop is always unrolled while tracing, is unrolled where its text fixes the trip count and
+sizes depend on the iteration, and is unrolled at most."""
 CURE = (
     "expected numbers, or arrays of one dtype and shape, where the condition is known only when the compiled code "
     "runs. Write `np.where(condition, a, b)` for a choice between elements, or take the branch outside of the "
@@ -121,8 +122,10 @@ def _for(tracer: Tracer, values: Any, iterable: LoopIterable | None, test: Any, 
         concrete_range, reason = loop_range.concrete_range, placed(error, state.line)
         if concrete_range is None or iterable.is_ours or (tracer.depth and trip_count is None):
             raise
-        is_size_unknown = isinstance(error, UnknownSizeError)
-        if len(concrete_range) > (ALWAYS_UNROLLED_ITERATIONS if is_size_unknown else MAX_UNROLLED_ITERATIONS):
+        limit = MAX_UNROLLED_ITERATIONS
+        if isinstance(error, UnknownSizeError):
+            limit = ALWAYS_UNROLLED_ITERATIONS if trip_count is None else FEW_ITERATIONS
+        if len(concrete_range) > limit:
             raise reason from None
         tracer.note(f"a loop is unrolled: {reason}")
         try:

@@ -1,6 +1,7 @@
 """Branch regions of a trace: trace both sides and select what either changes by a branch node (phi)."""
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jitkernels.compiler.capture.array_proxy import Traced
@@ -11,6 +12,7 @@ from jitkernels.compiler.capture.control_flow.loop_state import UNSET, State, Un
 from jitkernels.compiler.capture.control_flow.region_transaction import RegionRoots, RegionTransaction
 from jitkernels.compiler.capture.control_flow.tagged_union import Undecided
 from jitkernels.compiler.capture.ints import branch_refinement, intervals
+from jitkernels.compiler.capture.rewrite.eliminate_jumps import RETURNED, VALUE
 from jitkernels.compiler.capture.source_locations import line_of
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
@@ -79,9 +81,8 @@ class TracedSide:
             self.raises = True
             self.transaction.checks[:] = [builder.constant(True, "bool")]
 
-    def array(self, slot: int, phi: ArrayPhi) -> Node:
+    def array(self, value: Any, phi: ArrayPhi) -> Node:
         """The array of a variable at the end."""
-        value = self.values[slot]
         return phi.zeros() if self.raises or value is UNSET else builder.copy(self.arrays[id(value)])
 
 
@@ -115,10 +116,10 @@ class _Branch:
         self.before = self.state.read()
         self.invariant: dict[int, Any] = {}
         self.kinds = [self._join_slot(slot) for slot in range(len(self.state.names))]
+        self._drop_dead_arrays()
         written = list(dict.fromkeys(storage for side in sides for storage in side.written))
         self.numbers = [storage for storage in written if not storage.node.ndim]
         self.storages = [storage for storage in written if storage.node.ndim]
-        self._reject_shared_arrays()
 
     def _flatten_differing(self, state: State) -> State:
         """The state, and the values of the sides, with pytrees flattened where the sides differ."""
@@ -166,12 +167,27 @@ class _Branch:
     def _arrays(self) -> list[tuple[int, ArrayPhi]]:
         return [(slot, kind) for slot, kind in enumerate(self.kinds) if type(kind) is ArrayPhi]
 
-    def _reject_shared_arrays(self) -> None:
-        """Raise UnsupportedError where two variables hold the same array on a side: a write to one changes both."""
-        for values in zip(*(phi.values for _, phi in self._arrays), strict=False):
-            storages = [value.view.storage for value in values if type(value) is Traced]
-            if len({*storages}) < len(storages):
-                raise UnsupportedError("two variables hold the same array on a side of a branch")
+    def _drop_dead_arrays(self) -> None:
+        """Unbind arrays on sides that return: nothing reads the variables of a function that has returned."""
+        names = self.state.names
+        if RETURNED not in names:
+            return
+        returned = names.index(RETURNED)
+        has_returned = [side.values[returned] is True for side in self.alive]
+        if all(has_returned):
+            return
+        for slot, phi in self._arrays:
+            if not names[slot].startswith(VALUE):
+                self.kinds[slot] = phi.without(has_returned)
+
+    def _note_shared_arrays(self, results: Mapping[int, Traced]) -> None:
+        """Record which results may be the same array, as on a side that binds two variables to one: none is written."""
+        for (slot, phi), (other_slot, other_phi) in itertools.combinations(self._arrays, 2):
+            if any(
+                type(a) is type(b) is Traced and a.view.storage is b.view.storage
+                for a, b in zip(phi.values, other_phi.values, strict=True)
+            ):
+                results[slot].view.storage.note_may_alias(results[other_slot].view.storage)
 
     def build(self) -> None:
         """Build the branch node; bind variables and storages to its results."""
@@ -204,7 +220,8 @@ class _Branch:
             if is_number(kind)
         ]
         roots += [side.written.get(storage, storage.node) for storage in self.numbers]
-        roots += [side.array(slot, phi) for slot, phi in self._arrays]
+        number = self.alive.index(side) if side in self.alive else None
+        roots += [side.array(UNSET if number is None else phi.values[number], phi) for _, phi in self._arrays]
         for storage in self.storages:
             end = side.written.get(storage)
             roots.append(storage.node if end is None else copy_to_home(end, storage.node))
@@ -225,6 +242,7 @@ class _Branch:
             storage.change(next(results))
         for slot, phi in self._arrays:
             after[slot] = phi.result(self.tracer, next(results), self.before, self.start)
+        self._note_shared_arrays({slot: after[slot] for slot, _ in self._arrays})
         for slot, value in enumerate(after):
             if type(value) is Traced and any(
                 loop_state.may_be_unbound(self.tracer, side.values[slot]) for side in self.alive

@@ -363,7 +363,7 @@ class Loop:
 
     def _note_aliases(self, slot: int, result: Storage) -> None:
         """Record what the array that a variable holds after the loop may alias."""
-        list_storages = [growing.array.view.storage for growing in self.lists]
+        list_storages = [growing.rows.array.view.storage for growing in self.lists if growing.rows is not None]
         result.may_aliases += list_storages
         initial = [(self.initial[i], self.is_owner[i]) for i in self.rebound]
         self.exits[slot].note_aliases(result, initial, list_storages)

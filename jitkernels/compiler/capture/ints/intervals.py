@@ -87,10 +87,13 @@ def fits_dtype(bounds: Interval | None, limits: Any) -> bool:
 
 
 def guarded_at_least_zero(extent: Number) -> bool:
-    """Whether an extent is at least zero: surely, or in the traced call, which then becomes a guard."""
+    """Whether an extent is at least zero: surely, or in the traced call, which then becomes a guard.
+
+    No guard holds for an extent that differs between iterations.
+    """
     if is_at_least(extent, 0):
         return True
-    if not isinstance(extent, Extent) or extent.value < 0:
+    if not isinstance(extent, Extent) or symbolic_dims.is_loop_variant(extent) or extent.value < 0:
         return False
     extent.guard(extent, ">=")
     return True

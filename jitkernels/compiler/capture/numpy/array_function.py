@@ -31,7 +31,9 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
     name = getattr(function, "__name__", str(function))
     if function in UNSUPPORTED_FUNCTIONS:
         raise UnsupportedError(f"numpy.{name}")
-    if tracer.differentiates and function in DECOMPOSITIONS and keywords.get("out") is None:
+    # In a loop or branch NumPy is called only where the shape of the result is known.
+    is_decomposed = tracer.differentiates or (tracer.depth and function not in numpy_callouts.OF_KNOWN_SHAPE)
+    if is_decomposed and function in DECOMPOSITIONS and keywords.get("out") is None:
         with contextlib.suppress(UnsupportedError):  # unsupported options use the undifferentiated path
             return DECOMPOSITIONS[function](*arguments, **keywords)
     if override is not None:

@@ -1,6 +1,7 @@
-"""Decompositions of NumPy functions into differentiable operations, used in differentiated functions only.
+"""Decompositions of NumPy functions into differentiable operations, used in differentiated functions.
 
-Elsewhere NumPy computes these functions as a whole, which has no derivative rule.
+Elsewhere NumPy computes these functions as a whole, which has no derivative rule; but not in loops and branches where
+the shape of the result is unknown.
 """
 
 import math

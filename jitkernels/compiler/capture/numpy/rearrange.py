@@ -126,7 +126,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         axes = axes * len(shifts) if len(axes) == 1 else axes
     result = array
     for amount, position in zip(shifts, axes, strict=True):
-        result = _rolled(result, as_extent(amount), position)
+        is_known = type(amount) is not Traced or amount.ndim or array.tracer.is_known(amount.node)
+        result = _rolled(result, as_extent(amount), position) if is_known else _rolled_by(result, amount, position)
     created = fresh(array.tracer, result.node)
     if array.ndim > 1:
         created.view.storage.set_layout_like(array.view.strides())
@@ -144,6 +145,16 @@ def _rolled(array: Traced, shift: Number, axis: int) -> Traced:
     cut = extent - shift if shift > 0 else -shift
     whole = SymInt(array.tracer, cut)
     return concatenate([along(array, axis, slice(whole, None)), along(array, axis, slice(None, whole))], axis)  # type: ignore[no-any-return]
+
+
+def _rolled_by(array: Traced, shift: Traced, axis: int) -> Traced:
+    """The same by a shift that only the compiled code knows: a gather."""
+    if shift.dtype.kind not in "iu":
+        raise UnsupportedError("a shift that is no int")
+    shift = shift.astype(np.int64)
+    size = SymInt(array.tracer, array.extents[axis])
+    indices = (fresh(array.tracer, iota(array.extents[axis])) - shift % size) % size
+    return along(array, axis, indices)  # type: ignore[no-any-return]
 
 
 @overrides(np.rot90)

@@ -69,6 +69,7 @@ class Flattener:
         self.attributes = set(attributes)
         self._known = -1
         self._open: list[int] = []
+        self._functions: set[int] = set()
         self._kinds: set[type] = set()
         self._strings: set[str] = set()
         self._reads_by_name = False
@@ -289,6 +290,7 @@ class Flattener:
         if free_variables.is_library(value):
             return "static", types.FunctionType, value
         names = free_variables.names_of(value.__code__)
+        self._functions.add(id(value))
         if names.refused:
             raise UnsupportedError(f"{names.refused} ({value.__code__.co_filename}:{names.line})", is_placed=True)
         if names.assigns:
@@ -310,11 +312,10 @@ class Flattener:
         attributes = free_variables.attributes_of(names, around, value.__globals__)
         parts = []
         for name, item in bound.items():
-            if id(item) in self._open:
-                location = free_variables.place_of(value.__code__, name)
-                raise UnsupportedError(
-                    f"{name!r} refers to itself, by recursion: write a loop{location}", is_placed=True
-                )
+            if id(item) in self._open and type(item) is types.FunctionType:
+                functions = [number for number in self._open if number in self._functions]
+                parts.append((name, ("recursive", functions.index(id(item)))))
+                continue
             parts.append((name, self._referred(name, item, name in statics)))
         read = tuple([(item.chain, self._read(item)) for item in attributes])
         return (

@@ -4,7 +4,7 @@ import builtins
 import functools
 import operator
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jitkernels.compiler.capture.bytecode_calls import only_called
@@ -27,6 +27,10 @@ HEAP_TYPE = 1 << 9
 """The bit of `type.__flags__` that classes written in Python have."""
 
 
+MAX_RECURSION_DEPTH, MAX_RECURSIVE_CALLS = 32, 512
+"""Depth of recursive calls, and their number, that tracing inlines."""
+
+
 class Unflattener:
     """Builds the function and the arguments of a call around the proxies of its leaves.
 
@@ -38,6 +42,8 @@ class Unflattener:
         self._copies: list[tuple[Any, Any]] = []
         self.tables: set[int] = set()
         self.generators: list[Any] = []
+        self._enclosing: list[list[tuple[dict[str, Any], str]]] = []
+        """The functions under construction: the globals that refer to each, by recursion."""
         self._scopes: list[tuple[types.CodeType, dict[str, Any]]] = []
 
     def unflatten_call(self, structure: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
@@ -123,11 +129,20 @@ class Unflattener:
     def _function_of(self, structure: tuple[Any, ...]) -> Any:
         code: types.CodeType
         _, code, table, cells, defaults, keywords, bound, read = structure
+        references: list[tuple[dict[str, Any], str]] = []
+        self._enclosing.append(references)
         free = dict(zip(code.co_freevars, map(self.unflatten, cells), strict=True))
         flowing = self._rewritten(code, {**table.value, **free})
         positional_defaults = tuple([self.unflatten(part) for part in defaults])
         keyword_defaults = {name: self.unflatten(part) for name, part in keywords}
-        names = {**BUILTINS, **table.value, **{name: self.unflatten(part) for name, part in bound}}
+        recursive = {name: part[1] for name, part in bound if type(part) is tuple and part[0] == "recursive"}
+        names = {
+            **BUILTINS,
+            **table.value,
+            **{name: self.unflatten(part) for name, part in bound if name not in recursive},
+        }
+        for name, number in recursive.items():
+            self._enclosing[number].append((names, name))
         around = {name: types.CellType(value) for name, value in free.items()}
         closure = tuple(around.values())
         for chain, part in read:
@@ -144,6 +159,10 @@ class Unflattener:
             closure = tuple([around[name] for name in code.co_freevars])
         function = types.FunctionType(code, names, code.co_name, positional_defaults or None, closure)
         function.__kwdefaults__ = keyword_defaults or None
+        self._enclosing.pop()
+        limited = limited_recursion(function)
+        for scope, name in references:
+            scope[name] = limited
         return function
 
     def _rewritten(self, code: types.CodeType, values: Mapping[str, Any]) -> types.CodeType | None:
@@ -176,6 +195,28 @@ class Unflattener:
             if name:
                 return f", {name!r}: return a new one ({scope.co_filename}:{line_of_change(name, scope)})"
         return ""
+
+
+def limited_recursion(function: types.FunctionType) -> Callable[..., Any]:
+    """The function for its own recursive calls, which end only where tracing decides the conditions that end them.
+
+    Raises UnsupportedError beyond the limits, and then always: enclosing loops may trace their bodies again.
+    """
+    depth = count = 0
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        nonlocal depth, count
+        count += 1
+        if depth >= MAX_RECURSION_DEPTH or count > MAX_RECURSIVE_CALLS:
+            count = MAX_RECURSIVE_CALLS
+            raise UnsupportedError(f"{function.__name__!r} calls itself too often while tracing: write a loop")
+        depth += 1
+        try:
+            return function(*arguments, **keywords)
+        finally:
+            depth -= 1
+
+    return call
 
 
 def _replace_callees(code: types.CodeType, names: dict[str, Any], cells: Mapping[str, types.CellType]) -> None:

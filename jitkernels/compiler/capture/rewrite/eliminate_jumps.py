@@ -12,6 +12,8 @@ from typing import NamedTuple
 from jitkernels.compiler.capture.rewrite.ast_builder import assign, hook, load, loads, negate, stores
 
 RETURNED, VALUE = "_jk_returned", "_jk_value"
+RETURNED_TO_FINALLY = "_jk_returned_to_finally"
+"""The flag in functions with `finally`, which reads variables after a `return`; RETURNED in others."""
 STOPS = "jk_stops"
 """AST attribute of a loop: the names of the flags that end it."""
 SIDES = "jk_sides"
@@ -49,15 +51,17 @@ def eliminate_jumps(tree: ast.FunctionDef) -> None:
         return
     returned = [node.value for node in [*early_returns, *([last] if isinstance(last, ast.Return) else [])]]
     count = _length_of_all(returned)
-    body, end = JumpEliminator(count).block(tree.body, "")
+    has_finally = any(isinstance(node, ast.Try) and node.finalbody for node in _own_nodes(tree))
+    flag = RETURNED_TO_FINALLY if has_finally else RETURNED
+    body, end = JumpEliminator(count, flag).block(tree.body, "")
     if end.jumps != Jumps.ALWAYS:  # falling off the end returns None
         if count is not None:
-            body, end = JumpEliminator().block(tree.body, "")
-        body.append(ast.copy_location(guard([RETURNED], [assign(VALUE, None)]), last))
+            body, end = JumpEliminator(None, flag).block(tree.body, "")
+        body.append(ast.copy_location(guard([flag], [assign(VALUE, None)]), last))
         count = None
     names = [VALUE] if count is None else names_of(count)
     tree.body = [
-        assign(RETURNED, False),
+        assign(flag, False),
         *(assign(name, hook("UNSET")) for name in names),
         *body,
         ast.Return(load(VALUE) if count is None else loads(names)),
@@ -104,10 +108,13 @@ def _own_nodes(node: ast.AST) -> list[ast.AST]:
 
 
 class JumpEliminator:
-    """Rewrites the blocks of one function, which returns `count` values at a time, or one."""
+    """Rewrites the blocks of one function, which returns `count` values at a time, or one.
 
-    def __init__(self, count: int | None = None) -> None:
-        self.loops, self.count = 0, count
+    `returned` is the name of the flag that it has returned.
+    """
+
+    def __init__(self, count: int | None = None, returned: str = RETURNED) -> None:
+        self.loops, self.count, self.returned = 0, count, returned
 
     def block(self, nodes: Sequence[ast.stmt], loop: str) -> tuple[list[ast.stmt], BlockExit]:
         """Statements without jumps, and whether they are left early. `loop` is the number of the enclosing loop."""
@@ -137,7 +144,7 @@ class JumpEliminator:
             case ast.Return(value=value):
                 target = ast.Name(VALUE, ast.Store()) if self.count is None else stores(names_of(self.count))
                 output.append(ast.copy_location(ast.Assign([target], value or ast.Constant(None)), node))
-                return self._jump(RETURNED, output)
+                return self._jump(self.returned, output)
             case ast.Break():
                 return self._jump(f"_jk_broken{loop}", output)
             case ast.Continue():
@@ -207,7 +214,7 @@ class JumpEliminator:
         broken, following = f"_jk_broken{number}", f"_jk_next{number}"
         if following in end.flags:
             body.insert(0, assign(following, False))
-        stops = sorted(end.flags & {broken, RETURNED})
+        stops = sorted(end.flags & {broken, self.returned})
         if broken in end.flags:
             output.append(assign(broken, False))
         body = body or [ast.Pass()]
@@ -216,7 +223,7 @@ class JumpEliminator:
             new = ast.For(node.target, node.iter, body, [])
         setattr(new, STOPS, stops)
         output.append(ast.copy_location(new, node))
-        flags = end.flags & {RETURNED}
+        flags = end.flags & {self.returned}
         if node.orelse:
             orelse, then = self.block(node.orelse, outer_loop)  # a `break` here ends the enclosing loop
             guarded_else = guard(stops, orelse) if stops else ast.If(ast.Constant(True), orelse, [])
