@@ -231,7 +231,9 @@ class View:
             if same(extent, 1) or same(stride, 0):
                 continue
             size = stride if dim_bounds.is_surely(stride, ">=") else -stride
-            if not dim_bounds.is_surely(size, ">=") or (before is not None and not dim_bounds.is_surely(before - size, ">=")):
+            if not all(
+                dim_bounds.is_surely(one, ">=") for one in ((size,) if before is None else (size, before - size))
+            ):
                 return False
             before = size
         return True

@@ -9,6 +9,7 @@ back to Python.
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.carried_trees import UNSET_FORM
 from jitkernels.compiler.capture.control_flow.dynamic_list import DeferredResult, DynamicList, ElementType, element_type
 from jitkernels.compiler.capture.control_flow.loop_state import State, kind_of
@@ -223,6 +224,8 @@ class GrowableList(list[Any], Undecided):
         if self._is_ordinary():
             super().extend(values)
             return
+        if type(values) is Traced and values.ndim and type(values.extents[0]) is int:
+            values = [values[i] for i in range(values.extents[0])]
         if type(values) in (list, tuple):
             for value in values:
                 self.append(value)

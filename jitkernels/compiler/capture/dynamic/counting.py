@@ -47,7 +47,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
         raise UnsupportedError("numpy.bincount with weights that are no vector of numbers")
     counts: Any = SERVICES["zeros"](tracer, minlength, "int64" if heavy is None else "float64")
     if type(numbers) is KnownElements and (heavy is None or type(heavy) is KnownElements) and not tracer.depth:
-        places = np.where(numbers.array < 0, minlength, numbers.array)  # beyond the end
+        places = numbers.array.astype(np.int64)
+        places = np.where(places < 0, minlength, places)  # beyond the end
         np.add.at(counts, places, 1 if heavy is None else heavy.array.astype(np.float64))
         return counts
     if heavy is not None:

@@ -14,9 +14,7 @@ LONGEST_NETWORK = 25
 
 
 @overrides(np.median)
-def median(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
-) -> Any:
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """The mean of the middle elements, or NaN where there is one among the elements."""
     array = of_array(a)
     if out is not None or overwrite_input or array.dtype.name not in ("float32", "float64") or not array.ndim:
