@@ -136,7 +136,7 @@ def triangles_loops(indptr: Any, indices: Any) -> Any:
 def triangles_mixed(indptr: Any, indices: Any) -> Any:
     n = len(indptr) - 1
     mark = np.zeros(n, dtype=bool)
-    count = 0
+    count: Any = 0
     for u in range(n):
         near = indices[indptr[u] : indptr[u + 1]]
         mark[near] = True
