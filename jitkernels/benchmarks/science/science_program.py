@@ -76,6 +76,9 @@ def difference_of(result: Any, expected: Any) -> float:
     if [one.shape for one in found] != [one.shape for one in wanted]:
         return np.inf
     for one, right in zip(found, wanted, strict=True):
+        if right.dtype == np.bool_:
+            worst = max(worst, float(np.mean(one != right)) if right.size else 0.0)
+            continue
         if not np.array_equal(np.isfinite(one), np.isfinite(right)):
             return np.inf
         if right.size:

@@ -359,7 +359,9 @@ def fresh(tracer: Tracer, node: Node, *, is_scalar: bool = False, is_c: bool | N
 def result(tracer: Tracer, node: Node, *operands: Any) -> Traced:
     """The result of an operation of `operands`: 0-d is a scalar, and the memory layout follows theirs."""
     is_c = node.ndim < 2 or all(
-        operand.view.is_c() is True for operand in operands if type(operand) is Traced and operand.ndim > 1
+        operand.view.is_c() is True or operand.view.is_in_c_order()
+        for operand in operands
+        if type(operand) is Traced and operand.ndim > 1
     )
     return fresh(tracer, node, is_scalar=True, is_c=True if is_c else None)
 

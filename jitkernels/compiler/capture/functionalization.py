@@ -218,6 +218,26 @@ class View:
             expected = expected * extent
         return True
 
+    def is_in_c_order(self) -> bool:
+        """Whether no dimension surely has larger strides than one before it: NumPy lays out results of it in C order.
+
+        Broadcast dimensions have none. There may be gaps, as in slices.
+        """
+        strides = self.strides()
+        if strides is None:
+            return False
+        before: Number | None = None
+        for extent, stride in zip(self.shape, strides, strict=True):
+            if same(extent, 1) or same(stride, 0):
+                continue
+            size = stride if dim_bounds.is_surely(stride, ">=") else -stride
+            if not all(
+                dim_bounds.is_surely(one, ">=") for one in ((size,) if before is None else (size, before - size))
+            ):
+                return False
+            before = size
+        return True
+
 
 class PlaneView(View):
     """The real or imaginary parts of a view of complex numbers: floats two apart. `name`: ``real`` or ``imag``."""

@@ -124,7 +124,10 @@ class IndexedCreation:
         if tracer is None:
             return self._value[key]
         parts = key if isinstance(key, tuple) else (key,)
-        if any(type(part) is Traced for part in parts):
+        if self._name in ("mgrid", "ogrid"):
+            if any(type(part) is slice and has_traced((part.start, part.stop)) for part in parts):
+                return SERVICES["grid"](tracer, key, is_open=self._name == "ogrid")
+        elif any(type(part) is Traced for part in parts):
             return SERVICES[self._name](tracer, parts)
         return SERVICES["constants"](tracer, self._value[key])
 

@@ -4,6 +4,7 @@ Python's order and types: sums are added up from the first element on, and an ex
 """
 
 import builtins
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -49,6 +50,8 @@ def _extreme(name: str, better: Callable[[Any, Any], Any]) -> Callable[..., Any]
     of_numbers = CALLED[getattr(builtins, name)]
 
     def call(*arguments: Any, **options: Any) -> Any:
+        if len(arguments) == 1 and type(arguments[0]) in (tuple, list) and len(arguments[0]) > 1:
+            arguments = (*arguments[0],)
         if len(arguments) != 1 or options or not _is_vector(arguments[0]):
             return of_numbers(*arguments, **options)
         values = arguments[0]
@@ -70,6 +73,22 @@ def _truth(name: str) -> Callable[..., Any]:
     return call
 
 
+def _reduction(ufunc: Any) -> Callable[..., Any]:
+    """``ufunc.reduce``, of a list of arrays as well: the operator between one after the other."""
+
+    def call(values: Any, *arguments: Any, **options: Any) -> Any:
+        if type(values) not in (list, tuple) or not values or not any(type(value) is Traced for value in values):
+            return ufunc.reduce(values, *arguments, **options)
+        if arguments not in ((), (0,)) or set(options) - {"axis"} or options.get("axis", 0) != 0:
+            return ufunc.reduce(np.stack(values), *arguments, **options)
+        first, *others = np.broadcast_arrays(*values)
+        return functools.reduce(ufunc, others, first.copy())
+
+    return call
+
+
+for _ufunc in (np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or):
+    CALLED[_ufunc.reduce] = _reduction(_ufunc)
 CALLED[builtins.sum] = _sum
 CALLED[builtins.max], CALLED[builtins.min] = _extreme("max", operator.gt), _extreme("min", operator.lt)
 CALLED[builtins.any], CALLED[builtins.all] = _truth("any"), _truth("all")

@@ -45,12 +45,19 @@ def element_type(value: Any, before: ElementType | None) -> ElementType:
     assert leaves is not None, "the form covers the value"
     kinds = [kind_of(leaf) for leaf in leaves]
     if before is not None and len(before.kinds) == len(kinds):
-        kinds = [b if a is Unset else a for a, b in zip(before.kinds, kinds, strict=True)]
-        if any(kind_of(leaf) not in (kind, Unset) for leaf, kind in zip(leaves, kinds, strict=True)):
-            raise UnsupportedError("a list of elements of different types")
+        kinds = [_joined(a, b) for a, b in zip(before.kinds, kinds, strict=True)]
     if not kinds or not all(is_number(kind) or leaf is UNSET for kind, leaf in zip(kinds, leaves, strict=True)):
         raise UnsupportedError("elements of a list that are not numbers")
     return ElementType(form, tuple(kinds), before is not None and before.is_queue)
+
+
+def _joined(before: Any, kind: Any) -> Any:
+    """The kind of a number of elements, as that of a variable: NumPy's, where some are Python's."""
+    if Unset in (before, kind):
+        return kind if before is Unset else before
+    if loop_state.dtype_of(before) != loop_state.dtype_of(kind):  # NumPy would promote both in an array of the list
+        raise UnsupportedError("a list of elements of different types")
+    return before if before == kind else loop_state.dtype_of(kind)
 
 
 def _is_immutable(form: Form) -> bool:
@@ -149,6 +156,28 @@ class DynamicList:
                 column[index] = fresh(tracer, number, is_scalar=True)
         if values:
             self.ends[END_SLOT] = len(values)
+        self._initial_nodes = self._nodes()
+
+    def _nodes(self) -> list[Node]:
+        return [array.node for array in (*self.columns, self.ends)]
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a loop or branch has changed the list since it was made."""
+        return any(now is not before for now, before in zip(self._nodes(), self._initial_nodes, strict=True))
+
+    def converted(self, elements: ElementType) -> "DynamicList":
+        """The list with numbers of other kinds, or as a queue. Raises UnsupportedError for elements of another form."""
+        if elements.form != self.elements.form or len(elements.kinds) != len(self.elements.kinds):
+            raise UnsupportedError("a list of elements of different types or shapes")
+        result = DynamicList(self.tracer, elements)
+        result.columns = [
+            fresh(self.tracer, builder.cast(column.node, loop_state.dtype_of(kind)))
+            for column, kind in zip(self.columns, elements.kinds, strict=True)
+        ]
+        result.ends = fresh(self.tracer, self.ends.node)
+        result.depth, result.is_reversed = self.depth, self.is_reversed
+        return result
 
     def _zeros(self, dtype: str, length: Any) -> Traced:
         return fresh(self.tracer, builder.broadcast_to(builder.constant(0, dtype), (length,)))
@@ -206,6 +235,12 @@ class DynamicList:
         begin, end = map(self._end_as_view, (FIRST_SLOT, END_SLOT))
         is_behind = elementwise("greater_equal", numbers, begin)
         return elementwise("logical_and", is_behind, elementwise("less", numbers, end))
+
+    def end(self) -> Any:
+        """The number of elements of a list that is no queue, outside of the loops in which it grows."""
+        node = self._end_as_view(END_SLOT)
+        intervals.note(self.tracer, node, (0, self.capacity))
+        return as_number(self.tracer, node, int)
 
     # Elements
 

@@ -9,12 +9,14 @@ back to Python.
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.carried_trees import UNSET_FORM
 from jitkernels.compiler.capture.control_flow.dynamic_list import DeferredResult, DynamicList, ElementType, element_type
-from jitkernels.compiler.capture.control_flow.loop_state import kind_of
+from jitkernels.compiler.capture.control_flow.loop_state import State, kind_of
 from jitkernels.compiler.capture.control_flow.region_transaction import name_of
 from jitkernels.compiler.capture.control_flow.row_list import RowList, RowType
 from jitkernels.compiler.capture.control_flow.tagged_union import Undecided
+from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import INITIAL_TAPE_CAPACITY, Tracer, current
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -48,6 +50,11 @@ class GrowableList(list[Any], Undecided):
 
     def allocate(self, tracer: Tracer, elements: RowType | ElementType) -> None:
         """Allocate memory for elements. Raises UnsupportedError for elements that are no rows."""
+        if self.dynamic is not None and self.dynamic.has_changed:
+            if isinstance(elements, RowType):
+                raise UnsupportedError("a list that has grown in another loop")
+            self.dynamic = self.dynamic.converted(elements)
+            return
         self.restore()
         if isinstance(elements, RowType):
             self.rows = elements.allocate(tracer, self.initial_elements())
@@ -217,10 +224,15 @@ class GrowableList(list[Any], Undecided):
         if self._is_ordinary():
             super().extend(values)
             return
-        if type(values) not in (list, tuple):
-            raise UnsupportedError("list.extend of a list that grows, by an object that is no list or tuple")
-        for value in values:
-            self.append(value)
+        if type(values) is Traced and values.ndim and type(values.extents[0]) is int:
+            values = [values[i] for i in range(values.extents[0])]
+        if type(values) in (list, tuple):
+            for value in values:
+                self.append(value)
+        elif type(values) is GrowableList and not is_array_backed(values):
+            self.extend(values.initial_elements())
+        else:
+            SERVICES["for"](values, None, self.append, State((), lambda: (), lambda _: None, 0))
 
     def __iadd__(self, values: Any) -> Any:  # type: ignore[misc]  # like list
         self.extend(values)
@@ -232,6 +244,8 @@ class GrowableList(list[Any], Undecided):
             self.dynamic.is_reversed = not self.dynamic.is_reversed
         elif self._is_ordinary():
             super().reverse()
+        elif self.rows is not None and not self.rows.is_growing and tracer is not None and tracer.depth == self.depth:
+            self.rows.reverse()
         else:
             raise UnsupportedError("list.reverse of a list that grows in a loop, or in a branch")
 

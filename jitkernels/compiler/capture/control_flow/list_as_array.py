@@ -10,7 +10,7 @@ from jitkernels.compiler.capture.control_flow.carried_trees import LeafForm
 from jitkernels.compiler.capture.control_flow.dynamic_list import DeferredResult
 from jitkernels.compiler.capture.control_flow.growing_list import GrowableList, is_array_backed
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked
-from jitkernels.compiler.capture.override_registry import serves
+from jitkernels.compiler.capture.override_registry import SERVICES, serves
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir.builder import UnsupportedError
 
@@ -30,6 +30,10 @@ def replace_lists(function: Any, arguments: tuple[Any, ...], keywords: dict[str,
     first: Any = arguments[0] if arguments else None
     if type(first) is DeferredResult or (type(first) is GrowableList and first.dynamic is not None):
         masked = _masked_array(first)
+        if masked is None and type(first) is GrowableList and (array := _dynamic_array(first)) is not None:
+            if function in (np.array, np.asarray, np.asanyarray) and len(arguments) == 1 and not keywords:
+                return (lambda: array), (), {}
+            return partial(SERVICES["function dynamic"], function, (array, *arguments[1:]), keywords), (), {}
         if masked is None:
             return partial(_defer, function, arguments, keywords), (), {}
         is_copy = function in (np.array, np.asarray) and len(arguments) == 1 and not keywords
@@ -72,6 +76,16 @@ def _masked_array(grown: Any) -> Masked | None:
     if type(dynamic.elements.form) is not LeafForm or column.dtype.kind != "f":
         return None
     return Masked(fresh(dynamic.tracer, column.node), fresh(dynamic.tracer, dynamic.element_mask()))
+
+
+def _dynamic_array(grown: Any) -> Any:
+    """The array of the numbers of a dynamic list, of computed length; None for other lists."""
+    dynamic = grown.dynamic
+    if dynamic.tracer.depth != dynamic.depth or dynamic.depth or len(dynamic.columns) != 1:
+        return None
+    if type(dynamic.elements.form) is not LeafForm or dynamic.is_reversed or dynamic.elements.is_queue:
+        return None
+    return SERVICES["array of list"](dynamic)
 
 
 def _defer(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> DeferredResult:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow.loop_state import as_number, dtype_of, is_number, join_kinds, kind_of
 from jitkernels.compiler.capture.functionalization import Storage, watched
@@ -51,14 +53,18 @@ class RowType:
                 raise UnsupportedError("a list of elements of different types or shapes")
         if not values and not intervals.guarded_at_least_zero(trip_count - 1):
             raise UnsupportedError("a list that may be empty")
-        zero = builder.constant(0, dtype_of(kind) if like is None else like.node.dtype)
+        dtype = dtype_of(kind) if like is None else like.node.dtype
+        zero = builder.constant(0, dtype)
         rows = trip_count + len(values)
         array = fresh(tracer, builder.broadcast_to(zero, (rows, *shape)))
         for index, element in enumerate(values):
             array[index] = element
             if like is not None:
                 element.view.storage.may_aliases.append(array.view.storage)
-        return RowList(array, None if like is not None else kind, as_symint(tracer, rows), len(values))
+        result = RowList(array, None if like is not None else kind, as_symint(tracer, rows), len(values))
+        for element in values if like is None else ():
+            result.promote(kind_of(element))
+        return result
 
 
 def _has_rows(element: Traced, dtype: Any, shape: Sequence[Number]) -> bool:
@@ -75,8 +81,13 @@ class RowList:
     def __init__(self, array: Traced, kind: Any, count: Any, first: int) -> None:
         self.array, self.kind, self.count, self.first = array, kind, count, first
         self.arguments: list[Storage] = []
+        self.promoted = array.dtype
         self.is_growing = True
         self.begin()
+
+    def promote(self, kind: Any) -> None:
+        """Note the kind of a number: NumPy promotes Python's to the default dtype in an array of the list."""
+        self.promoted = np.result_type(self.promoted, dtype_of(kind))
 
     def begin(self) -> None:
         """Begin an iteration of the outermost loop in which the list grows."""
@@ -110,6 +121,8 @@ class RowList:
         if self._last_append == this_append or any(a is not b for a, b in zip(self._loops, loops, strict=True)):
             raise UnsupportedError("a list grows at several statements of a loop")
         self._last_append = this_append
+        if row.like is None:
+            self.promote(row.kind)
         self.array[self._position(loops)] = value if row.like is None else row.like
         if row.like is not None:
             # The list holds this very array: a write to it changes the list.
@@ -147,8 +160,12 @@ class RowList:
             row.view.storage.may_aliases += self.arguments
         return row
 
+    def reverse(self) -> None:
+        """Reverse the order of the elements."""
+        self.array = fresh(self.array.tracer, self.array[::-1].node)
+
     def whole(self) -> Traced:
         """A new array of all elements."""
         if self.is_growing:
             raise UnsupportedError("a list that grows")
-        return fresh(self.array.tracer, self.array.node)
+        return fresh(self.array.tracer, builder.cast(self.array.node, self.promoted.name))

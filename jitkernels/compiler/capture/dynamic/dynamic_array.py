@@ -112,12 +112,27 @@ class DynamicArray(RunTimeIterable):
         return as_number(tracer, node, int)
 
     def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice) and key == slice(None, None, -1):
+            return self.reversed()
         if isinstance(key, slice | tuple) or key is Ellipsis or key is None:
             raise UnknownSizeError("a slice of an array of computed length")
         if isinstance(key, DynamicArray):
             return SERVICES["gather dynamic"](self, key)
         self.check_unread()
         return self.at(self.checked_index(key))
+
+    def reversed(self) -> "Elementwise":
+        """``array[::-1]``, which writes do not reach."""
+        last = elementwise("subtract", as_int(self.tracer, self.length), 1)
+
+        def read(index: Any) -> Any:
+            node = elementwise("subtract", last, as_int(self.tracer, index))
+            intervals.note(self.tracer, node, intervals.interval(self.tracer, index))
+            return self.at(as_number(self.tracer, node, int))
+
+        if self.ndim != 1:
+            raise UnknownSizeError("rows of computed number in reverse order")
+        return Elementwise(self.tracer, self.length, self.dtype, read, self.sources)
 
     def check_unread(self) -> None:
         """Check what the elements that are not read would raise."""
@@ -219,7 +234,7 @@ class Elementwise(DynamicArray):
         return result
 
 
-class _Elements(DynamicArray):
+class KnownElements(DynamicArray):
     """An array of a known length among operands."""
 
     def __init__(self, array: Traced) -> None:
@@ -249,7 +264,7 @@ def as_operand(tracer: Tracer, value: Any) -> Any:
     if isinstance(value, list | tuple | np.ndarray):
         value = traced(tracer, value)
     if type(value) is Traced and value.ndim == 1 and not symbolic_dims.same(value.extents[0], 1):
-        return _Elements(value)
+        return KnownElements(value)
     if isinstance(value, DynamicArray) or (type(value) is Traced and value.ndim):
         if value.ndim != 1 or type(value) is Traced:
             raise UnknownSizeError("an array of computed length meets one of other dimensions")
@@ -261,7 +276,7 @@ def applied(tracer: Tracer, function: Any, inputs: Sequence[Any], dtype: Any = N
     """A function of one element of each operand; `function`: a ufunc, or with a result `dtype` any function."""
     operands = [as_operand(tracer, value) for value in inputs]
     arrays = [value for value in operands if isinstance(value, DynamicArray)]
-    first = next(array for array in arrays if type(array) is not _Elements)
+    first = next(array for array in arrays if type(array) is not KnownElements)
     for other in arrays:
         if other is not first:
             require_same_length(tracer, first.length, other.length)

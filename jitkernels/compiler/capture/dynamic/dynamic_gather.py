@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.dynamic.dynamic_array import (
     OVERLAP,
     DynamicArray,
     Elementwise,
+    KnownElements,
     as_operand,
     require_same_length,
 )
@@ -55,6 +56,33 @@ def scatter_elements(array: Traced, indices: DynamicArray, value: Any) -> None:
         array[indices.at(index)] = elements.at(index) if is_array else elements
 
     indices.each(assign)
+
+
+def update_elements(ufunc: Any, array: Traced, indices: Any, value: Any) -> None:
+    """``ufunc.at(array, indices, value)`` of vectors, one index after the other."""
+    tracer, name = array.tracer, f"numpy.{ufunc.__name__}.at"
+    if array.ndim != 1 or ufunc.nout != 1 or ufunc.nin != (1 if value is None else 2):
+        raise UnknownSizeError(f"{name} of {array.ndim} dimensions")
+    places, *others = (_as_they_are(as_operand(tracer, part)) for part in (indices, value) if part is not None)
+    if not isinstance(places, DynamicArray) or places.dtype.kind not in "iu" or places.dtype == "uint64":
+        raise UnknownSizeError(f"{name} at other indices than those of a vector")
+    for other in others:
+        if isinstance(other, DynamicArray):
+            require_same_length(tracer, places.length, other.length)
+
+    def update(index: Any) -> None:
+        place = places.at(index)
+        element = ufunc(array[place], *(part.at(index) if isinstance(part, DynamicArray) else part for part in others))
+        if not np.can_cast(element.dtype, array.dtype, "same_kind"):
+            raise UnknownSizeError(f"{name} of other types")
+        array[place] = element
+
+    places.each(update)
+
+
+def _as_they_are(operand: Any) -> Any:
+    """The operand before anything is written to an array of which it may be a view."""
+    return KnownElements(fresh(operand.tracer, operand.array.node)) if type(operand) is KnownElements else operand
 
 
 def assign_masked(array: Any, mask: DynamicArray, value: Any) -> None:

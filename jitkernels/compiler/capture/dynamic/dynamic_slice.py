@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.control_flow.dynamic_list import DynamicList
 from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, LoopRange
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.dynamic.dynamic_array import (
@@ -23,6 +24,7 @@ from jitkernels.compiler.capture.dynamic.dynamic_gather import assign_masked
 from jitkernels.compiler.capture.ints import induction_symbols, intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy.masked_proxy import is_congruent
+from jitkernels.compiler.capture.override_registry import serves
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.graph import Node
@@ -76,7 +78,7 @@ class DynamicSlice(DynamicArray):
     def __getitem__(self, key: Any) -> Any:
         first, *others = key if type(key) is tuple and key else (key,)
         if type(first) is slice and not others:
-            return self._sliced(first)
+            return self.reversed() if first == slice(None, None, -1) else self._sliced(first)
         if not is_int(first):
             return super().__getitem__(key)
         return self.base[(self._element(first), *others)]
@@ -167,6 +169,16 @@ def _difference(tracer: Tracer, start: Any, stop: Any) -> Any:
     bounds = intervals.interval(tracer, stop)
     intervals.note(tracer, node, (0, intervals.FAR_LIMIT if bounds is None else bounds[1]))
     return as_number(tracer, node, int)
+
+
+@serves("array of list")
+def array_of_list(grown: DynamicList) -> DynamicSlice:
+    """A new array of the numbers of a list. Calls in which the list is empty bail out: that array is one of float64."""
+    (column,) = grown.columns
+    result = DynamicSlice(fresh(grown.tracer, column.node), 0, grown.end(), owns=True)
+    if result.dtype != "float64":
+        grown.tracer.checks.append(elementwise("less_equal", as_int(grown.tracer, result.length), 0))
+    return result
 
 
 def is_computed(value: Any) -> bool:

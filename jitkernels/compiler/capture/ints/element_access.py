@@ -4,6 +4,7 @@ An index has a bounds check only where its interval does not prove it; out of bo
 IndexError.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from jitkernels.compiler.capture.array_proxy import Traced, result
@@ -96,7 +97,10 @@ def _base_and_indices(tracer: Tracer, view: View, indices: list[Node]) -> tuple[
             view = parent
             continue
         if view.map is None:
-            raise UnsupportedError("an element of a reshaped array")
+            if type(view) is not View:
+                raise UnsupportedError("an element of the parts of complex numbers")
+            view, indices = parent, _unraveled(_raveled(indices, view.shape), parent.shape)
+            continue
         base_indices = []
         for start, steps in view.map:
             total = builder.extent(start)
@@ -106,3 +110,21 @@ def _base_and_indices(tracer: Tracer, view: View, indices: list[Node]) -> tuple[
             base_indices.append(total)
         view, indices = parent, base_indices
     return view, indices
+
+
+def _raveled(indices: list[Node], shape: Sequence[Number]) -> Node:
+    """The number of an element in C order."""
+    number = indices[0]
+    for index, extent in zip(indices[1:], shape[1:], strict=True):
+        number = elementwise("add", elementwise("multiply", number, builder.extent(extent)), index)
+    return number
+
+
+def _unraveled(number: Node, shape: Sequence[Number]) -> list[Node]:
+    """The indices of the element with this number in C order."""
+    indices: list[Node] = []
+    for extent in reversed(shape[1:]):
+        size = builder.extent(extent)
+        indices.insert(0, elementwise("remainder", number, size))
+        number = elementwise("floor_divide", number, size)
+    return [number, *indices]

@@ -16,8 +16,8 @@ from jitkernels.compiler.ir.builder import UnsupportedError
 UNSUPPORTED_FUNCTIONS = {
     np.put, np.place, np.putmask, np.save, np.savez, np.savez_compressed,
     np.savetxt, np.shares_memory, np.may_share_memory, np.apply_along_axis, np.apply_over_axes, np.piecewise,
-    np.argwhere, np.extract, np.compress, np.array2string, np.array_repr,
-    np.array_str, np.array_equal, np.allclose, np.trim_zeros, np.intersect1d, np.union1d, np.setdiff1d,
+    np.extract, np.compress, np.array2string, np.array_repr,
+    np.array_str, np.trim_zeros, np.intersect1d, np.union1d, np.setdiff1d,
 }  # fmt: skip
 """Unsupported functions: results of data-dependent size, writes, callbacks, or decisions on values."""
 
@@ -57,7 +57,7 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
     return numpy_callouts.call_at_run_time(tracer, function, arguments, keywords)
 
 
-OF_COMPUTED_SIZE = {np.flatnonzero, np.nonzero, np.unique}
+OF_COMPUTED_SIZE = {np.argwhere, np.flatnonzero, np.nonzero, np.unique}
 """Registered functions whose results have other sizes in the next call."""
 TABLE_WRITES = {np.copyto, np.fill_diagonal}
 """Registered functions that write to their arguments."""

@@ -338,3 +338,16 @@ def indices(tracer: Tracer, dimensions: Any, dtype: Any = int, sparse: Any = Fal
     name = dtype_name(dtype)
     listed = [fresh(tracer, Node("iota", (), name, wanted, {"axis": i})) for i in range(len(wanted))]
     return np.stack(listed)
+
+
+@serves("grid")
+def grid(tracer: Tracer, key: Any, *, is_open: bool) -> Any:
+    """``numpy.mgrid[key]`` and ``numpy.ogrid[key]`` of slices at ints, some of which are sizes of the call."""
+    parts = key if isinstance(key, tuple) else (key,)
+    if not all(type(part) is slice and type(part.step) in (int, type(None)) for part in parts):
+        raise UnsupportedError("numpy.mgrid of other keys than slices with steps that are constants")
+    vectors = [arange(tracer, 0 if part.start is None else part.start, part.stop, part.step) for part in parts]
+    if not isinstance(key, tuple):
+        return vectors[0]
+    axes = meshgrid(tracer, *vectors, sparse=is_open, indexing="ij")
+    return axes if is_open else np.stack(axes)

@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
 from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray
-from jitkernels.compiler.capture.dynamic.dynamic_gather import gathered, scatter_elements
+from jitkernels.compiler.capture.dynamic.dynamic_gather import gathered, scatter_elements, update_elements
 from jitkernels.compiler.capture.dynamic.dynamic_slice import dynamic_slice
 from jitkernels.compiler.capture.ints import element_access, induction_symbols, int_cast_checks
 from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
@@ -48,6 +48,8 @@ def getitem(array: Traced, key: Any) -> Any:
     mask = _mask_of(array, key)
     if mask is not None:
         return Masked(array, mask)
+    if type(key) is Masked:
+        key = key.dense()
     if isinstance(key, DynamicArray):
         return gathered(array, key)
     part = dynamic_slice(array, key)
@@ -90,6 +92,8 @@ def setitem(array: Traced, key: Any, value: Any) -> None:
     if mask is not None:
         _set_masked(array, mask, value)
         return
+    if type(key) is Masked:
+        key = key.dense()
     if isinstance(key, DynamicArray):
         scatter_elements(array, key, value)
         return
@@ -132,10 +136,17 @@ def _check_range(array: Traced, value: Any) -> None:
 
 @serves("ufunc.at")
 def at_ufunc(tracer: Tracer, ufunc: Any, array: Any, key: Any, value: Any = None, /) -> None:
-    """``ufunc.at``, which applies repeated indices repeatedly: sums and differences."""
-    index_key = parse_key(array, key) if type(array) is Traced and ufunc in (np.add, np.subtract) else None
-    if index_key is None or not index_key.arrays or array.dtype == "bool":
-        raise UnsupportedError(f"numpy.{ufunc.__name__}.at")
+    """``ufunc.at``, which applies repeated indices repeatedly: sums and differences at once, others by a loop."""
+    if type(array) is not Traced:
+        raise UnsupportedError(f"numpy.{ufunc.__name__}.at of an array of computed length")
+    if type(key) is Masked:
+        key = key.dense()
+    if ufunc not in (np.add, np.subtract) or array.dtype == "bool" or isinstance(key, DynamicArray):
+        update_elements(ufunc, array, key, value)
+        return
+    index_key = parse_key(array, key)
+    if not index_key.arrays:
+        raise UnsupportedError(f"numpy.{ufunc.__name__}.at without an index array")
     base, axis, indices = _gathered(array, index_key)
     node = base.node
     if not np.can_cast(traced(tracer, value).dtype, node.dtype, "same_kind"):

@@ -7,6 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
+from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.numpy import binary_search
 from jitkernels.compiler.capture.numpy.numpy_callouts import call_with_shape_of
 from jitkernels.compiler.capture.numpy.reductions import ReductionOptions, axes_of, is_given, reduced, tracer_of
@@ -167,6 +168,25 @@ def size(a: Any, axis: Any = None) -> Any:
         return array.size
     over = axes_of(axis, array.ndim)
     return as_symint(array.tracer, symbolic_dims.product(array.extents[i] for i in over))
+
+
+@overrides(np.array_equal)
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether shapes and elements are equal, as a Python bool."""
+    first, other = of_array(a1), of_array(a2)
+    if first.ndim != other.ndim or first.extents != other.extents:
+        return False
+    equal: Any = first == other
+    if equal_nan:
+        equal = equal | ((first != first) & (other != other))
+    return as_number(first.tracer, of_array(np.all(equal)).node, bool)
+
+
+@overrides(np.allclose)
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether all elements are close, as a Python bool."""
+    close: Any = of_array(np.all(np.isclose(a, b, rtol, atol, equal_nan)))
+    return as_number(close.tracer, close.node, bool)
 
 
 @overrides(np.iscomplexobj)

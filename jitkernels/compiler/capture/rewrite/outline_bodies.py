@@ -259,9 +259,14 @@ class StatementRewriter:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.List()):
                 return name in self.appended
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-                are_lists = all(isinstance(element, ast.List) for element in values)
-                named = [element.id for element in names if isinstance(element, ast.Name)]
-                return are_lists and len(named) == len(names) and self.appended.issuperset(named)
+                if len(names) != len(values):
+                    return False
+                pairs = [pair for pair in zip(names, values, strict=True) if isinstance(pair[1], ast.List)]
+                others = [value for value in values if not isinstance(value, ast.List)]
+                has_others = any(isinstance(part, ast.List) for value in others for part in ast.walk(value))
+                named = [name.id for name, _ in pairs if isinstance(name, ast.Name)]
+                is_plain = len(named) == len(pairs) > 0 and not has_others
+                return is_plain and self.appended.issuperset(named)
         return False
 
     def _try(self, node: ast.Try, used: set[str]) -> ast.stmt:

@@ -1,0 +1,103 @@
+"""Counts of elements: `numpy.bincount`, `numpy.count_nonzero`, and the index tuples of `numpy.argwhere`."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow.loop_state import Variable
+from jitkernels.compiler.capture.dynamic.compress import flatnonzero
+from jitkernels.compiler.capture.dynamic.dynamic_array import (
+    FUNCTIONS,
+    DynamicArray,
+    KnownElements,
+    as_operand,
+    require_same_length,
+)
+from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice
+from jitkernels.compiler.capture.numpy.shape_ops import of_array
+from jitkernels.compiler.capture.override_registry import SERVICES, overrides
+from jitkernels.compiler.capture.symint import SymInt
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
+from jitkernels.compiler.ir.unsupported import UnknownSizeError
+
+
+def count_nonzero(array: DynamicArray, axis: Any = None) -> Any:
+    """``numpy.count_nonzero`` of an array of computed length."""
+    if axis not in (None, 0, -1):
+        raise UnknownSizeError("numpy.count_nonzero of an array of computed length, along an axis")
+    return np.sum(array if array.dtype == "bool" else array != 0)
+
+
+@overrides(np.bincount)
+def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
+    """How often each number occurs, or the sum of its weights.
+
+    Calls with numbers from `minlength` on bail out, as they get a longer result, and those with negative ones, which
+    NumPy refuses.
+    """
+    if type(minlength) not in (int, SymInt) or not minlength > 0:
+        raise UnsupportedError("numpy.bincount without minlength=")
+    tracer = next(value.tracer for value in (x, weights) if isinstance(value, Traced | DynamicArray))
+    numbers = as_operand(tracer, x)
+    heavy = None if weights is None else as_operand(tracer, weights)
+    if not isinstance(numbers, DynamicArray) or numbers.dtype.kind not in "iu" or numbers.dtype == "uint64":
+        raise UnsupportedError("numpy.bincount of other numbers than ints of a vector")
+    if heavy is not None and (not isinstance(heavy, DynamicArray) or heavy.dtype.kind not in "fiub"):
+        raise UnsupportedError("numpy.bincount with weights that are no vector of numbers")
+    counts: Any = SERVICES["zeros"](tracer, minlength, "int64" if heavy is None else "float64")
+    if type(numbers) is KnownElements and (heavy is None or type(heavy) is KnownElements) and not tracer.depth:
+        places = numbers.array.astype(np.int64)
+        places = np.where(places < 0, minlength, places)  # beyond the end
+        np.add.at(counts, places, 1 if heavy is None else heavy.array.astype(np.float64))
+        return counts
+    if heavy is not None:
+        require_same_length(tracer, numbers.length, heavy.length)
+
+    def count(index: Any) -> None:
+        number = numbers.at(index)
+        tracer.checks.append(elementwise("less", number.node, 0))
+        counts[number] += 1 if heavy is None else heavy.at(index).astype(np.float64)
+
+    numbers.each(count)
+    return counts
+
+
+@overrides(np.argwhere)
+def argwhere(a: Any) -> DynamicSlice:
+    """The index tuples of nonzero elements, one in each row."""
+    array = of_array(a)
+    if not array.ndim:
+        raise UnknownSizeError("numpy.argwhere of a number")
+    found = flatnonzero(array)
+    capacity = found.base.shape[0]
+    base = SERVICES["zeros"](array.tracer, (capacity, array.ndim), "int64")
+
+    def split(index: Any) -> None:
+        number = found.at(index)
+        for axis in range(array.ndim - 1, 0, -1):
+            base[index, axis] = number % array.shape[axis]
+            number = number // array.shape[axis]
+        base[index, 0] = number
+
+    found.each(split)
+    return DynamicSlice(base, 0, found.stop, owns=True)
+
+
+def cumsum(array: DynamicArray, axis: Any = None) -> DynamicSlice:
+    """``numpy.cumsum`` of an array of computed length."""
+    if axis not in (None, 0, -1) or array.ndim != 1 or array.dtype.kind not in "fiub":
+        raise UnknownSizeError("numpy.cumsum of an array of computed length, with options")
+    dtype = np.dtype("int64") if array.dtype.kind in "ib" else array.dtype
+    sums: DynamicSlice = SERVICES["materialize"](array if array.dtype == dtype else array.astype(dtype))
+    total = Variable("_jk_total", dtype.type(0))
+
+    def add(index: Any) -> None:
+        total.set(total.value + sums.base[index])
+        sums.base[index] = total.value
+
+    sums.each(add, total)
+    return sums
+
+
+FUNCTIONS.update({np.count_nonzero: count_nonzero, np.bincount: bincount, np.cumsum: cumsum})
