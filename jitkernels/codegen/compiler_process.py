@@ -233,7 +233,11 @@ def serve() -> None:
         os.environ.update(chosen)
         with suppress(OSError):
             os.chdir(folder)
-        _write(answers, _answer(from_json(job)))
+        answer = _answer(from_json(job))
+        try:
+            _write(answers, answer)
+        except BrokenPipeError:  # the process that asked has ended meanwhile
+            return
 
 
 def _answer(job: CompileJob) -> bytes:

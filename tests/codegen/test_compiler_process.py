@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,23 @@ assert compiler_process._client._helper._process is not process
 assert not llvm()
 """
     assert "WARNED" not in ran(program, tmp_path).stdout
+
+
+def test_a_helper_whose_process_is_killed_ends_in_silence(tmp_path: Path) -> None:
+    program = """
+plain = compiler_process._write
+def written(pipe, text):
+    plain(pipe, text)
+    os.kill(os.getpid(), signal.SIGKILL)
+compiler_process._write = written
+check(1)
+"""
+    environment = os.environ | {"JITKERNELS_COMPILER": "process", "JITKERNELS_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", HEAD + program], env=environment, capture_output=True, text=True, timeout=300
+    )  # until the helper, which has the same streams, has ended, too
+    assert done.returncode == -signal.SIGKILL
+    assert not done.stderr
 
 
 def test_without_a_helper_one_warning_and_in_process_compilation(tmp_path: Path) -> None:

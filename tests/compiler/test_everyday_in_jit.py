@@ -1,6 +1,7 @@
 """Everyday functions in compiled functions give the results of outside, for all rows, and have derivatives."""
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import cases
@@ -11,11 +12,31 @@ from test_everyday import Keywords, Row, as_tuple, assert_right, example, functi
 import jitkernels as jk
 from jitkernels.attrs.schema.schema_queries import min_results
 from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.compiler.capture.kernels import inline_reference
 from jitkernels.compiler.capture.kernels.inline_reference import has_own_code
 
 WRONG: Any = "colour"
 ROWS = cases.every_row()
 RANDOM = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def no_reference_is_traced_within_itself(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Those of Fourier transforms call NumPy, whose functions call the kernel again."""
+    plain, open_ones, within_itself = inline_reference._trace_reference, list[Any](), set[Any]()
+
+    def noted(tracer: Any, shapes: Any, *rest: Any) -> Any:
+        schema = type(shapes.form.attr)
+        within_itself.update({schema}.intersection(open_ones))
+        open_ones.append(schema)
+        try:
+            return plain(tracer, shapes, *rest)
+        finally:
+            open_ones.pop()
+
+    monkeypatch.setattr(inline_reference, "_trace_reference", noted)
+    yield
+    assert not within_itself
 
 
 def around(function: Any, result_is_one: bool) -> Any:

@@ -99,6 +99,7 @@ class Tracer:
     generator, if the function uses it.
     `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`. `copies_masked`:
     elements chosen by a mask are copied where they are chosen; `needs_masked_copies`: tracing again so would help.
+    `inlined_references`: the schemas whose references are being traced.
     """
 
     def __init__(self, *, winograd: bool = False, copies_masked: bool = False) -> None:
@@ -116,6 +117,7 @@ class Tracer:
         self.is_open, self.is_quiet, self.accepts_arrays = True, False, False
         self.depth, self.region_start, self.has_flows = 0, 0, False
         self.loops: list[Any] = []
+        self.inlined_references: list[type] = []
         self.loop_operands: list[Any] = []
         self.bailout_results: list[Node] = []
         self.ranges: dict[Node, Any] = {}

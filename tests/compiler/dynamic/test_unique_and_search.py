@@ -82,6 +82,27 @@ def test_unique(function: Callable[..., Any]) -> None:
             assert same(compiled(array), function(array)), (name, array.shape)
 
 
+def unsorted(x: Any) -> Any:
+    return np.unique(x, sorted=False)
+
+
+def values(x: Any) -> Any:
+    return np.unique_values(x)
+
+
+def unsorted_with_counts(x: Any) -> Any:
+    return np.unique(x, return_counts=True, sorted=False), np.unique_counts(x)
+
+
+@pytest.mark.parametrize("function", [unsorted, values, unsorted_with_counts])
+def test_distinct_elements_in_the_order_of_numpy(function: Callable[..., Any]) -> None:
+    """That of a hash table, which other functions than those of NumPy cannot know."""
+    compiled = jk.jit(function)
+    for name, x in ARRAYS.items():
+        if x.ndim == 1:
+            assert same(tuple(compiled(x)), tuple(function(x))), name
+
+
 @pytest.mark.parametrize("counts", [False, True])
 def test_unique_rows_in_a_loop(counts: bool) -> None:
     def of_rows(m: Any) -> Any:

@@ -35,6 +35,8 @@ def unique(
     array = of_array(ar)
     if axis is not None or not all(type(flag) is bool for flag in flags) or array.dtype.kind == "c":
         raise UnsupportedError("numpy.unique along an axis, of complex numbers, or with options that are no constants")
+    if not sorted and not (return_index or return_inverse or return_counts):
+        raise UnsupportedError("numpy.unique in the order of NumPy's hash table (sorted=False)")
     flat = array if array.ndim == 1 else ravel(array)
     order = TABLE[np.argsort](flat, kind="stable") if return_index or return_inverse else None
     ordered = TABLE[np.sort](flat) if order is None else flat[order]

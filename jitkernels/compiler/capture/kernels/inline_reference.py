@@ -32,13 +32,23 @@ MAX_OPERATIONS = 32
 
 
 def inline_reference(tracer: Tracer, shapes: KernelShapes, options: Mapping[str, Any]) -> list[Node] | None:
-    """The results of a schema's reference as nodes of the trace; None if it cannot or should not be inlined."""
-    snapshot = TraceSnapshot(tracer)
-    for splitting in _splittings(shapes):
-        try:
-            return _trace_reference(tracer, shapes, options, splitting)
-        except (Exception, UnsupportedError):  # noqa: BLE001  # concretization may raise anything
-            snapshot.restore()
+    """The results of a schema's reference as nodes of the trace; None if it cannot or should not be inlined.
+
+    Raises UnsupportedError in the trace of this reference: one that calls its own kernel, as those of Fourier
+    transforms do by functions of NumPy, would be inlined without end.
+    """
+    snapshot, schema = TraceSnapshot(tracer), type(shapes.form.attr)
+    if schema in tracer.inlined_references:
+        raise UnsupportedError(f"a reference of {schema.kernel_type.name} that calls its own kernel")
+    tracer.inlined_references.append(schema)
+    try:
+        for splitting in _splittings(shapes):
+            try:
+                return _trace_reference(tracer, shapes, options, splitting)
+            except (Exception, UnsupportedError):  # noqa: BLE001  # concretization may raise anything
+                snapshot.restore()
+    finally:
+        tracer.inlined_references.pop()
     return None
 
 
