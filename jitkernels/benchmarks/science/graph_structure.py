@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmarks.science.graphs import random_graph
-from jitkernels.benchmarks.science.science_program import science_program, uniform
+from jitkernels.benchmarks.science.science_program import random_graph, science_program, uniform
 
 
 def pagerank_arrays(indptr: Any, indices: Any, damping: Any, rounds: Any) -> Any:

@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.benchmarks.science.graphs import edges, random_graph
-from jitkernels.benchmarks.science.science_program import science_program, uniform
+from jitkernels.benchmarks.science.science_program import edges, random_graph, science_program, uniform
 
 
 def bfs_arrays(indptr: Any, indices: Any, source: Any) -> Any:
