@@ -8,7 +8,7 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.compiler.codegen.nest.transposed_loads import TransposedLoads
-from jitkernels.compiler.lowering import build_segment
+from jitkernels.compiler.lowering.transposed_copy import transposed_copy
 
 EXTENTS = (15, 16, 17, 33, 64)
 """Around whole squares, and with rows that are multiples of a cache line."""
@@ -140,8 +140,13 @@ def test_copies_that_transpose_call_the_kernel(
     monkeypatch: pytest.MonkeyPatch, program: Callable[[Any], Any], dtype: str
 ) -> None:
     """With NaN payloads and signed zeros intact, as bits are moved."""
-    known, found = build_segment.transposed_copy, []
-    monkeypatch.setattr(build_segment, "transposed_copy", lambda *given: found.append(known(*given)) or found[-1])
+    found: list[Any] = []
+
+    def noted(nest: Any, arrays: Any) -> Any:
+        found.append(transposed_copy(nest, arrays))
+        return found[-1]
+
+    monkeypatch.setattr("jitkernels.compiler.lowering.build_segment.transposed_copy", noted)
     compiled = jk.jit(program, strict=True)
     for shape in IMAGES:
         bits = np.random.default_rng(shape[1]).integers(0, 256, (*shape, np.dtype(dtype).itemsize), np.uint8)
