@@ -12,7 +12,7 @@ X = np.random.default_rng(0).random(40)
 
 
 def stack_after_search(x: Any) -> Any:
-    waiting = [i for i in range(len(x)) if x[i] > 0.5]
+    waiting: list[Any] = [i for i in range(len(x)) if x[i] > 0.5]
     total = 0
     while waiting:
         total += waiting.pop()
