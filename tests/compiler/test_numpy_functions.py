@@ -67,14 +67,12 @@ EXPRESSIONS = (
     "np.linalg.solve(x[:,:3]+np.eye(3)*9,x)", "x.real", "x.imag", "np.abs(x)", "np.square(x)", "x is None",
     "np.unravel_index(3,x.shape)", "x[np.ix_([0,2],[1,3])]", "np.r_[x[0],x[1],1]", "np.c_[x[0],x[1]]",
     "np.nonzero(x)", "x[x>1]", "np.flatnonzero(x)", "np.where(x>1)", "x[x[:,0]>1,0]", "x.nonzero()",
-    "np.unique(x)",
+    "np.unique(x)", "np.argwhere(x)", "np.allclose(x,x)", "np.array_equal(x,x)", "np.median(x)", "np.median(x,axis=0)",
     "np.mgrid[0:3,0:4][0]+x", "np.ravel_multi_index(([0],[1]),x.shape)",
 )  # fmt: skip
 """Expressions of one array of 3 by 4."""
 BY_NUMPY = (
-    "np.allclose(x,x)", "np.fromiter(iter([1.0]),float)+x.sum()",
-    "np.apply_along_axis(np.sum,0,x)", "np.array_equal(x,x)",
-    "np.argwhere(x)",
+    "np.fromiter(iter([1.0]),float)+x.sum()", "np.apply_along_axis(np.sum,0,x)", "np.extract(x>1,x)",
 )  # fmt: skip
 """Those whose result has a size that depends on values, or is of a type that graphs do not know."""
 TYPES = ("f8", "f4", "f2", "i8", "i4", "i1", "u1", "u8", "?")

@@ -136,7 +136,7 @@ def rows_of_csr(starts: Any, values: Any) -> Any:
 def bits(n: int, x: Any) -> Any:
     total = 0.0
     for i in range(n):
-        total += x[: i ^ 1][::-1].sum() + x[3]
+        total += x[: i ^ 1][::2].sum() + x[3]
     return total
 
 

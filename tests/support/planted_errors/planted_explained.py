@@ -7,10 +7,10 @@ import numpy as np
 from planted import falls_back, refused
 
 
-@falls_back("numpy.argwhere")
+@falls_back("numpy.extract")
 def unknown_function(x: Any, n: Any) -> Any:
     y = x * n
-    z = np.argwhere(y)  # here
+    z = np.extract(y, y)  # here
     return z + 1
 
 

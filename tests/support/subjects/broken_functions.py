@@ -297,7 +297,7 @@ def x_of(count: int = 40) -> Callable[[], Any]:
 
 def operands_of_operands(x: Any, n: Any) -> Any:
     """A part is divided again: the variables of its operands have other names than those around it."""
-    return x + n, np.abs(x - 1) * 2, np.argwhere(np.round(x, n))
+    return x + n, np.abs(x - 1) * 2, np.extract(np.round(x, n), x)
 
 
 FUNCTIONS: dict[Callable[..., Any], tuple[int, ...]] = {

@@ -212,10 +212,10 @@ def warned(x: Any) -> Any:
     return x * 2
 
 
-@left(lambda n: (np.arange(n) % 5,), "numpy.argwhere")
+@left(lambda n: (np.arange(n) % 5,), "numpy.extract")
 def caught(x: Any) -> Any:
     try:
-        y = np.argwhere(x)
+        y = np.extract(x, x)
     except Exception:  # noqa: BLE001
         y = x
     return y * 2

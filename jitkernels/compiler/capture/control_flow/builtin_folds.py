@@ -13,15 +13,17 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow import loop_state
+from jitkernels.compiler.capture.control_flow.dynamic_list import DynamicList
 from jitkernels.compiler.capture.control_flow.growing_list import is_array_backed
 from jitkernels.compiler.capture.control_flow.iterables import RunTimeIterable
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.control_flow.runtime_hooks import for_
 from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray
 from jitkernels.compiler.capture.dynamic.dynamic_reductions import require_elements
-from jitkernels.compiler.capture.ints.int64_arithmetic import min_or_max
+from jitkernels.compiler.capture.ints.int64_arithmetic import as_int, min_or_max
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
+from jitkernels.compiler.ir.builder import elementwise
 
 
 def _is_vector(values: Any) -> bool:
@@ -38,11 +40,19 @@ def _sum(values: Any, start: Any = 0) -> Any:
         values = values.dense()
     if isinstance(values, DynamicArray) and type(start) is int:
         require_elements(values)  # of no elements the sum is Python's int
+    if not is_iterable and is_array_backed(values) and values.dynamic is not None and loop_state.kind_of(start) is int:
+        _require_no_empty_sum(values.dynamic)
     if type(values) is Traced or is_iterable or values.rows is None or values.rows.kind is not None:
         total = loop_state.Variable("_jk_total", start)
         for_(values, None, lambda element: total.set(total.value + element), total)
         return total.value
     return np.sum(values.whole(), axis=0) + start
+
+
+def _require_no_empty_sum(grown: DynamicList) -> None:
+    """Bail out of calls in which a list of Python's floats is empty: its sum is the int from which it starts."""
+    if grown.elements.kinds == (float,):
+        grown.tracer.checks.append(elementwise("less_equal", as_int(grown.tracer, grown.length), 0))
 
 
 def _extreme(name: str, better: Callable[[Any, Any], Any]) -> Callable[..., Any]:

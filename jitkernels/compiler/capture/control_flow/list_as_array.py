@@ -30,10 +30,11 @@ def replace_lists(function: Any, arguments: tuple[Any, ...], keywords: dict[str,
     first: Any = arguments[0] if arguments else None
     if type(first) is DeferredResult or (type(first) is GrowableList and first.dynamic is not None):
         masked = _masked_array(first)
-        if masked is None and type(first) is GrowableList and (listed := _dynamic_array(first)) is not None:
+        numbers = _dynamic_array(first) if masked is None and type(first) is GrowableList else None
+        if numbers is not None:
             if function in (np.array, np.asarray, np.asanyarray) and len(arguments) == 1 and not keywords:
-                return (lambda: listed), (), {}
-            return partial(SERVICES["function dynamic"], function, (listed, *arguments[1:]), keywords), (), {}
+                return (lambda: numbers), (), {}
+            return partial(SERVICES["function dynamic"], function, (numbers, *arguments[1:]), keywords), (), {}
         if masked is None:
             return partial(_defer, function, arguments, keywords), (), {}
         is_copy = function in (np.array, np.asarray) and len(arguments) == 1 and not keywords

@@ -26,8 +26,8 @@ def count_nonzero(array: DynamicArray, axis: Any = None) -> Any:
     """``numpy.count_nonzero`` of an array of computed length."""
     if axis not in (None, 0, -1):
         raise UnknownSizeError("numpy.count_nonzero of an array of computed length, along an axis")
-    elements: Any = array
-    return np.sum(elements if array.dtype == "bool" else elements != 0)
+    numbers: Any = array
+    return np.sum(numbers if array.dtype == "bool" else np.not_equal(numbers, 0))
 
 
 @overrides(np.bincount)

@@ -112,7 +112,7 @@ class DynamicArray(RunTimeIterable):
         return as_number(tracer, node, int)
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice) and key == slice(None, None, -1):
+        if is_reversal(key):
             return self.reversed()
         if isinstance(key, slice | tuple) or key is Ellipsis or key is None:
             raise UnknownSizeError("a slice of an array of computed length")
@@ -175,6 +175,11 @@ METHODS: dict[str, Callable[..., Any]] = {}
 """Methods of arrays of computed length."""
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """NumPy functions of arrays of computed length."""
+
+
+def is_reversal(key: Any) -> bool:
+    """Whether a key is ``::-1``."""
+    return type(key) is slice and key.start is None and key.stop is None and type(key.step) is int and key.step == -1
 
 
 def is_int(value: Any) -> bool:

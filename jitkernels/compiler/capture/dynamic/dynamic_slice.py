@@ -18,6 +18,7 @@ from jitkernels.compiler.capture.dynamic.dynamic_array import (
     applied,
     as_operand,
     is_int,
+    is_reversal,
     require_same_length,
 )
 from jitkernels.compiler.capture.dynamic.dynamic_gather import assign_masked
@@ -78,7 +79,7 @@ class DynamicSlice(DynamicArray):
     def __getitem__(self, key: Any) -> Any:
         first, *others = key if type(key) is tuple and key else (key,)
         if type(first) is slice and not others:
-            return self.reversed() if first == slice(None, None, -1) else self._sliced(first)
+            return self.reversed() if is_reversal(first) else self._sliced(first)
         if not is_int(first):
             return super().__getitem__(key)
         return self.base[(self._element(first), *others)]
