@@ -27,7 +27,7 @@ CASES = [
         name,
         spelling,
         id=f"{name}-{spelling}",
-        marks=[pytest.mark.xfail(raises=TracingError, reason=NOT_COMPILED[name, spelling])]
+        marks=[pytest.mark.xfail(raises=TracingError, reason=NOT_COMPILED[name, spelling], strict=True)]
         if (name, spelling) in NOT_COMPILED
         else [],
     )
