@@ -236,7 +236,7 @@ def serve() -> None:
         answer = _answer(from_json(job))
         try:
             _write(answers, answer)
-        except BrokenPipeError:  # the process that asked has ended meanwhile
+        except BrokenPipeError:  # the client has ended meanwhile
             return
 
 

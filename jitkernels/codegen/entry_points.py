@@ -29,14 +29,11 @@ class RangeExtent(NamedTuple):
 
     def value(self) -> tuple[str, list[str]]:
         """The extent as an IR value, and the instructions that compute it."""
-        first, *others = self.arguments
-        value, lines = f"%a{first}", []
-        for other in others:
-            lines.append(f"  %to{other} = mul nsw i64 {value}, %a{other}")
-            value = f"%to{other}"
-        if self.pieces > 1:
-            lines.append(f"  %pieces = mul nsw i64 {value}, {self.pieces}")
-            value = "%pieces"
+        value, *factors = [f"%a{i}" for i in self.arguments] + [str(self.pieces)] * (self.pieces > 1)
+        lines = []
+        for number, factor in enumerate(factors):
+            lines.append(f"  %product{number} = mul nsw i64 {value}, {factor}")
+            value = f"%product{number}"
         return value, lines
 
 

@@ -5,13 +5,13 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.convolution.direct import convolution_kernel
+from jitkernels.microkernels.convolution.extents import MIN_PARALLEL_CONVOLUTION_OPERATIONS
 from jitkernels.microkernels.convolution.few_filters import segment_of
-from jitkernels.microkernels.convolution.thresholds import MIN_PARALLEL_OPERATIONS
 
 
 def variants(attr: Conv2DAttr) -> list[Variant]:
     """Serial, and with threads where the work is enough for two of them; first with pixels that share vectors."""
-    is_large = attr.operations() >= MIN_PARALLEL_OPERATIONS and attr.batch * attr.out_height > 1
+    is_large = attr.operations() >= MIN_PARALLEL_CONVOLUTION_OPERATIONS and attr.batch * attr.out_height > 1
     segment = segment_of(attr, cpu_target.target().lanes(attr.dtype))
     shared: list[Variant] = [{"segment": segment}] if segment else []
     return [

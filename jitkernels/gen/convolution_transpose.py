@@ -3,13 +3,13 @@
 from jitkernels.attrs.convolution_transpose import Conv2DTransposeAttr, Conv2DTransposePackedAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen.range_kernel import RangeKernel
-from jitkernels.microkernels.convolution.thresholds import MIN_PARALLEL_OPERATIONS
+from jitkernels.microkernels.convolution.extents import MIN_PARALLEL_CONVOLUTION_OPERATIONS
 from jitkernels.microkernels.convolution.transposed import transposed_kernel
 
 
 def variants(attr: Conv2DTransposeAttr) -> list[Variant]:
     """Serial, and with threads where the work is enough for two of them."""
-    is_large = attr.operations() >= MIN_PARALLEL_OPERATIONS and attr.batch * attr.out_height > 1
+    is_large = attr.operations() >= MIN_PARALLEL_CONVOLUTION_OPERATIONS and attr.batch * attr.out_height > 1
     return [{"parallel": parallel} for parallel in ((False, True) if is_large else (False,))]
 
 

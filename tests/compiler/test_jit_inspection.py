@@ -42,7 +42,8 @@ def test_fallbacks_are_reported() -> None:
     assert "layers[0]" in text
     assert str(jk.jit(np.trim_zeros).explain(array(4))).endswith("falls back to NumPy: numpy.trim_zeros")
     added = jk.jit(lambda x, i: np.fmax.at(np.stack([x, x]), (i, i), 1.0))
-    assert f"falls back to NumPy: numpy.fmax.at of 2 dimensions ({__file__}:" in str(added.explain(array(4), np.arange(2)))
+    reason = str(added.explain(array(4), np.arange(2)))
+    assert f"falls back to NumPy: numpy.fmax.at of 2 dimensions ({__file__}:" in reason
     assert "dtype complex256" in jk.jit(lambda x: x + 1).explain(array(4).astype(np.clongdouble)).reason
     with pytest.raises(jk.NotUsableError, match=r"falls back to NumPy: numpy\.trim_zeros"):
         jk.jit(np.trim_zeros).graph(array(4))

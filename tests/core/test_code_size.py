@@ -43,7 +43,8 @@ WIDE_FUNCTIONS: dict[str, int] = {
 FAMILIES = {
     "jitkernels/attrs", "jitkernels/refer", "jitkernels/gen", "jitkernels/more/numba", "jitkernels/more/mix",
     "jitkernels/more/mkl", "jitkernels/more/openblas", "jitkernels/more/onednn", "jitkernels/more/intrinsic",
-    "jitkernels/benchmarks/peers", "jitkernels/benchmarks/entries", "jitkernels/microkernels/maths",
+    "jitkernels/benchmarks/peers", "jitkernels/benchmarks/entries", "jitkernels/benchmarks/science",
+    "jitkernels/microkernels/maths",
     "tests/support/oracles", "tests/support/mistakes",
 }  # fmt: skip
 """Folders that are tables: one module for each family of kernels, function or benchmark."""

@@ -16,7 +16,7 @@ from jitkernels.compiler.ir.symbolic_dims import Number, same, value_of
 from jitkernels.compiler.schedule.kernel_step import KernelCall, NamedKernel
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 
-MIN_ELEMENTS = 1024
+MIN_TRANSPOSED_ELEMENTS = 1024
 """Elements of the traced call up to which a loop nest takes about as long as the call of a kernel."""
 DTYPES = {4: "float32", 8: "float64"}
 """The dtype that TRANSPOSE moves elements as, by their size."""
@@ -71,7 +71,7 @@ def transposed_copy(nest: LoopNest, arrays: Mapping[Node, StridedArray]) -> Tran
         return None
     values = {"batch": batch, "rows": height, "n": n}
     attr = TransposeAttr(**{name: value_of(value) for name, value in values.items()}, dtype=dtype)
-    if attr.operations() < MIN_ELEMENTS:
+    if attr.operations() < MIN_TRANSPOSED_ELEMENTS:
         return None
     kernel = NamedKernel(attr, values, (), serves_all_sizes=True)
     if kernel.external is None:

@@ -299,13 +299,10 @@ def _dense(kind: Convolution) -> Any:
     return dense
 
 
-def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
-    band_rows, _, packed_elements = _layout(kind)
-    is_few, has_few = _is_few(few), few.segment > 0
-    few_rows, prepare, few_compute = few.band_rows, few.prepare, few.compute
-    pack, dense, depthwise, is_packed = _pack(kind), _dense(kind), depthwise_of(kind), kind.is_packed
-    pad_rows, gather_rows, copied_extents = padding_of(kind), gathering_of(kind), copied_extents_of(kind)
-    copied_elements, is_copied, width = _copied_elements(kind), copied_of(kind, few.segment), kind.width
+def _band(kind: Convolution, few: FewFilters) -> Any:
+    """Make the function that computes a band, with the filters of some tiles."""
+    is_few, has_few, few_compute = _is_few(few), few.segment > 0, few.compute
+    dense, depthwise, is_packed = _dense(kind), depthwise_of(kind), kind.is_packed
 
     @inlined()
     def compute(arrays: Images, e: ConvolutionExtents, band: Band, packed: Any, shared: Any, tiles: Range) -> None:
@@ -317,6 +314,16 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
             depthwise(arrays, e, band)
         else:
             dense(arrays, e, band, packed, tiles)
+
+    return compute
+
+
+def _rows(kind: Convolution, few: FewFilters) -> Any:
+    """Make the function that computes rows of the results, band by band, with the filters of some tiles."""
+    band_rows, _, packed_elements = _layout(kind)
+    is_few, has_few, few_rows, compute = _is_few(few), few.segment > 0, few.band_rows, _band(kind, few)
+    pad_rows, gather_rows, copied_extents = padding_of(kind), gathering_of(kind), copied_extents_of(kind)
+    is_copied = copied_of(kind, few.segment)
 
     @inlined()
     def compute_rows(
@@ -353,6 +360,20 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
             compute(arrays, copy, band, workspace, shared, tiles)
             row += rows
 
+    return compute_rows
+
+
+def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
+    """Make the body. Position p of its range is row p % rows of part p // rows of the filters."""
+    band_rows, _, packed_elements = _layout(kind)
+    is_few, has_few, prepare, pack, width = _is_few(few), few.segment > 0, few.prepare, _pack(kind), kind.width
+    is_copied, copied_elements, copied_extents = (
+        copied_of(kind, few.segment),
+        _copied_elements(kind),
+        copied_extents_of(kind),
+    )
+    compute_rows, is_packed = _rows(kind, few), kind.is_packed
+
     def body(arrays: Images, e: ConvolutionExtents, batch: int, y_pitch: int, workspace: Any, part: Range) -> None:
         if not is_packed and not is_depthwise(e):
             pack(arrays.w, e, workspace)
@@ -360,7 +381,6 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
         if has_few and is_few(e, y_pitch):
             shared = offset(shared, copied_elements(copy, band_rows(copy)) if is_copied(e) else 0)
             prepare(arrays, e, arrays.w if is_packed else workspace, shared)
-        # Position p of the range: row p % rows of part p // rows of the filters.
         rows, tiles = batch * e.out_height, e.groups * ((e.filters // e.groups + width - 1) // width)
         parts = 1
         if part.end - part.begin < PIECES * rows and not (is_depthwise(e) or has_few and is_few(e, y_pitch)):

@@ -20,6 +20,8 @@ BAND_SHARE = 2
 """The share of the L2 cache, as a divisor, that the rows of the image in a band take."""
 CHUNK_SHARE = 8
 """The share that those rows of a panel of filters take that pass over a band at once."""
+MIN_PARALLEL_CONVOLUTION_OPERATIONS = 1 << 20
+"""Least operations of a convolution with threads: 10 us of one core at 100 GFLOP/s."""
 MIN_SKIPPED_CHANNELS = 32
 """Channels of a tap whose products with padding take longer to compute than it takes to begin a run for each tap."""
 ONCE = FIRST_CHUNK + LAST_CHUNK

@@ -90,10 +90,10 @@ def _half(lanes: int) -> int:
     return max(lanes // 2, 2)
 
 
-def _tiles(dtype: str, lanes: int, *, mean: bool) -> tuple[Any, ...]:
-    """Make the functions for several vectors of channels, for a part of one, and for at most half of one.
+def _tiles(dtype: str, lanes: int, *, mean: bool) -> Any:
+    """Make the function that pools several vectors of channels, or a part of one, of windows.
 
-    Then those for windows of three columns at strides 1 and 2: for several vectors, and for a part of one.
+    `stride`: that of windows of three columns, which share columns; 0 for others.
     """
 
     def function(symbol: str, lanes: int, vectors: int, *, masked: bool, stride: int = 0) -> Any:
@@ -109,15 +109,33 @@ def _tiles(dtype: str, lanes: int, *, mean: bool) -> tuple[Any, ...]:
 
         return windows
 
-    return (
-        function("pool_whole", lanes, CHANNEL_VECTORS, masked=False),
-        function("pool_part", lanes, 1, masked=True),
-        function("pool_half", _half(lanes), 1, masked=True),
-        function("pool_columns_whole_1", lanes, CHANNEL_VECTORS, masked=False, stride=1),
-        function("pool_columns_whole_2", lanes, CHANNEL_VECTORS, masked=False, stride=2),
-        function("pool_columns_part_1", lanes, 1, masked=True, stride=1),
-        function("pool_columns_part_2", lanes, 1, masked=True, stride=2),
-    )
+    whole = function("pool_whole", lanes, CHANNEL_VECTORS, masked=False)
+    part = function("pool_part", lanes, 1, masked=True)
+    half, half_lanes = function("pool_half", _half(lanes), 1, masked=True), _half(lanes)
+    whole_1 = function("pool_columns_whole_1", lanes, CHANNEL_VECTORS, masked=False, stride=1)
+    whole_2 = function("pool_columns_whole_2", lanes, CHANNEL_VECTORS, masked=False, stride=2)
+    part_1 = function("pool_columns_part_1", lanes, 1, masked=True, stride=1)
+    part_2 = function("pool_columns_part_2", lanes, 1, masked=True, stride=2)
+
+    @inlined()
+    def pool(x: Any, x_offset: int, y: Any, y_offset: int, w: Windows, stride: int) -> None:
+        if w.live > lanes:
+            if stride == 1:
+                whole_1(x, x_offset, y, y_offset, w)
+            elif stride == 2:
+                whole_2(x, x_offset, y, y_offset, w)
+            else:
+                whole(x, x_offset, y, y_offset, w)
+        elif stride == 1:
+            part_1(x, x_offset, y, y_offset, w)
+        elif stride == 2:
+            part_2(x, x_offset, y, y_offset, w)
+        elif w.live <= half_lanes:
+            half(x, x_offset, y, y_offset, w)
+        else:
+            part(x, x_offset, y, y_offset, w)
+
+    return pool
 
 
 def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) -> RangeKernel:
@@ -126,8 +144,7 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
     lanes, counted = target.lanes(attr.dtype), int(counts_padding)
     near_elements = cpu_target.l2_cache_bytes() // 2 // element_size(attr.dtype)
 
-    whole, part_of, half_of, whole_1, whole_2, part_1, part_2 = _tiles(attr.dtype, lanes, mean=mean)
-    half = _half(lanes)
+    pool = _tiles(attr.dtype, lanes, mean=mean)
     width = CHANNEL_VECTORS * lanes
 
     def body(x: Any, y: Any, e: PoolExtents, y_pitch: int, part: Range) -> None:
@@ -164,21 +181,7 @@ def pool_kernel(attr: Any, *, mean: bool, counts_padding: bool, parallel: bool) 
                         count, e.dilation_height * e.width * c, taps, e.dilation_width * c, live,
                         rows.counted * columns.counted, windows, e.stride_width * c, y_pitch, ahead,
                     )  # fmt: skip
-                    if live == width:
-                        if stride == 1:
-                            whole_1(x, at + done, y, to + done, run)
-                        elif stride == 2:
-                            whole_2(x, at + done, y, to + done, run)
-                        else:
-                            whole(x, at + done, y, to + done, run)
-                    elif stride == 1:
-                        part_1(x, at + done, y, to + done, run)
-                    elif stride == 2:
-                        part_2(x, at + done, y, to + done, run)
-                    elif live <= half:
-                        half_of(x, at + done, y, to + done, run)
-                    else:
-                        part_of(x, at + done, y, to + done, run)
+                    pool(x, at + done, y, to + done, run, stride)
                     done += live
                 j += windows
 
