@@ -14,6 +14,7 @@ from jitkernels.compiler.diagnostics.differential_check import Check
 from jitkernels.compiler.ir.config import MAX_NEST_INPUTS
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
 from jitkernels.compiler.lowering import backends, lower_graph
+from jitkernels.core import cache_dirs
 
 
 def total(*arrays: Any) -> Any:
@@ -62,8 +63,9 @@ def test_nests_read_few_arrays_by_default() -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_cache_option(kept: bool, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_option(kept: bool, private_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For the code itself and for the compiled entry."""
+    monkeypatch.setattr(cache_dirs, "cache_root", lambda: private_cache)
     looked: list[str] = []
     fetch = object_cache.fetch
 
@@ -84,7 +86,7 @@ def test_cache_option(kept: bool, fresh: Path, monkeypatch: pytest.MonkeyPatch) 
     profiled = jk.jit(lambda x: function(x) * 3, cache=kept, profile=True)
     same(profiled(x), function(x) * 3)
     assert bool(looked) == kept
-    assert bool(list(fresh.glob("*/objects/*.o"))) == kept
+    assert bool(list(private_cache.glob("*/objects/*.o"))) == kept
 
 
 @pytest.mark.parametrize("profile", [True, False])
