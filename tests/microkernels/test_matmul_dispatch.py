@@ -108,7 +108,7 @@ def test_products_are_kernels_whatever_was_measured(monkeypatch: pytest.MonkeyPa
     gen, refer = (implementation(MatMulAttr, name) for name in ("gen", "refer"))
     direct = next(one for one in gen.variants(attr) if one["algorithm"] == "direct")
     exact = select.Choice(gen, direct, "measured")
-    monkeypatch.setattr(select, "preferences", lambda _: iter([select.Choice(refer, {}, "measured"), exact]))
+    monkeypatch.setattr(select, "preferences", lambda *_, **__: iter([select.Choice(refer, {}, "measured"), exact]))
     chosen = select.choose_for_class(attr, in_code=True)
     assert (chosen.implementation.name, chosen.variant["algorithm"]) == ("gen", "any")
     assert select.choose_for_class(attr).implementation.is_reference

@@ -67,9 +67,10 @@ def _check_parts(attr: jk.KernelAttr, nest: RangeKernel) -> None:
     assert external.arguments == (*nest.arguments, "int64", "int64")
     ranged = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * (len(given) + 2))(external.address())
     extents = (nest.extent,) if isinstance(nest.extent, int) else nest.extent
-    extent = math.prod(given[index] for index in extents)
+    extent = nest.pieces * math.prod(given[index] for index in extents)
     middle = extent // 2 // nest.block * nest.block
-    for begin, end in ((0, middle), (middle, extent)):
+    first = middle // 2 // nest.block * nest.block  # of three parts: pieces that begin amid rows
+    for begin, end in ((0, first), (first, middle), (middle, extent)):
         assert begin >= end or ranged(*given, begin, end) == 0
     for one, other in zip(whole, parts, strict=True):
         same = one.tobytes() == other.tobytes()
@@ -77,6 +78,22 @@ def _check_parts(attr: jk.KernelAttr, nest: RangeKernel) -> None:
             bound = 64 * np.finfo(one.dtype).eps * np.abs(one).max(initial=0)
             same = bool((np.abs(one - other) <= bound).all())
         assert same, f"{nest.name} of {attr} differs in parts"
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize("filters", [128, 260, 516])
+@pytest.mark.parametrize("height", [1, 3, 7, 9])
+@pytest.mark.parametrize("row", [jk.Conv2DAttr, jk.Conv2DPackedAttr], ids=lambda row: str(row.kernel_type.name))
+def test_parts_of_filters_add_up_where_rows_are_few(
+    row: Any, height: int, filters: int, groups: int, restored_threads: int
+) -> None:
+    """Threads share the filters of few rows, too."""
+    jk.set_num_threads(1)
+    attr = row(batch=1, height=height, width=5, channels=16, filters=filters, groups=groups, padding=((1, 1), (1, 1)),
+               kernel_height=3, kernel_width=3, activation="relu")  # fmt: skip
+    nests = [one for one in sources(attr, "gen") if isinstance(one, RangeKernel) and not one.parallel]
+    assert [nest.pieces > 1 for nest in nests] == [True]
+    _check_parts(attr, nests[0])
 
 
 def test_checks_are_separate_from_ranges(toy: Any) -> None:
