@@ -89,7 +89,7 @@ science_program(
 )  # fmt: skip
 
 
-def ising_mixed(spins: Any, beta: Any, sweeps: Any, seed: Any) -> Any:
+def magnetization_mixed(spins: Any, beta: Any, sweeps: Any, seed: Any) -> Any:
     rng = np.random.default_rng(seed)
     spins = spins.copy()
     rows, cols = spins.shape
@@ -111,7 +111,7 @@ def ising_mixed(spins: Any, beta: Any, sweeps: Any, seed: Any) -> Any:
 
 science_program(
     lambda n, _: (np.where(uniform(n, n) < 0.5, -1, 1), 0.44, 10, n),
-    ising_mixed,
+    magnetization_mixed,
     size=64, sizes=(5, 12),
 )  # fmt: skip
 

@@ -31,13 +31,13 @@ science_program(
 )  # fmt: skip
 
 
-def autocorrelation_arrays(x: Any, lags: Any) -> Any:
+def lag_correlation_arrays(x: Any, lags: Any) -> Any:
     d = x - x.mean()
     full = np.correlate(d, d, mode="full")[len(d) - 1 :]
     return full[:lags] / full[0]
 
 
-def autocorrelation_loops(x: Any, lags: Any) -> Any:
+def lag_correlation_loops(x: Any, lags: Any) -> Any:
     n = len(x)
     mean = 0.0
     for i in range(n):
@@ -50,7 +50,7 @@ def autocorrelation_loops(x: Any, lags: Any) -> Any:
     return acf / acf[0]
 
 
-def autocorrelation_mixed(x: Any, lags: Any) -> Any:
+def lag_correlation_mixed(x: Any, lags: Any) -> Any:
     d = x - np.mean(x)
     var = np.sum(d**2)
     return np.array([np.sum(d[: len(d) - k] * d[k:]) / var for k in range(lags)])
@@ -58,7 +58,7 @@ def autocorrelation_mixed(x: Any, lags: Any) -> Any:
 
 science_program(
     lambda n, _: (uniform(n), min(n - 1, 200)),
-    autocorrelation_arrays, autocorrelation_loops, autocorrelation_mixed,
+    lag_correlation_arrays, autocorrelation_loops, autocorrelation_mixed,
     size=4000, sizes=(12, 40),
 )  # fmt: skip
 

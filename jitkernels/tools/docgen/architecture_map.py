@@ -67,12 +67,7 @@ COLD_STAGES: dict[str, tuple[Station, ...]] = {
         Station("compiler.schedule.fusion:schedule_graph", "fuses nodes into loop nests"),
         Station("compiler.lowering.build_segment:SegmentBuilder.segment", "emits the steps of one segment"),
         Station(
-            "compiler.schedule.nest.choose_schedule:choose_schedule",
-            "chooses which transforms run on the loops of a nest",
-            "for each nest",
-        ),
-        Station(
-            "compiler.codegen.nest.nest_emitter:NestEmitter.text", "emits it as LLVM IR", "which its emitter reads"
+            "compiler.codegen.nest.nest_emitter:NestEmitter.text", "emits one loop nest as LLVM IR", "for each nest"
         ),
     ),
     "link": (
