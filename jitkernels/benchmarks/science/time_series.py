@@ -58,7 +58,7 @@ def lag_correlation_mixed(x: Any, lags: Any) -> Any:
 
 science_program(
     lambda n, _: (uniform(n), min(n - 1, 200)),
-    lag_correlation_arrays, autocorrelation_loops, autocorrelation_mixed,
+    lag_correlation_arrays, lag_correlation_loops, lag_correlation_mixed,
     size=4000, sizes=(12, 40),
 )  # fmt: skip
 
