@@ -69,7 +69,7 @@ def _check_parts(attr: jk.KernelAttr, nest: RangeKernel) -> None:
     extents = (nest.extent,) if isinstance(nest.extent, int) else nest.extent
     extent = nest.pieces * math.prod(given[index] for index in extents)
     middle = extent // 2 // nest.block * nest.block
-    first = middle // 2 // nest.block * nest.block  # of three parts: pieces that begin amid rows
+    first = middle // 2 // nest.block * nest.block if nest.pieces > 1 else 0  # pieces that begin amid rows
     for begin, end in ((0, first), (first, middle), (middle, extent)):
         assert begin >= end or ranged(*given, begin, end) == 0
     for one, other in zip(whole, parts, strict=True):
