@@ -13,6 +13,7 @@ from jitkernels.compiler.api.jit import jit
 from jitkernels.compiler.capture.array_proxy import Traced, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.fixed_extents import fix_extents
+from jitkernels.compiler.capture.pytree.transposed_results import transposed_axes
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node, serial
@@ -173,7 +174,9 @@ class CompiledStage:
             return traced(tracer, value).copy()
         if value.is_weak:
             return np.array(value)
-        return value.copy() if self._copies or self._is_shared(value) else value
+        # Python builds results that are views, but for transposes, at each call: the model cache keeps no such code.
+        is_built = value.view.parent is not None and transposed_axes(value.view) is None
+        return value.copy() if self._copies or is_built or self._is_shared(value) else value
 
     def _is_shared(self, value: Traced) -> bool:
         """Whether a result is a view of an input, or of what another result is a view of."""
