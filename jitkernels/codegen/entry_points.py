@@ -22,14 +22,14 @@ MAX_MEMBERS = 64
 
 
 class RangeExtent(NamedTuple):
-    """The extent of a range: the product of some integer arguments, by their indices, times `pieces`."""
+    """The extent of a range: the product of some integer arguments, by their indices, times `splits`."""
 
     arguments: tuple[int, ...]
-    pieces: int = 1
+    splits: int = 1
 
     def value(self) -> tuple[str, list[str]]:
         """The extent as an IR value, and the instructions that compute it."""
-        value, *factors = [f"%a{i}" for i in self.arguments] + [str(self.pieces)] * (self.pieces > 1)
+        value, *factors = [f"%a{i}" for i in self.arguments] + [str(self.splits)] * (self.splits > 1)
         lines = []
         for number, factor in enumerate(factors):
             lines.append(f"  %product{number} = mul nsw i64 {value}, {factor}")

@@ -32,7 +32,7 @@ class RangeKernel:
 
     `body` takes the arguments (pointers, then integers), then the workspace if there is one, then
     ``begin, end``: a part of the range 0..extent, where `extent` is the index of an integer argument, or of
-    several whose product it is, times `pieces`. It returns nothing, or the status of what it called, 0 if that is
+    several whose product it is, times `splits`. It returns nothing, or the status of what it called, 0 if that is
     well. Parts begin at multiples of `block` and are never empty; where `block` is the whole extent there is one part.
 
     With `names`, those of `arguments` and then those of arrays that are absent (`Signature.names`), all functions
@@ -78,7 +78,7 @@ class RangeKernel:
     arguments: tuple[str, ...]
     body: Code
     extent: int | tuple[int, ...]
-    pieces: int = 1
+    splits: int = 1
     block: int = 1
     max_blocks: int = 0
     parallel: bool = False
@@ -189,7 +189,7 @@ class RangeKernel:
         return entry_points.ir(
             self.arguments,
             extent=entry_points.RangeExtent(
-                (self.extent,) if isinstance(self.extent, int) else self.extent, self.pieces
+                (self.extent,) if isinstance(self.extent, int) else self.extent, self.splits
             ),
             blocks=entry_points.Blocks(self.block, self.max_blocks) if self.parallel else None,
             workspace=entry_points.SIZED if callable(self.workspace) else self.workspace,

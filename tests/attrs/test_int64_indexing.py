@@ -104,7 +104,7 @@ def check_end(attr: KernelAttr, label: str, one: Any, variant: Variant) -> bool:
     nest = one.source(big, variant)  # whose blocks may be larger
     if nest.exact and variant not in one.variants(big):
         return False  # it is not for sizes like these
-    each = nest.pieces * math.prod(getattr(attr, other) for other in inner)
+    each = nest.splits * math.prod(getattr(attr, other) for other in inner)
     step = math.lcm(nest.block, each, each * counted.get(STRIDE, 1)) // each
     extent = getattr(big, name)
     begin = (extent - 5) // step * step

@@ -92,7 +92,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
         "arguments": [("float*", "int64"), ("double* restrict", "int64")],
         "body": [doubling_late, DOUBLING, b"BC"],
         "extent": [0],
-        "pieces": [2],
+        "splits": [2],
         "block": [],  # for threads
         "max_blocks": [],
         "pitched": [],

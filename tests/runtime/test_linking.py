@@ -67,9 +67,9 @@ def _check_parts(attr: jk.KernelAttr, nest: RangeKernel) -> None:
     assert external.arguments == (*nest.arguments, "int64", "int64")
     ranged = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * (len(given) + 2))(external.address())
     extents = (nest.extent,) if isinstance(nest.extent, int) else nest.extent
-    extent = nest.pieces * math.prod(given[index] for index in extents)
+    extent = nest.splits * math.prod(given[index] for index in extents)
     middle = extent // 2 // nest.block * nest.block
-    first = middle // 2 // nest.block * nest.block if nest.pieces > 1 else 0  # pieces that begin amid rows
+    first = middle // 2 // nest.block * nest.block if nest.splits > 1 else 0  # splits that begin amid rows
     for begin, end in ((0, first), (first, middle), (middle, extent)):
         assert begin >= end or ranged(*given, begin, end) == 0
     for one, other in zip(whole, parts, strict=True):
@@ -92,7 +92,7 @@ def test_parts_of_filters_add_up_where_rows_are_few(
     attr = row(batch=1, height=height, width=5, channels=16, filters=filters, groups=groups, padding=((1, 1), (1, 1)),
                kernel_height=3, kernel_width=3, activation="relu")  # fmt: skip
     nests = [one for one in sources(attr, "gen") if isinstance(one, RangeKernel) and not one.parallel]
-    assert [nest.pieces > 1 for nest in nests] == [True]
+    assert [nest.splits > 1 for nest in nests] == [True]
     _check_parts(attr, nests[0])
 
 

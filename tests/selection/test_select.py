@@ -238,3 +238,14 @@ def test_threads_without_measurements(monkeypatch: pytest.MonkeyPatch, policy: s
             (taken if shared.variant != own[0] else alone).add(row.kernel_type.name)
     assert alone, "little work is for one thread"
     assert ({"LSTM", "GRU", "ATTENTION"} <= taken) is (policy == "fastest")
+
+
+def test_compiled_programs_use_awake_threads_for_less_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that spin between two kernels of a program pay off for a tenth of what it takes to wake one."""
+    monkeypatch.setenv("JITKERNELS_TUNE", "off")
+    monkeypatch.setattr(select, "get_num_threads", lambda: 2)
+    sizes = {"channels": 16, "filters": 64, "biased": True}
+    small, middle, large = (jk.Conv2DPackedAttr(batch=1, height=n, width=n, **sizes) for n in (8, 56, 512))
+    for attr, alone, in_code in ((small, False, False), (middle, False, True), (large, True, True)):
+        assert bool(choose(attr).variant.get("parallel")) == alone, attr
+        assert bool(select.choose_for_class(attr.size_class(), in_code=True).variant.get("parallel")) == in_code, attr

@@ -37,28 +37,9 @@ def lag_correlation_arrays(x: Any, lags: Any) -> Any:
     return full[:lags] / full[0]
 
 
-def lag_correlation_loops(x: Any, lags: Any) -> Any:
-    n = len(x)
-    mean = 0.0
-    for i in range(n):
-        mean += x[i]
-    mean /= n
-    acf = np.zeros(lags)
-    for k in range(lags):
-        for i in range(n - k):
-            acf[k] += (x[i] - mean) * (x[i + k] - mean)
-    return acf / acf[0]
-
-
-def lag_correlation_mixed(x: Any, lags: Any) -> Any:
-    d = x - np.mean(x)
-    var = np.sum(d**2)
-    return np.array([np.sum(d[: len(d) - k] * d[k:]) / var for k in range(lags)])
-
-
 science_program(
     lambda n, _: (uniform(n), min(n - 1, 200)),
-    lag_correlation_arrays, lag_correlation_loops, lag_correlation_mixed,
+    lag_correlation_arrays,
     size=4000, sizes=(12, 40),
 )  # fmt: skip
 

@@ -58,7 +58,7 @@ from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack
 
-PIECES = 4
+MAX_FILTER_SPLITS = 4
 """The most parts of the filters that threads share: each copies, and reads, the rows of the images for its own."""
 MAX_UNEVEN_ROWS, MIN_PART_TILES = 8, 2
 """The most rows that are shared unevenly: of 7, one of two threads has 4. And the least tiles of a part of the filters.
@@ -80,7 +80,7 @@ def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool, segment: i
         signature.c_arguments,
         _body(kind, few),
         extent=(signature.index("batch"), signature.index("out_height")),
-        pieces=PIECES,
+        splits=MAX_FILTER_SPLITS,
         max_blocks=MAX_BLOCKS,
         parallel=parallel,
         workspace=_workspace(kind, few),
@@ -94,9 +94,9 @@ def convolution_kernel(attr: Any, *, is_packed: bool, parallel: bool, segment: i
 
 
 @inlined()
-def filter_parts(rows: int, tiles: int) -> int:
+def filter_splits(rows: int, tiles: int) -> int:
     """Return how many parts of the filters, besides rows, threads share: few rows cannot be shared evenly."""
-    parts = PIECES if rows <= MAX_UNEVEN_ROWS else 1
+    parts = MAX_FILTER_SPLITS if rows <= MAX_UNEVEN_ROWS else 1
     while parts > 1 and tiles < MIN_PART_TILES * parts:
         parts //= 2
     return parts
@@ -383,9 +383,9 @@ def _body(kind: Convolution, few: FewFilters) -> Callable[..., None]:
             prepare(arrays, e, arrays.w if is_packed else workspace, shared)
         rows, tiles = batch * e.out_height, e.groups * ((e.filters // e.groups + width - 1) // width)
         parts = 1
-        if part.end - part.begin < PIECES * rows and not (is_depthwise(e) or has_few and is_few(e, y_pitch)):
-            parts = filter_parts(rows, tiles)
-        at, end = part.begin * parts // PIECES, part.end * parts // PIECES
+        if part.end - part.begin < MAX_FILTER_SPLITS * rows and not (is_depthwise(e) or has_few and is_few(e, y_pitch)):
+            parts = filter_splits(rows, tiles)
+        at, end = part.begin * parts // MAX_FILTER_SPLITS, part.end * parts // MAX_FILTER_SPLITS
         while at < end:
             first = at // rows
             count = max((end - at) // rows, 1) if at == first * rows else 1

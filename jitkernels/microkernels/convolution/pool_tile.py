@@ -7,7 +7,7 @@ a compiler.
 from __future__ import annotations
 
 from jitkernels.core.frozen_dataclass import frozen_dataclass
-from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
+from jitkernels.microkernels.gemm.microkernel import LINE_BYTES, Text, declarations, element_size, element_type
 
 #: IR arguments of a tile, in order.  Strides and offsets are in elements; the sum is divided by `count`.
 POOL_ARGUMENTS = (
@@ -15,8 +15,6 @@ POOL_ARGUMENTS = (
     ("ptr", "y"), ("i64", "y_offset"), ("i64", "live"), ("i64", "count"),
     ("i64", "windows"), ("i64", "x_window"), ("i64", "y_window"), ("i64", "ahead"),
 )  # fmt: skip
-
-LINE_BYTES = 64
 
 
 @frozen_dataclass
