@@ -244,7 +244,7 @@ def test_compiled_programs_use_awake_threads_for_less_work(monkeypatch: pytest.M
     """Threads that spin between two kernels of a program pay off for a tenth of what it takes to wake one."""
     monkeypatch.setenv("JITKERNELS_TUNE", "off")
     monkeypatch.setattr(select, "get_num_threads", lambda: 2)
-    sizes = {"channels": 16, "filters": 64, "biased": True}
+    sizes: dict[str, Any] = {"channels": 16, "filters": 64}
     small, middle, large = (jk.Conv2DPackedAttr(batch=1, height=n, width=n, **sizes) for n in (8, 56, 512))
     for attr, alone, in_code in ((small, False, False), (middle, False, True), (large, True, True)):
         assert bool(choose(attr).variant.get("parallel")) == alone, attr
