@@ -123,11 +123,7 @@ class SegmentBuilder:
                 product = step
             elif isinstance(step, LoopNest):
                 if not step.is_empty:
-                    copy = transposed_copy(step, self.arrays) if product is None and self.calls_transpose else None
-                    if copy is not None:
-                        self._kernel_call(copy.call, f"nest{number}", copy.arrays, self._clock(step))
-                    else:
-                        self._nest(step, f"nest{number}", product)
+                    self._nest_or_transpose(step, f"nest{number}", product)
                     product = None
             elif isinstance(step, KernelCall | NumpyCall):
                 self._call(step, str(number))
@@ -150,7 +146,7 @@ class SegmentBuilder:
                     inner._product(step, own)
                 elif isinstance(step, LoopNest):
                     if not step.is_empty:
-                        inner._nest(step, own, None)
+                        inner._nest_or_transpose(step, own)
                 elif isinstance(step, KernelCall | NumpyCall):
                     inner._call(step, own)
                 else:
@@ -263,6 +259,14 @@ class SegmentBuilder:
         self.kernels.append(external)
         self.texts.append(registry_call.text_of(call, self._function(), arrays, name, external))
         self.calls.append(SegmentCall(name, None, call.work, clock=clock))
+
+    def _nest_or_transpose(self, nest: LoopNest, name: str, product: MatMulStep | None = None) -> None:
+        """The code of a loop nest, or the call of the kernel that does what it does: transpose an array."""
+        copy = transposed_copy(nest, self.arrays) if product is None and self.calls_transpose else None
+        if copy is not None:
+            self._kernel_call(copy.call, name, copy.arrays, self._clock(nest))
+        else:
+            self._nest(nest, name, product)
 
     def _nest(self, nest: LoopNest, name: str, product: MatMulStep | None) -> None:
         """The code of a loop nest and its call; the nest may be the epilogue of the `product` before it."""

@@ -31,6 +31,7 @@ from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.partial_stores import is_reshaped_input
 from jitkernels.compiler.schedule.region_stages import bodies_of
+from jitkernels.compiler.schedule.tile_batch_dimension import tile_batch_dimension
 from jitkernels.compiler.schedule.unroll_short_axes import unroll_short_axes
 from jitkernels.compiler.schedule.update_in_place import memory_of
 from jitkernels.compiler.transforms import bounds_checks, decompose_kernels
@@ -143,6 +144,8 @@ def _plan(
         graph = simplify(bounds_checks.with_bounds_checks(lowered))
     if level >= 3 and not in_flow:
         graph = align_loop_matrices(graph)
+    if level >= 3 and not in_flow and config.backend != "numba":
+        graph = tile_batch_dimension(graph, scope)
     graph = region_memory.insert_copies(bounds_checks.with_bounds_checks(_with_own_results(graph)))
     graph = kernel_step.densify_kernel_operands(graph)
     program = CompiledProgram(graph, config)
@@ -161,7 +164,7 @@ def _plan(
     if level >= 3:
         steps = gemm_epilogue.move_products_to_readers(steps, schedule.shared)
     program.shared = schedule.shared
-    assignment = _BufferAssignment(program, graph, steps, scope, in_place=level >= 3 and not in_flow)
+    assignment = _BufferAssignment(program, graph, steps, scope, in_place=level >= 3)
     return program, assignment.steps, assignment.assign()
 
 

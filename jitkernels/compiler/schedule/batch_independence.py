@@ -1,0 +1,133 @@
+"""Which operations treat the batch dimension, dimension 0, independently: row i of the result needs row i of operands.
+
+`row_operands` is the analysis, `for_one_row` rebuilds such a node for one row. Both know dimension 0 alone: an array
+whose batch lies elsewhere is transposed before, or is no operand of a tiled loop.
+"""
+
+from collections.abc import Sequence
+
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.ops import OPERATIONS
+from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.compiler.schedule.kernel_step import NamedKernel
+from jitkernels.errors import AttrError
+
+Operands = tuple[int, ...]
+
+
+def row_operands(node: Node, batch: Number) -> Operands | None:
+    """The indices of the operands of which a row of the result needs that row alone; it may need all of the others.
+
+    None where the result has no rows along the batch, or where they depend on one another.
+    """
+    operation = node.operation
+    if operation == "item":
+        return (0,) if node.inputs[0].operation == "kernel" and _has_rows(node, batch) else None
+    if not _has_rows(node, batch):
+        return None
+    if OPERATIONS[operation].is_elementwise or operation == "cast":
+        return tuple(i for i, one in enumerate(node.inputs) if one.ndim == node.ndim and _has_rows(one, batch))
+    match operation:
+        case "view":
+            return _of_view(node, batch)
+        case "reshape":
+            return (0,) if _has_rows(node.inputs[0], batch) else None
+        case "reduce":
+            return (0,) if 0 not in node.options["axes"] else None
+        case "scan":
+            return (0,) if node.options["axis"] else None
+        case "concatenate":
+            return tuple(range(len(node.inputs))) if node.options["axis"] else None
+        case "update":
+            is_whole = _keeps_rows(node.options["map"]) and same(node.options["extents"][0], batch)
+            return (0, 1) if is_whole and node.inputs[1].ndim == len(node.options["extents"]) else None
+        case "matmul":
+            return tuple(i for i, one in enumerate(node.inputs) if one.ndim == node.ndim and _is_batched(one, i, batch))
+        case "kernel":
+            return _of_kernel(node, batch)
+    return None
+
+
+def for_one_row(node: Node, inputs: Sequence[Node]) -> Node:
+    """A node of `row_operands` for one row: `inputs` are one row of those operands, and all of the others."""
+    options = node.options
+    if node.operation == "update":
+        options = {**options, "extents": (1, *options["extents"][1:])}
+    elif node.operation == "kernel":
+        results = tuple((dtype, (1, *shape[1:])) for dtype, shape in options["results"])
+        kernel = options["function"]
+        options = {"function": _kernel_of_one_row(kernel, _batch_symbol(kernel)), "results": results, "instead": None}
+    one = Node(node.operation, inputs, node.dtype, (1, *node.shape[1:]), options)
+    one.origin = node.origin
+    return one
+
+
+def _has_rows(node: Node, batch: Number) -> bool:
+    return node.ndim > 0 and same(node.shape[0], batch)
+
+
+def _is_batched(operand: Node, position: int, batch: Number) -> bool:
+    """Whether dimension 0 of a product's operand is that of the result: its matrices, or the rows of the left one."""
+    return _has_rows(operand, batch) and (operand.ndim > 2 or position == 0)
+
+
+def _keeps_rows(index_map: IndexMap) -> bool:
+    """Whether dimension 0 of an array is dimension 0 of a view, which no other one of the array depends on."""
+    (start, steps), *others = index_map
+    is_itself = same(start, 0) and len(steps) == 1 and steps[0][0] == 0 and same(steps[0][1], 1)
+    return is_itself and all(dimension for _, inner in others for dimension, _ in inner)
+
+
+def _of_view(node: Node, batch: Number) -> Operands | None:
+    index_map = node.options["map"]
+    if all(dimension for _, steps in index_map for dimension, _ in steps):
+        return ()  # it broadcasts along the batch
+    return (0,) if _has_rows(node.inputs[0], batch) and _keeps_rows(index_map) else None
+
+
+def _batch_symbol(kernel: NamedKernel) -> str | None:
+    """The size of leading dimensions, over which a kernel maps: that of all its outputs, not transposed ones."""
+    attr = kernel.attr
+    names = {one.name for one in attr.signature().outputs}
+    symbols = {one.extents[0].symbols if one.spreads else () for one in attr.arrays if one.name in names}
+    first, *others = symbols
+    is_transposed = any(one.transposed and getattr(attr, one.transposed) for one in attr.arrays)
+    return None if others or len(first) != 1 or is_transposed else str(first[0])
+
+
+def _of_kernel(node: Node, batch: Number) -> Operands | None:
+    kernel: NamedKernel = node.options["function"]
+    symbol = _batch_symbol(kernel)
+    if symbol is None or not same(kernel.values.get(symbol, 0), batch):
+        return None
+    known = {one.name for one in kernel.attr.signature().inputs}
+    inputs = [one for one in kernel.attr.arrays if one.name in known]
+    rows = []
+    for i, (argument, operand) in enumerate(zip(inputs, node.inputs, strict=False)):
+        names = [symbol in extent.symbols for extent in argument.extents]
+        if not any(names):
+            continue
+        if any(names[1:]) or not argument.spreads or operand.ndim != len(names) or not _has_rows(operand, batch):
+            return None
+        rows.append(i)
+    is_mapped = rows and all(len(shape) and same(shape[0], batch) for _, shape in node.options["results"])
+    is_called = is_mapped and _kernel_of_one_row(kernel, symbol) is not None
+    return tuple(rows) if is_called else None
+
+
+def _kernel_of_one_row(kernel: NamedKernel, symbol: str | None) -> NamedKernel | None:
+    """The kernel for a batch of one; None where compiled code cannot call it, or where other sizes depend on that."""
+    if symbol is None:
+        return None
+    attr, values = kernel.attr, kernel.values
+    try:
+        one = type(attr)(**{**attr.fields(), symbol: 1})
+    except AttrError:
+        return None
+    others = [{**dict(each.signature().integers), symbol: 1} for each in (attr, one)]
+    if others[0] != others[1]:
+        return None
+    result = NamedKernel(one, {**values, symbol: 1}, kernel.numbers, serves_all_sizes=kernel.serves_all_sizes)
+    return result if result.external is not None else None

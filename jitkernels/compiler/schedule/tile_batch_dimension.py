@@ -1,0 +1,128 @@
+"""Tile and fuse the batch dimension: run a chain of layers image by image, in place of each layer over all images.
+
+What a layer computes for a whole batch leaves the caches before the next layer reads it; that of one image stays there.
+So a part of the graph that maps over dimension 0 becomes the body of a loop with a tile of one row, as linalg's
+tile-and-fuse does with producers of a tiled consumer: each iteration views its row of the operands, runs all nodes for
+a batch of one, and stores its row of the results. Iterations are independent and run in parallel, without barriers
+between layers, and arrays inside of the loop have the size of one row.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir.graph import Graph, Node, readers, rebuild_roots
+from jitkernels.compiler.ir.regions import COPIED, TRUE, clone_region, items, parameter, reachable
+from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, same
+from jitkernels.compiler.schedule.batch_independence import for_one_row, row_operands
+
+
+def tile_batch_dimension(graph: Graph, scope: Scope) -> Graph:
+    """The graph with loops over the batch in place of the regions that are faster row by row."""
+    batch = _batch_of(graph)
+    if batch is None:
+        return graph
+    levels = _levels(graph, batch)
+    for level in sorted(set(levels.values()), reverse=True):  # a loop changes the nodes behind it alone
+        graph = _tiled(graph, [node for node in graph if levels.get(node) == level], batch, scope)
+    return graph
+
+
+def _batch_of(graph: Graph) -> Number | None:
+    """The extent of the dimension 0 of most kernels; None where that is no batch."""
+    sizes = [node.shape[0] for node in graph if node.operation == "kernel" and node.ndim > 1]
+    counts = {symbolic_dims.key_of(size): sum(same(size, other) for other in sizes) for size in sizes}
+    most = max(sizes, key=lambda size: counts[symbolic_dims.key_of(size)], default=1)
+    return most if symbolic_dims.value_of(most) > 1 else None
+
+
+def _levels(graph: Graph, batch: Number) -> dict[Node, int]:
+    """The nodes that map over the batch, with the number of the region that each one is in.
+
+    A region runs after what it reads, and before what reads it: a node of which another one in the region needs all
+    rows, or that does not map, separates regions.
+    """
+    behind: dict[Node, int] = {}
+    levels: dict[Node, int] = {}
+    for node in graph:
+        rows = row_operands(node, batch)
+        level = 0
+        for i, operand in enumerate(node.inputs):
+            crosses = operand in levels and (rows is None or i not in rows)
+            level = max(level, behind[operand] + crosses)
+        behind[node] = level
+        if rows is not None:
+            levels[node] = level
+    return levels
+
+
+class _Body:
+    """The body of a loop over the batch: nodes of a region for one row.
+
+    `captured`: the nodes that it reads; `row`: the index of its row.
+    """
+
+    def __init__(self, region: Sequence[Node], batch: Number, row: Number) -> None:
+        self.batch, self.row = batch, row
+        self.captured: dict[Node, Node] = {}
+        self.rows: dict[Node, Node] = {}
+        for node in region:
+            rows = row_operands(node, batch)
+            assert rows is not None, "the region has nodes that map over the batch"
+            inputs = [self.of_operand(one, is_row=i in rows) for i, one in enumerate(node.inputs)]
+            self.rows[node] = for_one_row(node, inputs)
+
+    def of_operand(self, node: Node, *, is_row: bool) -> Node:
+        """An operand inside of the loop: its row, or all of it."""
+        if not is_row:
+            return node if node.operation in COPIED else self._capture(node)
+        if node not in self.rows:
+            index_map = ((self.row, ((0, 1),)), *builder.identity_map(node.ndim)[1:])
+            self.rows[node] = builder.view(self._capture(node), index_map, (1, *node.shape[1:]))
+        return self.rows[node]
+
+    def _capture(self, node: Node) -> Node:
+        if node not in self.captured:
+            self.captured[node] = parameter(node.dtype, node.shape, len(self.captured))
+        return self.captured[node]
+
+
+def _tiled(graph: Graph, region: Sequence[Node], batch: Number, scope: Scope) -> Graph:
+    """The graph with a loop over the batch in place of a region."""
+    inside, read, roots = set(region), readers(graph), set(graph.roots)
+    results = [
+        node
+        for node in region
+        if node.operation != "kernel" and (node in roots or any(one not in inside for one in read[node]))
+    ]
+    name = f"sb{len(scope.values)}"
+    scope.loop_variant[name] = 0, batch - 1
+    row = scope.symbol(name, max(symbolic_dims.value_of(batch) // 2, 2))
+    body = _Body(region, batch, row)
+    carried = [parameter(node.dtype, node.shape, 0) for node in results]
+    stored = [_with_row(array, body.rows[node], row) for array, node in zip(carried, results, strict=True)]
+    parameters = [parameter("int64", (), 0, name), *carried, *body.captured.values()]
+    options = {
+        "counts": True,
+        "carried": len(carried),
+        "condition": clone_region(parameters, [TRUE]),
+        "body": clone_region(parameters, stored),
+    }
+    limits = [builder.constant(0, "int64"), builder.extent(batch), builder.constant(1, "int64")]
+    empty = [builder.broadcast_to(builder.constant(0, node.dtype), node.shape) for node in results]
+    loop = Node("loop", [*limits, *empty, *body.captured], "int64", (), options)
+    return _replaced(graph, dict(zip(results, items(loop, results), strict=True)))
+
+
+def _with_row(array: Node, value: Node, row: Number) -> Node:
+    index_map = ((row, ((0, 1),)), *builder.identity_map(array.ndim)[1:])
+    options = {"map": index_map, "extents": (1, *array.shape[1:])}
+    return Node("update", (array, value), array.dtype, array.shape, options)
+
+
+def _replaced(graph: Graph, replacements: Mapping[Node, Node]) -> Graph:
+    """The graph with other nodes in place of some."""
+    new: dict[Node, Node] = {}
+    for node in reachable(graph.roots, replacements):
+        known = replacements.get(node)
+        new[node] = node.replace_inputs([new[one] for one in node.inputs]) if known is None else new[known]
+    return rebuild_roots(graph, new.__getitem__)
