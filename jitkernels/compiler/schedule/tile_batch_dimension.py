@@ -14,6 +14,7 @@ from jitkernels.compiler.ir.graph import Graph, Node, readers, rebuild_roots
 from jitkernels.compiler.ir.regions import COPIED, TRUE, clone_region, items, parameter, reachable
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, same
 from jitkernels.compiler.schedule.batch_independence import for_one_row, row_operands
+from jitkernels.compiler.schedule.batch_tiling_cost import profitable_runs
 
 
 def tile_batch_dimension(graph: Graph, scope: Scope) -> Graph:
@@ -22,8 +23,10 @@ def tile_batch_dimension(graph: Graph, scope: Scope) -> Graph:
     if batch is None:
         return graph
     levels = _levels(graph, batch)
-    for level in sorted(set(levels.values()), reverse=True):  # a loop changes the nodes behind it alone
-        graph = _tiled(graph, [node for node in graph if levels.get(node) == level], batch, scope)
+    regions = [[node for node in graph if levels.get(node) == level] for level in sorted(set(levels.values()))]
+    runs = [run for region in regions for run in profitable_runs(region, batch)]
+    for run in reversed(runs):  # a loop changes the nodes behind it alone
+        graph = _tiled(graph, run, batch, scope)
     return graph
 
 

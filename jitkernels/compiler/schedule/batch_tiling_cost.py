@@ -1,0 +1,90 @@
+"""Cost model of tiling the batch dimension: the bytes that stay in the caches, against the weights that are read again.
+
+Over a whole batch, a layer stores its results to memory and the next one loads them; its weights it loads once. Row by
+row, activations stay in the caches, and each row loads all weights again. Times of the layers of ResNet-50 and
+SqueezeNet at batch 8 (Zen 4, 1 MB of L2) both ways fit 75 GB/s of loads, which hardware prefetches, and 15 GB/s of
+stores, which load the lines first and write others back.
+"""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from jitkernels.compiler.ir.dim_bounds import traced_product
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.symbolic_dims import Number, value_of
+from jitkernels.compiler.schedule.batch_independence import row_operands
+from jitkernels.core import cpu_target
+
+STORE_COST = 5
+"""Bytes that are loaded in the time in which one is stored."""
+CALL_COST = 1 << 17
+"""Bytes that are loaded in the time that the call of a kernel for a row takes longer than its share of a large one."""
+KERNELS = frozenset({"kernel", "matmul"})
+
+
+def profitable_runs(region: Sequence[Node], batch: Number) -> list[list[Node]]:
+    """The runs of nodes that are faster row by row than over the whole batch; `region`: nodes in topological order.
+
+    A run is a maximum subarray of what its kernels save, with the nodes around these that are no kernels.
+    """
+    inside = set(region)
+    savings = [saved_bytes(node, batch, inside) for node in region]
+    bounds: list[tuple[int, int]] = []
+    waiting = [(0, len(region))]
+    while waiting:
+        first, last = waiting.pop()
+        begin, end = _maximum_subarray(savings, first, last)
+        if begin < end:
+            begin, end = _widened(region, begin, end, first, last)
+            bounds.append((begin, end))
+            waiting += [(first, begin), (end, last)]
+    runs = [[*region[begin:end]] for begin, end in sorted(bounds)]
+    return [run for run in runs if sum(node.operation in KERNELS for node in run) > 1]
+
+
+def saved_bytes(node: Node, batch: Number, inside: Collection[Node]) -> int:
+    """The loads that a kernel saves per row if all that it reads from `inside`, and its results, stay in the caches."""
+    if node.operation not in KERNELS:
+        return 0
+    rows, count = row_operands(node, batch) or (), value_of(batch)
+    saved = -CALL_COST
+    for i, operand in enumerate(node.inputs):
+        if i not in rows:
+            saved -= _bytes(operand)
+        elif operand in inside:
+            saved += _in_memory(_bytes(operand), count)
+    results = node.options["results"] if node.operation == "kernel" else [(node.dtype, node.shape)]
+    return saved + STORE_COST * sum(
+        _in_memory(traced_product(shape) * np.dtype(dtype).itemsize, count) for dtype, shape in results
+    )
+
+
+def _bytes(node: Node) -> int:
+    return int(traced_product(node.shape) * np.dtype(node.dtype).itemsize)
+
+
+def _in_memory(whole: int, count: int) -> int:
+    """The bytes of a row of an array; 0 where all rows stay in L2."""
+    return whole // count if whole >= cpu_target.l2_cache_bytes() else 0
+
+
+def _maximum_subarray(values: Sequence[int], first: int, last: int) -> tuple[int, int]:
+    """The bounds of the part of `values` between two positions that has the largest sum; empty if none is positive."""
+    best, total, begin, bounds = 0, 0, first, (first, first)
+    for position in range(first, last):
+        if total <= 0:
+            total, begin = 0, position
+        total += values[position]
+        if total > best:
+            best, bounds = total, (begin, position + 1)
+    return bounds
+
+
+def _widened(region: Sequence[Node], begin: int, end: int, first: int, last: int) -> tuple[int, int]:
+    """The bounds of a run with the nodes up to the next kernels."""
+    while begin > first and region[begin - 1].operation not in KERNELS:
+        begin -= 1
+    while end < last and region[end].operation not in KERNELS:
+        end += 1
+    return begin, end
