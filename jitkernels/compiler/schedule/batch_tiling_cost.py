@@ -29,17 +29,19 @@ def profitable_runs(region: Sequence[Node], batch: Number) -> list[list[Node]]:
     A run is a maximum subarray of what its kernels save, with the nodes around these that are no kernels.
     """
     inside = set(region)
-    savings = [saved_bytes(node, batch, inside) for node in region]
+    nodes = [node for node in region if not _is_item(node)]  # these go with their kernels
+    savings = [saved_bytes(node, batch, inside) for node in nodes]
     bounds: list[tuple[int, int]] = []
-    waiting = [(0, len(region))]
+    waiting = [(0, len(nodes))]
     while waiting:
         first, last = waiting.pop()
         begin, end = _maximum_subarray(savings, first, last)
         if begin < end:
-            begin, end = _widened(region, begin, end, first, last)
+            begin, end = _widened(nodes, begin, end, first, last)
             bounds.append((begin, end))
             waiting += [(first, begin), (end, last)]
-    runs = [[*region[begin:end]] for begin, end in sorted(bounds)]
+    chosen = [set(nodes[begin:end]) for begin, end in sorted(bounds)]
+    runs = [[node for node in region if (node.inputs[0] if _is_item(node) else node) in run] for run in chosen]
     return [run for run in runs if sum(node.operation in KERNELS for node in run) > 1]
 
 
@@ -58,6 +60,10 @@ def saved_bytes(node: Node, batch: Number, inside: Collection[Node]) -> int:
     return saved + STORE_COST * sum(
         _in_memory(traced_product(shape) * np.dtype(dtype).itemsize, count) for dtype, shape in results
     )
+
+
+def _is_item(node: Node) -> bool:
+    return node.operation == "item"
 
 
 def _bytes(node: Node) -> int:
