@@ -164,7 +164,7 @@ def _plan(
     if level >= 3:
         steps = gemm_epilogue.move_products_to_readers(steps, schedule.shared)
     program.shared = schedule.shared
-    assignment = _BufferAssignment(program, graph, steps, scope, in_place=level >= 3)
+    assignment = _BufferAssignment(program, graph, steps, scope, in_flow=in_flow)
     return program, assignment.steps, assignment.assign()
 
 
@@ -172,7 +172,7 @@ class _BufferAssignment:
     """Assigns a frame slot and strides to each materialized node of a program: `arrays`."""
 
     def __init__(
-        self, program: CompiledProgram, graph: Graph, steps: list[Step], scope: Scope, *, in_place: bool
+        self, program: CompiledProgram, graph: Graph, steps: list[Step], scope: Scope, *, in_flow: bool
     ) -> None:
         self.program, self.graph, self.scope = program, graph, scope
         self.arrays: dict[Node, StridedArray] = {}
@@ -181,13 +181,13 @@ class _BufferAssignment:
         requested_orders = {graph.outputs[i]: order for i, order in graph.orders}
         self.layouts = layouts_of(graph.inputs, steps, program.shared, self.dense, requested_orders)
         self.slices: dict[Node, BufferSlice] = {}
-        if in_place:
-            found = BufferSlices(steps, graph, program.shared, self.layouts)
+        is_fused = abs(program.config.opt_level) >= 3
+        if is_fused:
+            found = BufferSlices(steps, graph, program.shared, self.layouts, in_flow=in_flow)
             steps, self.slices = found.steps, found.slices
             program.shared |= {node: place.whole for node, place in found.slices.items()}
         self.steps = steps
         self.read_by_numpy = {one for step in steps if isinstance(step, UnfusedStep) for one in step.node.inputs}
-        is_fused = abs(program.config.opt_level) >= 3
         self.products = gemm_epilogue.products_in_output_memory(steps, graph, program.shared) if is_fused else {}
         self.in_place = InPlaceOutputs(steps, graph, program.shared)
         self.known_strides: dict[Node, Sequence[Number]] = {}
@@ -288,6 +288,8 @@ class _BufferAssignment:
         whole = place.whole
         if whole not in self.arrays and whole in self.slices:
             self._place(whole)
+        elif whole not in self.arrays and whole in self.program.shared:
+            self.arrays[whole] = self.arrays[memory_of(whole, self.program.shared)]
         elif whole not in self.arrays:
             strides, order = self.layouts[whole]
             self._new(whole, strides)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.graph import Graph, Node, readers, rebuild_roots
+from jitkernels.compiler.ir.layout_propagation import propagate_layouts
 from jitkernels.compiler.ir.regions import COPIED, TRUE, clone_region, items, parameter, reachable
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, same
 from jitkernels.compiler.schedule.batch_independence import for_one_row, row_operands
@@ -91,12 +92,10 @@ class _Body:
 
 def _tiled(graph: Graph, region: Sequence[Node], batch: Number, scope: Scope) -> Graph:
     """The graph with a loop over the batch in place of a region."""
-    inside, read, roots = set(region), readers(graph), set(graph.roots)
-    results = [
-        node
-        for node in region
-        if node.operation != "kernel" and (node in roots or any(one not in inside for one in read[node]))
-    ]
+    results = _results(graph, region, batch)
+    layouts = propagate_layouts(graph)
+    if any(order is not None and order[0] for order in map(layouts.get, results)):
+        return graph  # rows of a result lie in between one another
     name = f"sb{len(scope.values)}"
     scope.loop_variant[name] = 0, batch - 1
     row = scope.symbol(name, max(symbolic_dims.value_of(batch) // 2, 2))
@@ -111,9 +110,26 @@ def _tiled(graph: Graph, region: Sequence[Node], batch: Number, scope: Scope) ->
         "body": clone_region(parameters, stored),
     }
     limits = [builder.constant(0, "int64"), builder.extent(batch), builder.constant(1, "int64")]
-    empty = [builder.broadcast_to(builder.constant(0, node.dtype), node.shape) for node in results]
-    loop = Node("loop", [*limits, *empty, *body.captured], "int64", (), options)
+    arrays = [builder.unwritten(node.dtype, node.shape, layouts[node]) for node in results]
+    loop = Node("loop", [*limits, *arrays, *body.captured], "int64", (), options)
     return _replaced(graph, dict(zip(results, items(loop, results), strict=True)))
+
+
+def _results(graph: Graph, region: Sequence[Node], batch: Number) -> list[Node]:
+    """The nodes of a region that others read; views of such nodes are none, as others view the node itself."""
+    inside, read, roots = set(region), readers(graph), set(graph.roots)
+    results: list[Node] = []
+    views: set[Node] = set()
+    for node in reversed(region):
+        if node.operation == "kernel":
+            continue  # its items are read
+        if node in roots or any(one not in inside or one in views for one in read[node]):
+            is_view = node.operation == "view" and row_operands(node, batch) and node.inputs[0] in inside
+            if is_view:
+                views.add(node)
+            else:
+                results.append(node)
+    return results[::-1]
 
 
 def _with_row(array: Node, value: Node, row: Number) -> Node:
