@@ -26,6 +26,7 @@ from jitkernels.compiler.ir import numpy_call_spec, ops
 from jitkernels.compiler.ir.dim_bounds import cases
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow, is_control_flow
+from jitkernels.compiler.ir.regions import is_tiled_loop
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Scope, key_of_shape
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment
@@ -93,8 +94,8 @@ class SegmentBuilder:
 
         A unit that occurs again (rematerialization) is called again.
         """
-        # Loops and branches report no floating-point errors.
-        self.has_flows = any(map(is_control_flow, self.program.graph))
+        # Loops and branches report no floating-point errors, but for those that tile arrays.
+        self.has_flows = any(is_control_flow(node) and not is_tiled_loop(node) for node in self.program.graph)
         is_guarded = self.emitted is None and bool(self.program.graph.writes) and not self.has_flows
         kind = GuardedLibrary if is_guarded else Library
         # A kernel body contains what it calls: the caller declares its externals before.
@@ -123,7 +124,8 @@ class SegmentBuilder:
                 product = step
             elif isinstance(step, LoopNest):
                 if not step.is_empty:
-                    self._nest_or_transpose(step, f"nest{number}", product)
+                    is_alone = product is None and self.calls_transpose
+                    self._nest_or_transpose(step, f"nest{number}", product, calls_transpose=is_alone)
                     product = None
             elif isinstance(step, KernelCall | NumpyCall):
                 self._call(step, str(number))
@@ -137,7 +139,7 @@ class SegmentBuilder:
             group.program.profile = self.program.profile
             inner = self.inner_builder()(group.arrays, group.program, self.scope, self.choose)
             inner.library = self.library
-            inner.fresh = scatter_written_words(body, group)
+            inner.has_flows, inner.fresh = self.has_flows, scatter_written_words(body, group)
             products: dict[str, Node] = {}
             for index, step in enumerate(group.steps):
                 own = f"{name}.{number}.{index}"
@@ -146,7 +148,7 @@ class SegmentBuilder:
                     inner._product(step, own)
                 elif isinstance(step, LoopNest):
                     if not step.is_empty:
-                        inner._nest_or_transpose(step, own)
+                        inner._nest_or_transpose(step, own, calls_transpose=self.calls_transpose)
                 elif isinstance(step, KernelCall | NumpyCall):
                     inner._call(step, own)
                 else:
@@ -260,9 +262,11 @@ class SegmentBuilder:
         self.texts.append(registry_call.text_of(call, self._function(), arrays, name, external))
         self.calls.append(SegmentCall(name, None, call.work, clock=clock))
 
-    def _nest_or_transpose(self, nest: LoopNest, name: str, product: MatMulStep | None = None) -> None:
-        """The code of a loop nest, or the call of the kernel that does what it does: transpose an array."""
-        copy = transposed_copy(nest, self.arrays) if product is None and self.calls_transpose else None
+    def _nest_or_transpose(
+        self, nest: LoopNest, name: str, product: MatMulStep | None = None, *, calls_transpose: bool
+    ) -> None:
+        """The code of a loop nest, or the call of the kernel that transposes the array that it copies."""
+        copy = transposed_copy(nest, self.arrays) if calls_transpose else None
         if copy is not None:
             self._kernel_call(copy.call, name, copy.arrays, self._clock(nest))
         else:
@@ -293,17 +297,9 @@ class SegmentBuilder:
         clock = self._clock(nest)
         in_run = self.emitted is None and not checks and clock is None and type(emitter) is NestEmitter
         near = accesses if in_run else None
+        turns = emitter.schedule.serpentine
         self.calls.append(
-            SegmentCall(
-                name,
-                extent,
-                nest.work,
-                unit,
-                checks,
-                clock=clock,
-                accesses=near,
-                serpentine_words=emitter.schedule.serpentine,
-            )
+            SegmentCall(name, extent, nest.work, unit, checks, clock=clock, accesses=near, serpentine_words=turns)
         )
 
     def _epilogue_kernel(self, product: MatMulStep, emitter: NestEmitter) -> External | None:

@@ -69,8 +69,8 @@ class BufferSlice(NamedTuple):
 class BufferSlices:
     """Finds the operands that are computed in place, and removes their copies from the `steps`.
 
-    `shared`: the nodes that have the memory of others; `slices`: by operand, its part. `in_flow`: the graph is a group of
-    nests in a loop or branch, which may leave results in the memory of its inputs before all is computed.
+    `shared`: the nodes that have the memory of others; `slices`: by operand, its part. `in_flow`: the graph is a group
+    of nests in a loop or branch, which may leave results in the memory of its inputs before all is computed.
     """
 
     def __init__(

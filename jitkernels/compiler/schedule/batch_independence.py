@@ -4,9 +4,8 @@
 whose batch lies elsewhere is transposed before, or is no operand of a tiled loop.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.ops import OPERATIONS
@@ -15,6 +14,8 @@ from jitkernels.compiler.schedule.kernel_step import NamedKernel
 from jitkernels.errors import AttrError
 
 Operands = tuple[int, ...]
+RowOperands = Mapping[Node, Operands]
+"""Of nodes that map over the batch: `row_operands`."""
 
 
 def row_operands(node: Node, batch: Number) -> Operands | None:
@@ -91,10 +92,9 @@ def _batch_symbol(kernel: NamedKernel) -> str | None:
     """The size of leading dimensions, over which a kernel maps: that of all its outputs, not transposed ones."""
     attr = kernel.attr
     names = {one.name for one in attr.signature().outputs}
-    symbols = {one.extents[0].symbols if one.spreads else () for one in attr.arrays if one.name in names}
-    first, *others = symbols
+    symbols = {one.extents[0].symbols[0] if one.spreads else "" for one in attr.arrays if one.name in names}
     is_transposed = any(one.transposed and getattr(attr, one.transposed) for one in attr.arrays)
-    return None if others or len(first) != 1 or is_transposed else str(first[0])
+    return None if len(symbols) > 1 or is_transposed else symbols.pop() or None
 
 
 def _of_kernel(node: Node, batch: Number) -> Operands | None:

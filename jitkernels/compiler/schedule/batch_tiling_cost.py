@@ -6,14 +6,14 @@ SqueezeNet at batch 8 (Zen 4, 1 MB of L2) both ways fit 75 GB/s of loads, which 
 stores, which load the lines first and write others back.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from jitkernels.compiler.ir.dim_bounds import traced_product
-from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.graph import Graph, Node, readers
 from jitkernels.compiler.ir.symbolic_dims import Number, value_of
-from jitkernels.compiler.schedule.batch_independence import row_operands
+from jitkernels.compiler.schedule.batch_independence import RowOperands
 from jitkernels.core import cpu_target
 
 STORE_COST = 5
@@ -23,14 +23,16 @@ CALL_COST = 1 << 17
 KERNELS = frozenset({"kernel", "matmul"})
 
 
-def profitable_runs(region: Sequence[Node], batch: Number) -> list[list[Node]]:
+def profitable_runs(graph: Graph, region: Sequence[Node], rows: RowOperands, batch: Number) -> list[list[Node]]:
     """The runs of nodes that are faster row by row than over the whole batch; `region`: nodes in topological order.
 
-    A run is a maximum subarray of what its kernels save, with the nodes around these that are no kernels.
+    A run is a maximum subarray of what its kernels save, with the nodes around these that are no kernels. `rows`: of
+    each node, the operands of which a row needs that row alone.
     """
-    inside = set(region)
+    read, inside = readers(graph), set(region)
+    local = {node for node in region if inside.issuperset(read[node])}.difference(graph.roots)
     nodes = [node for node in region if not _is_item(node)]  # these go with their kernels
-    savings = [saved_bytes(node, batch, inside) for node in nodes]
+    savings = [saved_bytes(node, rows[node], value_of(batch), local, read) for node in nodes]
     bounds: list[tuple[int, int]] = []
     waiting = [(0, len(nodes))]
     while waiting:
@@ -45,21 +47,20 @@ def profitable_runs(region: Sequence[Node], batch: Number) -> list[list[Node]]:
     return [run for run in runs if sum(node.operation in KERNELS for node in run) > 1]
 
 
-def saved_bytes(node: Node, batch: Number, inside: Collection[Node]) -> int:
-    """The loads that a kernel saves per row if all that it reads from `inside`, and its results, stay in the caches."""
+def saved_bytes(
+    node: Node, rows: Collection[int], count: int, local: Collection[Node], read: Mapping[Node, Sequence[Node]]
+) -> int:
+    """The loads that a kernel saves per row if arrays of `local`, which nothing else reads, stay in the caches."""
     if node.operation not in KERNELS:
         return 0
-    rows, count = row_operands(node, batch) or (), value_of(batch)
     saved = -CALL_COST
     for i, operand in enumerate(node.inputs):
         if i not in rows:
             saved -= _bytes(operand)
-        elif operand in inside:
-            saved += _in_memory(_bytes(operand), count)
-    results = node.options["results"] if node.operation == "kernel" else [(node.dtype, node.shape)]
-    return saved + STORE_COST * sum(
-        _in_memory(traced_product(shape) * np.dtype(dtype).itemsize, count) for dtype, shape in results
-    )
+        elif operand in local:
+            saved += _in_memory(operand, count)
+    results = read[node] if node.operation == "kernel" else [node]
+    return saved + STORE_COST * sum(_in_memory(result, count) for result in results if result in local)
 
 
 def _is_item(node: Node) -> bool:
@@ -70,8 +71,9 @@ def _bytes(node: Node) -> int:
     return int(traced_product(node.shape) * np.dtype(node.dtype).itemsize)
 
 
-def _in_memory(whole: int, count: int) -> int:
+def _in_memory(node: Node, count: int) -> int:
     """The bytes of a row of an array; 0 where all rows stay in L2."""
+    whole = _bytes(node)
     return whole // count if whole >= cpu_target.l2_cache_bytes() else 0
 
 

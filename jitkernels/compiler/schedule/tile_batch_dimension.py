@@ -13,21 +13,20 @@ from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.graph import Graph, Node, readers, rebuild_roots
 from jitkernels.compiler.ir.layout_propagation import propagate_layouts
 from jitkernels.compiler.ir.regions import COPIED, TRUE, clone_region, items, parameter, reachable
-from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, same
-from jitkernels.compiler.schedule.batch_independence import for_one_row, row_operands
+from jitkernels.compiler.ir.symbolic_dims import Number, Scope, same
+from jitkernels.compiler.schedule.batch_independence import RowOperands, for_one_row, row_operands
 from jitkernels.compiler.schedule.batch_tiling_cost import profitable_runs
 
 
 def tile_batch_dimension(graph: Graph, scope: Scope) -> Graph:
     """The graph with loops over the batch in place of the regions that are faster row by row."""
     batch = _batch_of(graph)
-    if batch is None:
+    if batch is None or graph.writes:  # a loop may bail out where arguments were written already
         return graph
-    levels = _levels(graph, batch)
-    regions = [[node for node in graph if levels.get(node) == level] for level in sorted(set(levels.values()))]
-    runs = [run for region in regions for run in profitable_runs(region, batch)]
+    rows = {node: found for node in graph if (found := row_operands(node, batch)) is not None}
+    runs = [run for region in _regions(graph, rows) for run in profitable_runs(graph, region, rows, batch)]
     for run in reversed(runs):  # a loop changes the nodes behind it alone
-        graph = _tiled(graph, run, batch, scope)
+        graph = _tiled(graph, run, rows, batch, scope)
     return graph
 
 
@@ -39,24 +38,22 @@ def _batch_of(graph: Graph) -> Number | None:
     return most if symbolic_dims.value_of(most) > 1 else None
 
 
-def _levels(graph: Graph, batch: Number) -> dict[Node, int]:
-    """The nodes that map over the batch, with the number of the region that each one is in.
+def _regions(graph: Graph, rows: RowOperands) -> list[list[Node]]:
+    """The nodes that map over the batch, in regions each of which runs after what it reads and before its readers.
 
-    A region runs after what it reads, and before what reads it: a node of which another one in the region needs all
-    rows, or that does not map, separates regions.
+    A node that does not map, or that needs all rows of another one, separates regions.
     """
-    behind: dict[Node, int] = {}
     levels: dict[Node, int] = {}
+    regions: dict[int, list[Node]] = {}
     for node in graph:
-        rows = row_operands(node, batch)
         level = 0
         for i, operand in enumerate(node.inputs):
-            crosses = operand in levels and (rows is None or i not in rows)
-            level = max(level, behind[operand] + crosses)
-        behind[node] = level
-        if rows is not None:
-            levels[node] = level
-    return levels
+            is_separate = operand in rows and i not in rows.get(node, ())
+            level = max(level, levels[operand] + is_separate)
+        levels[node] = level
+        if node in rows:
+            regions.setdefault(level, []).append(node)
+    return [regions[level] for level in sorted(regions)]
 
 
 class _Body:
@@ -65,14 +62,12 @@ class _Body:
     `captured`: the nodes that it reads; `row`: the index of its row.
     """
 
-    def __init__(self, region: Sequence[Node], batch: Number, row: Number) -> None:
-        self.batch, self.row = batch, row
+    def __init__(self, region: Sequence[Node], rows: RowOperands, row: Number) -> None:
+        self.row = row
         self.captured: dict[Node, Node] = {}
         self.rows: dict[Node, Node] = {}
         for node in region:
-            rows = row_operands(node, batch)
-            assert rows is not None, "the region has nodes that map over the batch"
-            inputs = [self.of_operand(one, is_row=i in rows) for i, one in enumerate(node.inputs)]
+            inputs = [self.of_operand(one, is_row=i in rows[node]) for i, one in enumerate(node.inputs)]
             self.rows[node] = for_one_row(node, inputs)
 
     def of_operand(self, node: Node, *, is_row: bool) -> Node:
@@ -90,22 +85,23 @@ class _Body:
         return self.captured[node]
 
 
-def _tiled(graph: Graph, region: Sequence[Node], batch: Number, scope: Scope) -> Graph:
+def _tiled(graph: Graph, region: Sequence[Node], rows: RowOperands, batch: Number, scope: Scope) -> Graph:
     """The graph with a loop over the batch in place of a region."""
-    results = _results(graph, region, batch)
+    results = _results(graph, region, rows)
     layouts = propagate_layouts(graph)
     if any(order is not None and order[0] for order in map(layouts.get, results)):
         return graph  # rows of a result lie in between one another
     name = f"sb{len(scope.values)}"
     scope.loop_variant[name] = 0, batch - 1
     row = scope.symbol(name, max(symbolic_dims.value_of(batch) // 2, 2))
-    body = _Body(region, batch, row)
+    body = _Body(region, rows, row)
     carried = [parameter(node.dtype, node.shape, 0) for node in results]
     stored = [_with_row(array, body.rows[node], row) for array, node in zip(carried, results, strict=True)]
     parameters = [parameter("int64", (), 0, name), *carried, *body.captured.values()]
     options = {
         "counts": True,
         "carried": len(carried),
+        "tiles": True,
         "condition": clone_region(parameters, [TRUE]),
         "body": clone_region(parameters, stored),
     }
@@ -115,7 +111,7 @@ def _tiled(graph: Graph, region: Sequence[Node], batch: Number, scope: Scope) ->
     return _replaced(graph, dict(zip(results, items(loop, results), strict=True)))
 
 
-def _results(graph: Graph, region: Sequence[Node], batch: Number) -> list[Node]:
+def _results(graph: Graph, region: Sequence[Node], rows: RowOperands) -> list[Node]:
     """The nodes of a region that others read; views of such nodes are none, as others view the node itself."""
     inside, read, roots = set(region), readers(graph), set(graph.roots)
     results: list[Node] = []
@@ -124,8 +120,7 @@ def _results(graph: Graph, region: Sequence[Node], batch: Number) -> list[Node]:
         if node.operation == "kernel":
             continue  # its items are read
         if node in roots or any(one not in inside or one in views for one in read[node]):
-            is_view = node.operation == "view" and row_operands(node, batch) and node.inputs[0] in inside
-            if is_view:
+            if node.operation == "view" and rows[node] and node.inputs[0] in inside:
                 views.add(node)
             else:
                 results.append(node)
