@@ -42,8 +42,7 @@ def row_operands(node: Node, batch: Number) -> Operands | None:
         case "concatenate":
             return tuple(range(len(node.inputs))) if node.options["axis"] else None
         case "update":
-            is_whole = _keeps_rows(node.options["map"]) and same(node.options["extents"][0], batch)
-            return (0, 1) if is_whole and node.inputs[1].ndim == len(node.options["extents"]) else None
+            return _of_update(node, batch)
         case "matmul":
             return tuple(i for i, one in enumerate(node.inputs) if one.ndim == node.ndim and _is_batched(one, i, batch))
         case "kernel":
@@ -86,6 +85,13 @@ def _of_view(node: Node, batch: Number) -> Operands | None:
     if all(dimension for _, steps in index_map for dimension, _ in steps):
         return ()  # it broadcasts along the batch
     return (0,) if _has_rows(node.inputs[0], batch) and _keeps_rows(index_map) else None
+
+
+def _of_update(node: Node, batch: Number) -> Operands | None:
+    extents, value = node.options["extents"], node.inputs[1]
+    if not extents or not same(extents[0], batch) or not _keeps_rows(node.options["map"]):
+        return None
+    return (0, 1) if value.ndim == len(extents) and _has_rows(value, batch) else (0,)
 
 
 def _batch_symbol(kernel: NamedKernel) -> str | None:
