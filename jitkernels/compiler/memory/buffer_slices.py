@@ -115,15 +115,27 @@ class BufferSlices:
             return False
         if place.whole in self.updated and not self._is_written_alone(place.whole):
             return False
-        array = place.array(StridedArray(0, self.layouts[place.whole].strides, node.dtype), node)
-        shape = place.shape(node)
+        if not self._fits(node, place, self._array(place.whole)):
+            return False
+        self.slices[node] = place
+        return True
+
+    def _array(self, node: Node) -> StridedArray:
+        """The array of a concatenation, which may be a part of another one."""
+        place = self.slices.get(node)
+        if place is not None:
+            return place.array(self._array(place.whole), node)
+        return StridedArray(0, self.layouts[node].strides, node.dtype)
+
+    def _fits(self, node: Node, place: BufferSlice, whole: StridedArray) -> bool:
+        """Whether all that computes and reads a node, and the parts that it has, can do so in its place."""
+        array, shape = place.array(whole, node), place.shape(node)
         is_dense = _is_dense(array, shape)
         if not _is_long(array, shape) or not self._may_read(node, is_dense=is_dense):
             return False
         if not self._may_write(node, is_dense=is_dense, is_pitched=_is_pitched(array, shape)):
             return False
-        self.slices[node] = place
-        return True
+        return all(self._fits(part, own, array) for part, own in self.slices.items() if own.whole is node)
 
     def _is_written_alone(self, update: Node) -> bool:
         """Whether an update stores a part of a loop-carried array that no other step reads or writes."""
