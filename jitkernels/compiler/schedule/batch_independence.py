@@ -6,6 +6,7 @@ whose batch lies elsewhere is transposed before, or is no operand of a tiled loo
 
 from collections.abc import Mapping, Sequence
 
+from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.ops import OPERATIONS
@@ -58,7 +59,11 @@ def for_one_row(node: Node, inputs: Sequence[Node]) -> Node:
     elif node.operation == "kernel":
         results = tuple((dtype, (1, *shape[1:])) for dtype, shape in options["results"])
         kernel = options["function"]
-        options = {"function": _kernel_of_one_row(kernel, _batch_symbol(kernel)), "results": results, "instead": None}
+        options = {
+            "function": _kernel_of_one_row(kernel, batch_symbol(kernel.attr)),
+            "results": results,
+            "instead": None,
+        }
     one = Node(node.operation, inputs, node.dtype, (1, *node.shape[1:]), options)
     one.origin = node.origin
     return one
@@ -94,33 +99,40 @@ def _of_update(node: Node, batch: Number) -> Operands | None:
     return (0, 1) if value.ndim == len(extents) and _has_rows(value, batch) else (0,)
 
 
-def _batch_symbol(kernel: NamedKernel) -> str | None:
-    """The size of leading dimensions, over which a kernel maps: that of all its outputs, not transposed ones."""
-    attr = kernel.attr
-    names = {one.name for one in attr.signature().outputs}
-    symbols = {one.extents[0].symbols[0] if one.spreads else "" for one in attr.arrays if one.name in names}
-    is_transposed = any(one.transposed and getattr(attr, one.transposed) for one in attr.arrays)
-    return None if len(symbols) > 1 or is_transposed else symbols.pop() or None
+def batch_symbol(attr: KernelAttr) -> str | None:
+    """The size of leading dimensions over which a kernel maps: that of all its outputs; None if there is none."""
+    roles = {one.name: one.role for one in attr.signature().arrays}
+    arguments = [one for one in attr.arrays if one.name in roles]
+    symbols = {one.extents[0].symbols[0] if one.spreads else "" for one in arguments if one.role == "out"}
+    is_other = any(one.along or (one.transposed and getattr(attr, one.transposed)) for one in arguments)
+    if is_other or len(symbols) > 1 or "inout" in roles.values():
+        return None
+    return symbols.pop() or None
+
+
+def row_inputs(attr: KernelAttr, symbol: str) -> Operands | None:
+    """The indices of the inputs of which a row of a kernel's outputs needs that row; None where one has rows inside."""
+    known = {one.name for one in attr.signature().inputs}
+    rows = []
+    for i, argument in enumerate(one for one in attr.arrays if one.name in known):
+        names = [symbol in extent.symbols for extent in argument.extents]
+        if any(names[1:]) or (names[0] and not argument.spreads):
+            return None
+        if names[0]:
+            rows.append(i)
+    return tuple(rows) or None
 
 
 def _of_kernel(node: Node, batch: Number) -> Operands | None:
     kernel: NamedKernel = node.options["function"]
-    symbol = _batch_symbol(kernel)
+    symbol = batch_symbol(kernel.attr)
     if symbol is None or not same(kernel.values.get(symbol, 0), batch):
         return None
-    known = {one.name for one in kernel.attr.signature().inputs}
-    inputs = [one for one in kernel.attr.arrays if one.name in known]
-    rows = []
-    for i, (argument, operand) in enumerate(zip(inputs, node.inputs, strict=False)):
-        names = [symbol in extent.symbols for extent in argument.extents]
-        if not any(names):
-            continue
-        if any(names[1:]) or not argument.spreads or operand.ndim != len(names) or not _has_rows(operand, batch):
-            return None
-        rows.append(i)
-    is_mapped = rows and all(len(shape) and same(shape[0], batch) for _, shape in node.options["results"])
-    is_called = is_mapped and _kernel_of_one_row(kernel, symbol) is not None
-    return tuple(rows) if is_called else None
+    rows = row_inputs(kernel.attr, symbol)
+    shapes = [node.inputs[i].shape for i in rows or ()] + [shape for _, shape in node.options["results"]]
+    # One leading dimension is the batch, as others would be a part of it.
+    is_mapped = rows is not None and all(len(shape) and same(shape[0], batch) for shape in shapes)
+    return rows if is_mapped and _kernel_of_one_row(kernel, symbol) is not None else None
 
 
 def _kernel_of_one_row(kernel: NamedKernel, symbol: str | None) -> NamedKernel | None:
