@@ -3,12 +3,14 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import jitkernels as jk
+from jitkernels.compiler.export.run_bundle import Bundle
 from jitkernels.compiler.lowering import lower_graph
 from jitkernels.compiler.schedule import batch_tiling_cost
 from jitkernels.core import cpu_target
@@ -272,3 +274,59 @@ def test_kernels_inside_of_loops_are_timed() -> None:
     compare(compiled(x), inception(x))
     inside = [one for one in compiled.stats().times if one.inside]
     assert any("conv2d" in one.kernel and one.runs == 4 for one in inside)
+
+
+def test_bundles(tmp_path: Path) -> None:
+    compiled, x = jk.jit(inception, strict=True), images(4)
+    expected = compiled(x)
+    assert loops_of(compiled, x)
+    compiled.export(tmp_path, x)
+    (got,) = Bundle(tmp_path)(x)
+    np.testing.assert_array_equal(got, expected)
+
+
+def stored_rows(x: Any) -> Any:
+    """The kernel computes the row of the result that an iteration stores in place."""
+    out = np.empty((len(x), *x.shape[1:3], 16), np.float32)
+    for i in range(len(x)):
+        out[i : i + 1] = conv(conv(x[i : i + 1], FIRST), SECOND)
+    return out
+
+
+def read_rows(x: Any) -> Any:
+    """An iteration reads the row before the one that it stores, and what that was before."""
+    out = np.ones((len(x) + 1, *x.shape[1:3], 16), np.float32)
+    for i in range(len(x)):
+        out[i + 1 : i + 2] = (
+            conv(conv(x[i : i + 1], FIRST) + out[i : i + 1] * np.float32(0.1), ONE) + out[i + 1 : i + 2]
+        )
+    return out
+
+
+def read_after(x: Any) -> Any:
+    """An iteration reads the row that it stores, behind the store and before it."""
+    out, total = np.ones((len(x), *x.shape[1:3], 16), np.float32), np.zeros((1, *x.shape[1:3], 16), np.float32)
+    for i in range(len(x)):
+        before = out[i : i + 1] * np.float32(2)
+        out[i : i + 1] = conv(conv(x[i : i + 1], FIRST), ONE)
+        total = total + before * out[i : i + 1]
+    return out, total
+
+
+def stored_twice(x: Any) -> Any:
+    """Two stores to one row, which overlap."""
+    out = np.empty((len(x), *x.shape[1:3], 16), np.float32)
+    for i in range(len(x)):
+        y = conv(x[i : i + 1], FIRST)
+        out[i : i + 1] = conv(y, SECOND)
+        out[i : i + 1, 2:5] = conv(y, ONE)[:, 1:4]
+    return out
+
+
+@pytest.mark.parametrize("function", [stored_rows, read_rows, read_after, stored_twice], ids=lambda one: one.__name__)
+def test_rows_of_written_loops(function: Callable[[Any], Any]) -> None:
+    compiled = jk.jit(function, strict=True)
+    for batch in (2, 5):
+        x = images(batch)
+        compare(compiled(x), function(x))
+    assert loops_of(compiled, x)
