@@ -20,7 +20,7 @@ STORE_COST = 5
 """Bytes that are loaded in the time in which one is stored."""
 CALL_COST = 1 << 17
 """Bytes that are loaded in the time that the call of a kernel for a row takes longer than its share of a large one."""
-KERNELS = frozenset({"kernel", "matmul"})
+COSTED_OPERATIONS = frozenset({"kernel", "matmul"})
 
 
 def profitable_runs(graph: Graph, region: Sequence[Node], rows: RowOperands, batch: Number) -> list[list[Node]]:
@@ -44,14 +44,14 @@ def profitable_runs(graph: Graph, region: Sequence[Node], rows: RowOperands, bat
             waiting += [(first, begin), (end, last)]
     chosen = [set(nodes[begin:end]) for begin, end in sorted(bounds)]
     runs = [[node for node in region if (node.inputs[0] if _is_item(node) else node) in run] for run in chosen]
-    return [run for run in runs if sum(node.operation in KERNELS for node in run) > 1]
+    return [run for run in runs if sum(node.operation in COSTED_OPERATIONS for node in run) > 1]
 
 
 def saved_bytes(
     node: Node, rows: Collection[int], count: int, local: Collection[Node], read: Mapping[Node, Sequence[Node]]
 ) -> int:
     """The loads that a kernel saves per row if arrays of `local`, which nothing else reads, stay in the caches."""
-    if node.operation not in KERNELS:
+    if node.operation not in COSTED_OPERATIONS:
         return 0
     saved = -CALL_COST
     for i, operand in enumerate(node.inputs):
@@ -91,8 +91,8 @@ def _maximum_subarray(values: Sequence[int], first: int, last: int) -> tuple[int
 
 def _widened(region: Sequence[Node], begin: int, end: int, first: int, last: int) -> tuple[int, int]:
     """The bounds of a run with the nodes up to the next kernels."""
-    while begin > first and region[begin - 1].operation not in KERNELS:
+    while begin > first and region[begin - 1].operation not in COSTED_OPERATIONS:
         begin -= 1
-    while end < last and region[end].operation not in KERNELS:
+    while end < last and region[end].operation not in COSTED_OPERATIONS:
         end += 1
     return begin, end
