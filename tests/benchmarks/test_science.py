@@ -17,7 +17,6 @@ PROGRAMS = science_programs()
 NOT_COMPILED = {
     ("csc_matvec", "arrays"): "an array of computed size that is made in a loop",
     ("csr_gauss_seidel", "arrays"): "an array of computed size that is made in a loop",
-    ("csr_matmat", "arrays"): "rows at computed indices of computed number",
 }
 """Spellings that still fall back, and why; it may only shrink."""
 CASES = [
