@@ -13,6 +13,7 @@ from jitkernels.compiler.capture.dynamic.dynamic_array import (
     as_operand,
     require_same_length,
 )
+from jitkernels.compiler.capture.dynamic.masked_selection import MaskedSelection
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.override_registry import SERVICES, serves
@@ -77,6 +78,8 @@ def reduced(array: DynamicArray, ufunc: Any, keywords: dict[str, Any]) -> Any:
         dtype = np.dtype("uint64" if dtype.kind == "u" else "int64")
     if ufunc in (np.maximum, np.minimum):
         require_elements(array)
+    if isinstance(array, MaskedSelection):
+        array = array.filled(IDENTITIES[ufunc](array.dtype))
     if ufunc in (np.logical_and, np.logical_or):
         return _fold(array, IDENTITIES[ufunc](dtype), lambda total, i: ufunc(total, array.at(i)))
     wide = _accumulator(dtype) if is_sum else dtype
@@ -110,9 +113,11 @@ def mean(array: DynamicArray, axis: Any = None, **options: Any) -> Any:
         raise UnknownSizeError("the mean of an array of computed length, with options")
     require_elements(array)
     dtype = array.dtype if array.dtype.kind == "f" else np.dtype("float64")
-    wide = _accumulator(dtype)
+    wide, count = _accumulator(dtype), as_number(array.tracer, as_int(array.tracer, array.length), int)
+    if isinstance(array, MaskedSelection):
+        array = array.filled(0)
     total = _fold(array, wide.type(0), lambda total, i: total + array.at(i).astype(wide))
-    return (total / as_number(array.tracer, as_int(array.tracer, array.length), int)).astype(dtype)
+    return (total / count).astype(dtype)
 
 
 def var(array: DynamicArray, axis: Any = None, *, ddof: Any = 0, **options: Any) -> Any:
