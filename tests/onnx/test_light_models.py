@@ -64,7 +64,8 @@ def test_batches_are_single_images(name: str) -> None:
             one.type.tensor_type.shape.dim[0].dim_param = "batch"
     del proto.graph.value_info[:]
     model = jitkernels.onnx.load(with_any_batch(proto))
-    shape, threads = single.get_inputs()[0].shape, jitkernels.get_num_threads()
+    shape: Any = single.get_inputs()[0].shape
+    threads = jitkernels.get_num_threads()
     x = np.random.default_rng(1).normal(size=(17, *shape[1:])).astype(np.float32)
     expected = np.concatenate([single(each[None]) for each in x])
     try:
