@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from jitkernels.compiler.lowering.autotune_nest import FusedNest
     from jitkernels.compiler.lowering.autotune_program import ProgramVariant
     from jitkernels.compiler.lowering.build_segment import NestRequest
-    from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
+    from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 
 
-def measured_variant(request: "NestRequest") -> "NestVariant | None":
-    """The variant of a nest that measured best.
+def measured_schedule(request: "NestRequest") -> "NestSchedule | None":
+    """The schedule of a nest that measured best.
 
     The tuning modules take as long to import as code to generate: import them only where timings exist.
     """
@@ -27,7 +27,7 @@ def measured_variant(request: "NestRequest") -> "NestVariant | None":
         return None
     from jitkernels.compiler.lowering import autotune_nest
 
-    return autotune_nest.measured_variant(request)
+    return autotune_nest.measured_schedule(request)
 
 
 def choose_variant(
@@ -39,8 +39,10 @@ def choose_variant(
     from jitkernels.compiler.lowering import autotune_program
 
     if variant is not None:
-        return autotune_program.ProgramVariant(autotune_program.with_fields(config, variant), variant, measured_variant)
-    return autotune_program.choose_variant(graph, scope, config, measured_variant)
+        return autotune_program.ProgramVariant(
+            autotune_program.with_fields(config, variant), variant, measured_schedule
+        )
+    return autotune_program.choose_variant(graph, scope, config, measured_schedule)
 
 
 def nests(graph: Graph, scope: Scope, config: JitConfig) -> list["FusedNest"]:

@@ -108,7 +108,7 @@ STATIC = {"weights": ("a",)}
 """Arguments of a call that are constants, whose rows begin with a cache line."""
 EXPECTED: dict[str, dict[str, Any]] = {
     "elementwise": {
-        "order": (), "lane_loop": 1, "parallel_loop": 1, "vector_bytes": 64, "lanes": 16, "step_lanes": 64,
+        "order": (), "lane_loop": 1, "parallel_loop": 1, "vector_bytes": 64, "lanes": 16, "unroll": 4,
         "remainder": Remainder.MASKED, "aligned": 0, "peels_long": True, "streamed": (0,), "prefetches_stores": True,
     },
     "in place": {"keeps_fp_flags_exact": True, "streamed": ()},
@@ -121,8 +121,8 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "short rows": {"packed": (RowPacking(8, 8), RowPacking(1, 8)), "packs_all": True},
     "columns": {"order": (0,), "lane_loop": 0, "doubles_steps": True, "blocked": True, "packed": ()},
     "few": {"blocked": False},
-    "short columns": {"is_short": True, "lanes": 8, "step_lanes": 8},
-    "transpose": {"gathered_run": 0, "loops": (1, 0), "step_lanes": 16, "streamed": ()},
+    "short columns": {"is_short": True, "lanes": 8, "unroll": 1},
+    "transpose": {"gathered_run": 0, "loops": (1, 0), "unroll": 1, "streamed": ()},
     "far runs": {"whole_lines": 65, "held_scalars": 0, "prefetched_runs": frozenset()},
     "runs in memory": {"prefetched_runs": frozenset({0})},
     "weights": {"whole_lines": 0, "held_scalars": 128},
@@ -141,7 +141,7 @@ CHANGED: dict[str, tuple[str, Any]] = {
     "gathered_run": ("transpose", None),
     "vector_bytes": ("elementwise", 32),
     "lanes": ("elementwise", 8),
-    "step_lanes": ("elementwise", 32),
+    "unroll": ("elementwise", 2),
     "is_short": ("short columns", False),
     "doubles_steps": ("columns", False),
     "fills_step": ("large rows", False),

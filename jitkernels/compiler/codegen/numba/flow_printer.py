@@ -24,7 +24,7 @@ from jitkernels.compiler.schedule import gemm_epilogue
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.nest.choose_schedule import choose_schedule
 from jitkernels.compiler.schedule.nest.loop_order import Loops
-from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
+from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.schedule.region_stages import NestGroup
 
 SYMBOL = re.compile(r" *(\w+) = [ci]\d+")
@@ -187,7 +187,7 @@ class FlowPrinter(NumberPrinter):
         self.count += 1
         function = FunctionBuilder(self.library, group.program.symbols)
         name = f"{self.name}.{self.count}"
-        loops = Loops(nest, group.arrays, NestVariant(any_size=True))
+        loops = Loops(nest, group.arrays, NestSchedule(), any_size=True)
         printer = NestPrinter(loops, choose_schedule(loops), function, name)
         own = ValuePrinter(printer, self.spelling, arrays=dict(arrays), symbols=self.symbols, scalars=numbers)
         own.scratch = self.scratch

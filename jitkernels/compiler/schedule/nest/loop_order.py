@@ -200,7 +200,7 @@ class Loops(Targets):
         case.
         """
         reduces = self.reduces
-        if self.lane_loop is None or self.variant.any_size or (self.order and reduces):
+        if self.lane_loop is None or self.any_size or (self.order and reduces):
             return 0
         if not reduces and self.nest.cost <= CHEAP and self._picks_bytes():
             return 1  # assembling vectors of bytes takes longer than copying the bytes
@@ -263,12 +263,12 @@ class Loops(Targets):
 
     def _lanes(self) -> tuple[int, int]:
         """The lanes of one vector, and those of an unrolled iteration."""
-        narrow = max(self.variant.vector_bytes // self.widest, 1)
+        narrow = max(self.chosen.vector_bytes // self.widest, 1)
         if self.short_lanes and self.short_lanes < narrow:
             return self.short_lanes, self.short_lanes
         if self.lane_loop in self.scanned or self.gathered_run is not None:
             return narrow, narrow
-        return narrow, narrow * self.variant.unroll
+        return narrow, narrow * self.chosen.unroll
 
     @unlocked_cached_property
     def widest(self) -> int:

@@ -16,6 +16,7 @@ from jitkernels.compiler.schedule.nest.shared_loads import array_loads, load_gro
 from jitkernels.compiler.schedule.nest.trip_bounds import least_steps, most_steps
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.maths.blocked_summation import ADDS
+from jitkernels.microkernels.tuning_space import STREAM_BYTES
 
 MAX_HALVED = 8
 """The most lanes of vectors whose remainder is halved: each half is code of its own."""
@@ -51,7 +52,8 @@ def _phase_schedule(
     reductions = [target for target in targets if target.reduction is not None]
     phases = max((target.phase for target in own.targets if target.loops), default=0)
     read_prefetch = 0
-    if (own.variant.prefetches or streams) and own.reduces and own.lane_loop in loops and number == min(phases, 2):
+    from_memory = streams or 0 < own.chosen.stream_bytes < STREAM_BYTES  # the latter was measured to pay
+    if from_memory and own.reduces and own.lane_loop in loops and number == min(phases, 2):
         # Processors fetch lines in pairs, and each of several phases is short.
         read_prefetch = 2 if phases > 1 and not streams else 1
     jam = None if reductions or scratch else _row_jam(own, loops, targets, streams=streams)
@@ -79,7 +81,9 @@ def _recent_store(own: Loops, loops: Sequence[int], reductions: Sequence[NestTar
     Only for sums, whose halves take an addition or two. It is the first where the row's begin is loop-variant, and its
     end is not.
     """
-    if not own.variant.reads_recent_store or own.order or own.lanes != own.step_lanes or own.lanes > MAX_HALVED:
+    if own.recent_words.isdisjoint(own.read_words) or not own.nest.has_short_rows:
+        return None
+    if own.order or own.lanes != own.step_lanes or own.lanes > MAX_HALVED:
         return None
     if any(target.reduced[0].options["kind"] not in ("sum", "prod") for target in reductions):
         return None
@@ -139,7 +143,7 @@ def doubles_steps(own: Loops) -> bool:
     Caches deliver longer runs faster, and fewer lines straddle where arrays begin within a line.
     """
     sums, loop = [target for target in own.targets if target.reduction is not None], own.lane_loop
-    if not sums or loop is None or loop not in own.order or own.variant.any_size:
+    if not sums or loop is None or loop not in own.order or own.any_size:
         return False
     lanes = 2 * own.step_lanes
     vectors = lanes // own.lanes * max(Counter(target.phase for target in sums).values())

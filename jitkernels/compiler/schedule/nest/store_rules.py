@@ -24,7 +24,7 @@ def streamed_targets(own: Loops) -> tuple[int, ...]:
     anyway.
     """
     loops = [*own.order, *own.columns]
-    if not own.variant.stream or loops[-1:] != [own.lane_loop] or own.scanned or own.directions:
+    if not own.chosen.stream_bytes or loops[-1:] != [own.lane_loop] or own.scanned or own.directions:
         return ()
     if own.gathered_run is not None:
         return ()
@@ -45,9 +45,10 @@ def _streamed_rows(own: Loops, row: int, column: int) -> tuple[int, ...]:
     array = own.targets[roots[0]].output
     length = symbolic_dims.value_of(own.extents[column]) * NUMBERS[array.dtype].size
     is_large = (
-        length >= MIN_STREAMED_ROW_BYTES and symbolic_dims.value_of(own.extents[row]) * length >= own.variant.stream
+        length >= MIN_STREAMED_ROW_BYTES
+        and symbolic_dims.value_of(own.extents[row]) * length >= own.chosen.stream_bytes
     )
-    is_forced = own.variant.stream == 1  # whatever sizes were traced
+    is_forced = own.chosen.stream_bytes == 1  # whatever sizes were traced
     return tuple(roots) if (is_forced or is_large) and array.word not in own.read_words else ()
 
 
@@ -90,7 +91,7 @@ def _may_be_long(own: Loops, loop: int) -> bool:
     Code around short rows would cost each of them.
     """
     extent = own.extents[loop]
-    if isinstance(extent, symbolic_dims.Extent) and (own.variant.any_size or loop == own.parallel_loop):
+    if isinstance(extent, symbolic_dims.Extent) and (own.any_size or loop == own.parallel_loop):
         return True
     return symbolic_dims.value_of(extent) >= MIN_PEELED_VECTORS * own.lanes
 
