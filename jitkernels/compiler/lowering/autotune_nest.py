@@ -126,19 +126,6 @@ def measured_schedule(request: NestRequest) -> NestSchedule | None:
     return None if own_kernel is None else best_schedule(own_kernel)
 
 
-class Collector:
-    """Collects the nests of a program that can be measured alone, while the program is compiled."""
-
-    def __init__(self) -> None:
-        self.nests: list[FusedNest] = []
-
-    def __call__(self, request: NestRequest) -> NestSchedule | None:
-        own_kernel = fused_nest(request)
-        if own_kernel is not None:
-            self.nests.append(own_kernel)
-        return None
-
-
 def fused_nest(request: NestRequest) -> FusedNest | None:
     """A nest as a kernel of its own; None unless it is a loop over contiguous arrays of dtypes that kernels take."""
     nest, scope = request.nest, request.scope

@@ -7,12 +7,10 @@ from jitkernels.compiler.ir import interpreter
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph
 from jitkernels.compiler.ir.symbolic_dims import Scope
-from jitkernels.compiler.lowering import lower_graph
 from jitkernels.core import cache_dirs
 from jitkernels.runtime.threads.num_threads import get_num_threads
 
 if TYPE_CHECKING:
-    from jitkernels.compiler.lowering.autotune_nest import FusedNest
     from jitkernels.compiler.lowering.autotune_program import ProgramVariant
     from jitkernels.compiler.lowering.build_segment import NestRequest
     from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
@@ -43,15 +41,6 @@ def choose_variant(
             autotune_program.with_fields(config, variant), variant, measured_schedule
         )
     return autotune_program.choose_variant(graph, scope, config, measured_schedule)
-
-
-def nests(graph: Graph, scope: Scope, config: JitConfig) -> list["FusedNest"]:
-    """The loop nests of a graph that can be measured alone."""
-    from jitkernels.compiler.lowering.autotune_nest import Collector
-
-    collector = Collector()
-    lower_graph.compile_graph(graph, scope, config, collector)
-    return collector.nests
 
 
 class Interpreted:

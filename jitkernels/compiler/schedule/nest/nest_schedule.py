@@ -1,6 +1,6 @@
 """The schedule of a loop nest: which transforms run on its loops. Code generation reads it and decides nothing.
 
-Heuristics or the tuner make a schedule of the first fields, in whose order `choose_schedule` derives the others.
+Heuristics or the tuner choose the first fields; `choose_schedule` derives the others.
 """
 
 from enum import Enum
