@@ -137,7 +137,7 @@ class SegmentBuilder:
         """Emit a loop or branch, which is called like a loop nest, and the nests in it."""
         groups = [(body, group) for body in flow.bodies.values() for group in body.groups]
         for number, (body, group) in enumerate(groups):
-            group.program.profile = self.program.profile
+            group.program.profile, group.program.loops = self.program.profile, self.program.loops
             inner = self.inner_builder()(group.arrays, group.program, self.scope, self.choose)
             inner.library = self.library
             inner.fresh = scatter_written_words(body, group)
@@ -326,9 +326,10 @@ class SegmentBuilder:
         any_size = self.emitted is not None
         loops = Loops(nest, self.arrays, chosen, any_size, self.is_inside, self.fresh)
         schedule = nest.schedule = choose_schedule(loops)
-        in_blocks = schedule.in_blocks and self.emitted is None and not self.is_inside
-        self.shares |= in_blocks
-        return (BlockwiseEmitter if in_blocks else NestEmitter)(loops, schedule, self._function(), name)
+        if self.program.loops is not None:
+            self.program.loops[id(nest)] = loops
+        self.shares |= schedule.in_blocks
+        return (BlockwiseEmitter if schedule.in_blocks else NestEmitter)(loops, schedule, self._function(), name)
 
     def _clock(self, step: LoopNest | MatMulStep | Flow | KernelCall | NumpyCall) -> Clock | None:
         return self.program.profile.clock(step) if self.program.profile is not None else None

@@ -176,8 +176,13 @@ def wide_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_target, "target", lambda: target)
 
 
-def generated(call: str, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> tuple[NestSchedule, str]:
-    """The schedule of a call's last nest, and the code of the call; with changed fields of all schedules."""
+def generated(
+    call: str, monkeypatch: pytest.MonkeyPatch, *, as_loops: bool = False, **changes: Any
+) -> tuple[NestSchedule, str]:
+    """The schedule of a call's last nest, and the code of the call; with changed fields of all schedules.
+
+    `as_loops`: pseudo-code in place of LLVM IR.
+    """
     found: list[NestSchedule] = []
 
     def changed(loops: Loops) -> NestSchedule:
@@ -193,7 +198,8 @@ def generated(call: str, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> tup
     function, arguments = CALLS[call]
     with monkeypatch.context() as patch:
         patch.setattr(build_segment, "choose_schedule", changed)
-        text = jk.jit(function, static_argnames=STATIC.get(call, ())).source(*arguments, backend="native")
+        compiled = jk.jit(function, static_argnames=STATIC.get(call, ()))
+        text = compiled.loops(*arguments) if as_loops else compiled.source(*arguments, backend="native")
     return found[-1], text
 
 
@@ -205,14 +211,15 @@ def test_chosen_schedules(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert getattr(owner, name) == value, name
 
 
+@pytest.mark.parametrize("as_loops", [False, True], ids=["code", "loops"])
 @pytest.mark.parametrize("name", CHANGED)
-def test_every_field_changes_the_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_field_changes_the_code_and_its_loops(name: str, as_loops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     call, value = CHANGED[name]
-    schedule, text = generated(call, monkeypatch)
+    schedule, text = generated(call, monkeypatch, as_loops=as_loops)
     owner = schedule if hasattr(schedule, name) else schedule.phases[-1]
     assert getattr(owner, name) != value
-    assert generated(call, monkeypatch)[1] == text
-    assert generated(call, monkeypatch, **{name: value})[1] != text
+    assert generated(call, monkeypatch, as_loops=as_loops)[1] == text
+    assert generated(call, monkeypatch, as_loops=as_loops, **{name: value})[1] != text
 
 
 def test_schedules_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

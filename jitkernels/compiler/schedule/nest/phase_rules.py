@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_loop_variant
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.strided_array import StridedArray
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_loop_variant, same
 from jitkernels.compiler.schedule.nest import vector_runs
 from jitkernels.compiler.schedule.nest.loop_order import Loops
 from jitkernels.compiler.schedule.nest.nest_schedule import PhaseSchedule, RecentStore, RowJam
@@ -64,6 +66,21 @@ def _phase_schedule(
         lanes = vector_runs.run_lanes(own, loops[0], [*targets, *scratch], doubles=doubles)
     blocked, recent = _is_blocked(own, loops, reductions), _recent_store(own, loops, reductions)
     return PhaseSchedule(number, tuple(loops), blocked, jam, recent, read_prefetch, runs, *lanes)
+
+
+def first_reads(own: Loops) -> dict[int, tuple[StridedArray, IndexMap, Number]]:
+    """The arrays that the first phase of a row loads with unit stride, and their strides to the next row."""
+    result = {}
+    for target in own.targets:
+        for node, access_map in own.values.needed(target.node, target.index_map) if target.phase == 1 else ():
+            array = own.values.arrays.get(node)
+            if array is not None and own.lane_loop is not None:
+                _, steps = array.coefficients(access_map)
+                step = steps.get(own.order[0], 0) if own.order else 0
+                is_invariant = bool(own.order) and same(step, 0)  # loaded by all rows
+                if same(steps.get(own.lane_loop, 0), 1) and not is_invariant:
+                    result[array.word] = array, access_map, step
+    return result
 
 
 def _is_blocked(own: Loops, loops: Sequence[int], reductions: Sequence[NestTarget]) -> bool:
@@ -163,7 +180,9 @@ def least_block(own: Loops) -> int:
 
 
 def is_in_blocks(own: Loops) -> bool:
-    """Return whether a nest reduces everything, and may have more than one block."""
+    """Return whether a nest reduces everything, and may have more than one block: neither in loops nor in kernels."""
+    if own.is_in_loop or own.any_size:
+        return False
     results = [target for target in own.targets if target.loops]
     sizes = [symbolic_dims.product(own.extents[loop] for loop in target.loops) for target in results]
     is_large = any(isinstance(size, Extent) or size >= 2 * least_block(own) for size in sizes)

@@ -1,5 +1,7 @@
 """Rules for stores: which are streaming stores, and for which output iterations are peeled to align them."""
 
+from collections.abc import Sequence
+
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import same
@@ -102,6 +104,28 @@ def _may_straddle(own: Loops, target: NestTarget, loop: int) -> bool:
         return False
     step = target.output.coefficients(target.where or target.index_map)[1].get(loop, 0)
     return same(step, 1) and own.lanes * NUMBERS[target.output.dtype].size >= CACHE_LINE_BYTES // 2
+
+
+def prefetched_outputs(own: Loops, targets: Sequence[NestTarget], lanes: int) -> list[NestTarget]:
+    """The outputs whose next lines are prefetched: of several with unit stride along lanes, those that nothing loads.
+
+    An iteration of so many lanes stores at least half a line of each.
+    """
+    outputs = {
+        target.array.word: target
+        for target in targets
+        if target.array is not None and _has_unit_stride(own, target, lanes)
+    }
+    unread = [target for word, target in outputs.items() if word not in own.read_words]
+    return unread if len(outputs) > 1 else []
+
+
+def _has_unit_stride(own: Loops, target: NestTarget, lanes: int) -> bool:
+    if target.node.operation == "placed" or own.lane_loop is None:
+        return False
+    steps = target.output.coefficients(target.index_map)[1]
+    size = lanes * NUMBERS[target.output.dtype].size
+    return same(steps.get(own.lane_loop, 0), 1) and size >= CACHE_LINE_BYTES // 2
 
 
 def prefetches_stores(own: Loops) -> bool:
