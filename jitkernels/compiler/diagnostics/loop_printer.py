@@ -6,25 +6,25 @@ from jitkernels.compiler.codegen.numba.python_expressions import constant_text, 
 from jitkernels.compiler.ir.access_map import INNER
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
-from jitkernels.compiler.schedule.loop_tree.statements import (
-    Constant,
+from jitkernels.compiler.schedule.loop_tree.loop_statements import (
+    Compute,
     Direction,
     For,
     If,
     Iota,
     Let,
-    Load,
+    Literal,
+    LoadElement,
+    LocalVariable,
     LoopKind,
     LoopPart,
     Misaligned,
-    Operation,
     Prefetch,
     Reduce,
-    Scratch,
+    ScratchLanes,
     Statement,
-    Store,
+    StoreElement,
     Value,
-    Variable,
 )
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
@@ -85,12 +85,12 @@ class LoopPrinter:
         match statement:
             case Let(name, value):
                 return [f"{name} = {self._value(value)}"]
-            case Scratch(name, kind, dtype, lanes):
+            case ScratchLanes(name, kind, dtype, lanes):
                 where = f"{lanes} lanes of {dtype}" if lanes > 1 else dtype
                 return [f"{name} = accumulator of {kind}, {where}"]
             case Reduce():
                 return [self._reduce(statement)]
-            case Store():
+            case StoreElement():
                 return [self._store(statement)]
             case Prefetch():
                 return [self._prefetch(statement)]
@@ -115,7 +115,7 @@ class LoopPrinter:
             return f"{name} {ADDITIVE[kind]}= {value}"
         return f"{name} = {kind}({name}, {value})"
 
-    def _store(self, store: Store) -> str:
+    def _store(self, store: StoreElement) -> str:
         line = f"{self._value(store.target)} {'+=' if store.adds else '='} {self._value(store.value)}"
         notes = ["scratch"] if store.is_scratch else []
         notes += [f"streaming stores from {store.stream_bytes:,} bytes on"] if store.stream_bytes else []
@@ -131,19 +131,19 @@ class LoopPrinter:
 
     def _value(self, value: Value) -> str:
         match value:
-            case Variable(name):
+            case LocalVariable(name):
                 return name
-            case Constant(number, dtype):
+            case Literal(number, dtype):
                 if isinstance(number, Extent):
                     return extent_text(number)
                 return constant_text(number, dtype) if dtype in ("bool", "float64", "int64") else str(number)
             case Iota(start, steps):
                 return index_text(start, dict(steps), _Variables())
-            case Load(array, access_map, indices):
+            case LoadElement(array, access_map, indices):
                 first, coefficients = array.coefficients(access_map)
                 more = [self._scaled(index, extent_text(stride)) for index, stride in indices]
                 return f"{self._array(array)}[{index_text(first + array.first, coefficients, _Variables(), more)}]"
-            case Operation(name, operands, dtype):
+            case Compute(name, operands, dtype):
                 return self._operation(name, [self._value(operand) for operand in operands], dtype)
         raise NotImplementedError(type(value).__name__)
 

@@ -62,7 +62,7 @@ class Blocking:
 
 
 @frozen_dataclass
-class PanelSizes:
+class PanelOffsets:
     """The blocking of a product, by vectors of so many lanes, and offsets in the workspace of panels, in elements."""
 
     lanes: int
@@ -90,7 +90,7 @@ def aligned_elements(elements: int) -> int:
 
 
 @frozen_dataclass
-class PackedGemm(PanelSizes):
+class PackedGemm(PanelOffsets):
     """What determines the code. split: whether threads split the "columns" or the "rows" of C."""
 
     dtype: str

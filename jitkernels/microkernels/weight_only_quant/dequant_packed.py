@@ -14,7 +14,7 @@ from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.gemm_heuristics import weight_blocking
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
-from jitkernels.microkernels.gemm.packed_panels import PanelSizes, aligned_elements
+from jitkernels.microkernels.gemm.packed_panels import PanelOffsets, aligned_elements
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, transpose_panel
 from jitkernels.microkernels.weight_only_quant.dequant_dot import DOT_COLUMNS as UNPACKED
 from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns, unpacking
@@ -24,7 +24,7 @@ PANEL_COLUMNS = 512
 """Columns of a block, whose panels lie in the second-level cache."""
 
 
-class DequantizedPanels(PanelSizes):
+class DequantizedPanels(PanelOffsets):
     """Offsets in the workspace, also of the unpacked columns."""
 
     @property

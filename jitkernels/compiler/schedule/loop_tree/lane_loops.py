@@ -1,8 +1,7 @@
 """The lane loop of a nest as the loops that it becomes: peeled iterations, unrolled vectors, and the remainder."""
 
 from jitkernels.compiler.ir.symbolic_dims import Number
-from jitkernels.compiler.schedule.loop_tree.statements import (
-    Combined,
+from jitkernels.compiler.schedule.loop_tree.loop_statements import (
     Direction,
     For,
     If,
@@ -17,6 +16,8 @@ from jitkernels.compiler.schedule.nest.store_rules import MIN_PEELED_VECTORS
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 
 Body = tuple[Statement, ...]
+CHUNKED = "accumulated in chunks, which are combined in pairs"
+"""What is known of a loop over chunks of a reduction."""
 
 
 class _LaneLoop:
@@ -82,7 +83,7 @@ def reduced_row_loops(loops: Loops, schedule: NestSchedule, phase: PhaseSchedule
     short = ("short loop",) if schedule.is_short else ()
     steps: Statement = own.vectors(wide, lanes, LoopPart.STEPS, *notes, *short)
     if phase.blocked:
-        steps = For(None, LoopKind.SERIAL, extent, (steps,), ADDS * wide, notes=(Combined.PARTS.value,))
+        steps = For(None, LoopKind.SERIAL, extent, (steps,), ADDS * wide, notes=(CHUNKED,))
     if phase.recent_store is None:
         return (steps, *own.remainder(is_hoisted=True))
     halves = [own.vectors(lanes >> shift, lanes >> shift, LoopPart.REST) for shift in range(1, lanes.bit_length())]

@@ -5,24 +5,24 @@ from collections.abc import Sequence
 from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import product
-from jitkernels.compiler.schedule.loop_tree.lane_loops import lane_loops, reduced_row_loops
-from jitkernels.compiler.schedule.loop_tree.lower_values import ValueLowering
-from jitkernels.compiler.schedule.loop_tree.statements import (
-    Ahead,
+from jitkernels.compiler.schedule.loop_tree.lane_loops import CHUNKED, lane_loops, reduced_row_loops
+from jitkernels.compiler.schedule.loop_tree.loop_statements import (
     Combined,
     Direction,
     For,
     If,
+    LocalVariable,
     LoopKind,
     LoopPart,
     Prefetch,
+    PrefetchedPart,
     Reduce,
-    Scratch,
+    ScratchLanes,
     Statement,
-    Store,
+    StoreElement,
     Value,
-    Variable,
 )
+from jitkernels.compiler.schedule.loop_tree.lower_values import ValueLowering
 from jitkernels.compiler.schedule.nest.loop_order import Loops
 from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule, PhaseSchedule, RowPacking
 from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
@@ -161,13 +161,13 @@ class _NestLowering:
         if not others and phase.held_scalars:
             notes.append(f"beside {phase.held_scalars} and more lanes, scalars come from a rotating vector")
         runs = tuple(
-            Prefetch(array, Ahead.RUN)
+            Prefetch(array, PrefetchedPart.RUN)
             for array in {array.word: array for array in self.loops.values.arrays.values()}.values()
             if array.word in phase.prefetched_runs and not others
         )
         result: Body = (self._serial(loop, (*runs, *body), 1, *notes),)
         if reduces and phase.blocked and not others:
-            result = (For(None, LoopKind.SERIAL, extent, result, ADDS, notes=("sums in chunks, combined in pairs",)),)
+            result = (For(None, LoopKind.SERIAL, extent, result, ADDS, notes=(CHUNKED,)),)
         return result
 
     def _jammed(self, phase: PhaseSchedule, loops: list[int], step: Body) -> Body:
@@ -179,7 +179,10 @@ class _NestLowering:
             body, is_last = self._jammed(phase, inner, step), len(inner) == 1
             notes = ("unroll and jam",) if is_last and jam.rows > 1 else ()
             if is_last and jam.prefetches:
-                body = (*(Prefetch(array, Ahead.ROW, writes=True) for array in self._stored_arrays(phase)), *body)
+                body = (
+                    *(Prefetch(array, PrefetchedPart.ROW, writes=True) for array in self._stored_arrays(phase)),
+                    *body,
+                )
             return (self._serial(loop, body, jam.rows if is_last else 1, *notes),)
         notes = (f"{jam.vectors} vectors, unrolled",) if jam.vectors else ()
         lanes = jam.lanes * (2 if jam.pairs and not jam.vectors else 1)
@@ -195,14 +198,14 @@ class _NestLowering:
         kind = str(target.reduced[0].options["kind"])
         lanes = self.schedule.step_lanes if self.schedule.lane_loop in phase.loops else 1
         lanes = form.rows * form.columns if form is not None else lanes
-        return _Accumulator(Scratch(f"{kind}{self.count}", kind, target.reduced[0].dtype, lanes))
+        return _Accumulator(ScratchLanes(f"{kind}{self.count}", kind, target.reduced[0].dtype, lanes))
 
     def _read_prefetches(self, phase: PhaseSchedule) -> list[Statement]:
         """Prefetches of what the next row loads, or of what comes soon."""
         if not phase.read_prefetch:
             return []
         reads = first_reads(self.loops)
-        ahead = Ahead.ROW if phase.number > 1 else Ahead.LINES
+        ahead = PrefetchedPart.ROW if phase.number > 1 else PrefetchedPart.LINES
         return [Prefetch(array, ahead, phase.read_prefetch) for array, _, _ in reads.values()]
 
     def _step(
@@ -226,7 +229,7 @@ class _NestLowering:
             is_streamed = any(target is self.loops.targets[i] for i in schedule.streamed)
             is_scratch = number >= len(targets) - len(scratch)
             stream_bytes = schedule.stream_bytes if is_streamed else 0
-            stores.append(Store(place, value, access_map.adds(target.node), is_scratch, stream_bytes))
+            stores.append(StoreElement(place, value, access_map.adds(target.node), is_scratch, stream_bytes))
         if prefetches and schedule.prefetches_stores:
             outputs = prefetched_outputs(self.loops, targets, schedule.step_lanes)
             stores += [Prefetch(target.output, writes=True) for target in outputs]
@@ -236,8 +239,8 @@ class _NestLowering:
 class _Accumulator:
     """The accumulators of a reduction."""
 
-    def __init__(self, scratch: Scratch) -> None:
-        self.scratch, self.variable = scratch, Variable(scratch.name)
+    def __init__(self, scratch: ScratchLanes) -> None:
+        self.scratch, self.variable = scratch, LocalVariable(scratch.name)
 
     def element(self, value: Value) -> Reduce:
         return Reduce(self.scratch.name, self.scratch.kind, value)

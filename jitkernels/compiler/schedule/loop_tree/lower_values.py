@@ -7,7 +7,15 @@ from typing import Any
 from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.schedule.loop_tree.statements import Constant, Iota, Let, Load, Operation, Value, Variable
+from jitkernels.compiler.schedule.loop_tree.loop_statements import (
+    Compute,
+    Iota,
+    Let,
+    Literal,
+    LoadElement,
+    LocalVariable,
+    Value,
+)
 from jitkernels.compiler.schedule.nest.loop_order import Loops
 from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
 from jitkernels.compiler.schedule.nest.nest_values import Pair
@@ -21,7 +29,7 @@ class ValueLowering:
 
     def __init__(self, loops: Loops) -> None:
         self.loops, self.values = loops, loops.values
-        self.reduced: dict[Any, Variable] = {}
+        self.reduced: dict[Any, LocalVariable] = {}
         self.count = 0
 
     def lower(self, pairs: Sequence[Pair]) -> tuple[list[Let], list[Value]]:
@@ -36,14 +44,14 @@ class ValueLowering:
         known, lets = dict[Any, Value](), list[Let]()
         for key, (node, index_map) in needed.items():
             value = self._value(node, index_map, known)
-            if uses[key] > 1 and isinstance(value, Operation | Load):
+            if uses[key] > 1 and isinstance(value, Compute | LoadElement):
                 self.count += 1
                 lets.append(Let(f"v{self.count}", value))
-                value = Variable(lets[-1].name)
+                value = LocalVariable(lets[-1].name)
             known[key] = value
         return lets, [known[self.values.key(*pair)] for pair in pairs]
 
-    def lower_targets(self, targets: Sequence[NestTarget]) -> tuple[list[Let], list[Value], list[Load | None]]:
+    def lower_targets(self, targets: Sequence[NestTarget]) -> tuple[list[Let], list[Value], list[LoadElement | None]]:
         """The same for targets, and where each is stored; None for the input of a reduction."""
         indices = [
             [self._operand(target.node, number, target.index_map) for number in range(1, len(target.node.inputs))]
@@ -54,16 +62,16 @@ class ValueLowering:
         pairs = [(target.node, target.index_map) for target in targets]
         lets, values = self.lower([*pairs, *(pair for own in indices for pair in own)])
         rest = iter(values[len(targets) :])
-        places: list[Load | None] = []
+        places: list[LoadElement | None] = []
         for target, own in zip(targets, indices, strict=True):
             if target.array is None:
                 places.append(None)
             elif not own:
-                places.append(Load(target.array, target.index_map))
+                places.append(LoadElement(target.array, target.index_map))
             else:
                 strides = target.array.strides[target.node.options["axis"] :]
                 numbers = tuple(zip((next(rest) for _ in own), strides, strict=False))
-                places.append(Load(target.array, _without_indexed(target.where), numbers))
+                places.append(LoadElement(target.array, _without_indexed(target.where), numbers))
         return lets, values[: len(targets)], places
 
     def _operand(self, node: Node, number: int, index_map: IndexMap) -> Pair:
@@ -79,12 +87,12 @@ class ValueLowering:
             return self.reduced[key]
         array = self.values.scratch_of_value.get(key) or self.values.arrays.get(node)
         if array is not None:
-            return Load(array, index_map)
+            return LoadElement(array, index_map)
         match node.operation:
             case "constant":
-                return Constant(node.options["value"], node.dtype)
+                return Literal(node.options["value"], node.dtype)
             case "extent":
-                return Constant(node.options["extent"], node.dtype)
+                return Literal(node.options["extent"], node.dtype)
             case "iota":
                 start, steps = index_map[node.options["axis"]]
                 return Iota(start, tuple(steps))
@@ -93,12 +101,14 @@ class ValueLowering:
                 own = _without_indexed(self.loops.inside(node, 0, index_map))
                 keys = [self.values.key(*pair) for pair in self._operands(node, index_map)]
                 strides = array.strides[node.options["axis"] :]
-                return Load(array, own, tuple((known[key], stride) for key, stride in zip(keys, strides, strict=False)))
+                return LoadElement(
+                    array, own, tuple((known[key], stride) for key, stride in zip(keys, strides, strict=False))
+                )
         operands = tuple(known[self.values.key(*pair)] for pair in self._operands(node, index_map))
         if node.operation in PASSED_THROUGH:
             return operands[0]
         name = f"cum{node.options['kind']}" if node.operation == "scan" else node.operation
-        return Operation(name, operands, node.dtype)
+        return Compute(name, operands, node.dtype)
 
 
 def _without_indexed(index_map: IndexMap) -> IndexMap:

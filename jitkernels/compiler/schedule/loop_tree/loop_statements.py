@@ -10,7 +10,7 @@ from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
 @frozen_dataclass
-class Load:
+class LoadElement:
     """An element of an array. `indices`: computed indices, each with its stride."""
 
     array: StridedArray
@@ -19,7 +19,7 @@ class Load:
 
 
 @frozen_dataclass
-class Constant:
+class Literal:
     """A number of a dtype, or an extent."""
 
     number: Any
@@ -35,14 +35,14 @@ class Iota:
 
 
 @frozen_dataclass
-class Variable:
-    """What `Let` or `Scratch` names."""
+class LocalVariable:
+    """What `Let` or `ScratchLanes` names."""
 
     name: str
 
 
 @frozen_dataclass
-class Operation:
+class Compute:
     """An elementwise operation, a cast, or a scan."""
 
     name: str
@@ -50,7 +50,7 @@ class Operation:
     dtype: str
 
 
-Value = Load | Constant | Iota | Variable | Operation
+Value = LoadElement | Literal | Iota | LocalVariable | Compute
 
 
 @frozen_dataclass
@@ -62,13 +62,13 @@ class Let:
 
 
 @frozen_dataclass
-class Store:
+class StoreElement:
     """Store an element. `adds`: to what is there; `is_scratch`: until the output itself is stored.
 
     `stream_bytes`: by streaming stores in arrays of so many bytes; 0 for never.
     """
 
-    target: Load
+    target: LoadElement
     value: Value
     adds: bool = False
     is_scratch: bool = False
@@ -76,7 +76,7 @@ class Store:
 
 
 @frozen_dataclass
-class Scratch:
+class ScratchLanes:
     """Accumulators of a reduction, by its kind: one for each of some lanes."""
 
     name: str
@@ -90,7 +90,6 @@ class Combined(Enum):
 
     ELEMENT = "an element"
     LANES = "all lanes"
-    PARTS = "the parts of a chunk, in pairs"
     BLOCKS = "the results of all blocks, in order"
 
 
@@ -104,7 +103,7 @@ class Reduce:
     combined: Combined = Combined.ELEMENT
 
 
-class Ahead(Enum):
+class PrefetchedPart(Enum):
     """What a prefetch is for."""
 
     LINES = "the next lines"
@@ -117,7 +116,7 @@ class Prefetch:
     """Prefetch every `lines`-th cache line of what comes next in an array; `writes`: for stores."""
 
     array: StridedArray
-    ahead: Ahead = Ahead.LINES
+    ahead: PrefetchedPart = PrefetchedPart.LINES
     lines: int = 1
     writes: bool = False
 
@@ -188,4 +187,4 @@ class If:
     otherwise: tuple["Statement", ...] = ()
 
 
-Statement = Let | Store | Scratch | Reduce | Prefetch | For | If
+Statement = Let | StoreElement | ScratchLanes | Reduce | Prefetch | For | If
