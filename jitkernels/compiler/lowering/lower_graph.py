@@ -28,6 +28,7 @@ from jitkernels.compiler.schedule.gemm_epilogue import Step
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
+from jitkernels.compiler.schedule.nest.loop_order import Loops
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.partial_stores import is_reshaped_input
 from jitkernels.compiler.schedule.region_stages import bodies_of
@@ -60,9 +61,11 @@ def compile_graph(
     config: JitConfig,
     choose: Choose | None = None,
     emitted: list[module_text.SegmentParts] | None = None,
+    loops: dict[int, Loops] | None = None,
 ) -> CompiledProgram:
-    """The program of a graph. The parts of its segments are appended to `emitted`."""
+    """The program of a graph. The parts of its segments are appended to `emitted`, the loops of nests to `loops`."""
     program, steps, arrays = _plan(graph, scope, config)
+    program.loops = loops
     outputs = set(program.graph.outputs)
     between = {program.words[node]: node for node in program.allocated if node not in outputs}
     program.place_symbols()
