@@ -11,7 +11,7 @@ loop-carried array that an iteration stores. Rules:
 3. All that reads the operand besides is a loop nest, or reads an array in one piece.
 4. Elements that neighbour each other fill a cache line: readers of shorter runs would load element by element.
 5. Nothing updates the concatenation in place: readers of the operand would find new values. A loop-carried array is
-   updated once, and not read.
+   updated once, and not read. An update of a copy stores the copy, too, which would overwrite the operand.
 6. An operand has one place: what is concatenated twice is copied the second time.
 """
 
@@ -113,7 +113,8 @@ class BufferSlices:
         node, place = found
         if node in self.fixed or node in self.slices or node.dtype != place.whole.dtype:
             return False
-        if place.whole in self.updated and not self._is_written_alone(place.whole):
+        is_update = place.whole in self.updated or place.whole.operation == "update"
+        if is_update and not self._is_written_alone(place.whole):
             return False
         if not self._fits(node, place, self._array(place.whole)):
             return False

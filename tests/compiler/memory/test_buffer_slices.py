@@ -353,3 +353,31 @@ def test_padded_results_of_kernels() -> None:
     for batch in (1, 2):
         compiled, x = jk.jit(function, strict=True), images(batch)
         same(compiled(x), function(x))
+
+
+def scattered(past: Any, update: Any, begin: Any) -> Any:
+    """A copy of a view of a copy with new rows: the part is stored behind the copy that it is a part of."""
+    places = begin[:, None] + np.arange(update.shape[2])[None, :]
+    result = past.copy()
+    moved, new = np.moveaxis(result, 2, 1), np.moveaxis(update, 2, 1)
+    moved[np.broadcast_to(np.arange(past.shape[0])[:, None], places.shape), places] = new
+    return np.moveaxis(moved, 1, 2)
+
+
+def written_back(x: Any, y: Any) -> Any:
+    """Parts of copies of arguments, some of whose elements stay those of the copy."""
+    whole = x.copy()
+    whole[1:] = np.exp(y) * 2
+    whole[:, 3:] = np.cumsum(whole[:, 3:], axis=1)
+    return whole, whole.T + 1
+
+
+@pytest.mark.parametrize("columns", [5, 16, 40])
+def test_updates_of_copies(columns: int) -> None:
+    rng = np.random.default_rng(0)
+    past, update = rng.random((2, 1, 6, columns)), rng.random((2, 1, 2, columns))
+    arguments = past, update, np.array([1, 3])
+    np.testing.assert_array_equal(jk.jit(scattered, strict=True)(*arguments), scattered(*arguments))
+    x, y = rng.random((4, columns)), rng.random((3, columns))
+    for got, expected in zip(jk.jit(written_back, strict=True)(x, y), written_back(x, y), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
