@@ -53,6 +53,7 @@ class DynamicArray(RunTimeIterable):
     # Loops
 
     def loop_iterable(self) -> LoopIterable:
+        self.check_unread()
         return LoopIterable(LoopRange(0, self.length), self.at)
 
     def each(self, body: Callable[[Any], None], state: State | None = None) -> None:
@@ -216,10 +217,6 @@ class Elementwise(DynamicArray):
             raise UnknownSizeError("single elements of an array that is gathered at a slice of indices")
         self._is_checked = True
         self.each(self.at)
-
-    def loop_iterable(self) -> LoopIterable:
-        self.check_unread()
-        return super().loop_iterable()
 
     def operate_in_place(self, ufunc: Any, other: Any) -> Any:
         result = applied(self.tracer, ufunc, (self._copy(), other))

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
-from jitkernels.compiler.capture.control_flow.iterables import LoopIterable
 from jitkernels.compiler.capture.dynamic.dynamic_array import (
     OVERLAP,
     DynamicArray,
@@ -72,10 +71,6 @@ class GatheredRows(DynamicArray):
 
     def check_unread(self) -> None:
         raise UnknownSizeError("single rows of a matrix that is gathered at a slice of indices")
-
-    def loop_iterable(self) -> LoopIterable:
-        self.check_unread()
-        return super().loop_iterable()
 
 
 def scatter_elements(array: Traced, indices: DynamicArray, value: Any) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.control_flow.iterables import LoopIterable
 from jitkernels.compiler.capture.control_flow.loop_state import Variable
 from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray, Elementwise, Source
 from jitkernels.compiler.capture.override_registry import TABLE
@@ -29,9 +28,6 @@ class MaskedSelection(DynamicArray):
 
     def at(self, index: Any) -> Any:  # noqa: ARG002  # of the base class
         raise UnknownSizeError("an array of computed size that is made in a loop or branch")
-
-    def loop_iterable(self) -> LoopIterable:
-        return self.at(0)  # type: ignore[no-any-return]  # which raises
 
     def filled(self, identity: Any) -> Elementwise:
         """All elements of the array, and `identity` in place of those that are not selected."""
