@@ -1,5 +1,6 @@
 """Sizes that are counted or that masks decide: new arrays, trimmed results, selected elements, indices."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -330,3 +331,29 @@ def test_an_empty_sum_is_an_int() -> None:
         return sum(x[x > 0])
 
     check(summed, [(X,), (-np.abs(X),), (X[:0],)])
+
+
+BINARY = {
+    name: getattr(operator, name)
+    for name in (
+        "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and_", "or_", "xor",
+        "lt", "le", "gt", "ge", "eq", "ne",
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_operators_of_selected_elements(name: str) -> None:
+    """All operators of Python, with a number on either side."""
+    operate = BINARY[name]
+
+    def function(x: Any) -> Any:
+        chosen = x[x > 3]
+        return operate(chosen, 2), operate(2, chosen), operate(chosen, chosen)
+
+    compiled = jk.jit(function, strict=True)
+    for size in (6, 9):
+        x = np.arange(size)
+        for got, expected in zip(compiled(x), function(x), strict=True):
+            assert got.dtype == expected.dtype
+            np.testing.assert_array_equal(got, expected)
