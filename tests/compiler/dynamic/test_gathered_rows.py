@@ -71,19 +71,28 @@ def test_negative_indices_count_from_the_end() -> None:
     )
 
 
-def test_a_matrix_that_changes_before_rows_are_read() -> None:
+def changed_matrix(values: Any, indices: Any, indptr: Any, matrix: Any) -> Any:
+    rows = matrix[indices[indptr[0] : indptr[1]]]
+    matrix[...] = 0.0
+    return values[indptr[0] : indptr[1]] @ rows
+
+
+def changed_indices(values: Any, indices: Any, indptr: Any, matrix: Any) -> Any:
+    places = indices[indptr[0] : indptr[1]]
+    rows = matrix[places]
+    places[:] = 0
+    return rows.sum(axis=0) + values[0]
+
+
+@pytest.mark.parametrize("function", [changed_matrix, changed_indices], ids=lambda function: function.__name__)
+def test_changes_before_rows_are_read(function: Any) -> None:
     """NumPy has copied the rows by then: the function breaks, and results are NumPy's."""
-
-    def function(values: Any, indices: Any, indptr: Any, matrix: Any) -> Any:
-        rows = matrix[indices[indptr[0] : indptr[1]]]
-        matrix[...] = 0.0
-        return values[indptr[0] : indptr[1]] @ rows
-
     values, indices, indptr, matrix = case(5, 3, "float64", 3)
     indptr[1] = 4
-    expected = function(values, indices, indptr, matrix.copy())
+    expected = function(values, indices.copy(), indptr, matrix.copy())
+    compiled = jk.jit(function)
     for _ in range(3):
-        np.testing.assert_allclose(jk.jit(function)(values, indices, indptr, matrix.copy()), expected, rtol=1e-12)
+        np.testing.assert_allclose(compiled(values, indices.copy(), indptr, matrix.copy()), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -110,3 +110,41 @@ def test_other_uses_are_refused(use: Any) -> None:
     with pytest.raises(TracingError, match="an array of computed size that is made in a loop"):
         jk.jit(function, strict=True)(*arguments)
     np.testing.assert_allclose(jk.jit(function)(*arguments), function(*arguments), rtol=1e-12)
+
+
+def changed_values(values: Any, columns: Any, limit: Any) -> Any:
+    chosen = values[columns <= limit]
+    values[:] = 9.0
+    return chosen.sum()
+
+
+def changed_columns(values: Any, columns: Any, limit: Any) -> Any:
+    is_chosen = columns <= limit
+    chosen = values[is_chosen]
+    columns[:] = limit + 1
+    return chosen.sum() + chosen.size
+
+
+def changed_mask(values: Any, columns: Any, limit: Any) -> Any:
+    is_chosen = columns <= limit
+    chosen = values[is_chosen]
+    is_chosen[:] = True
+    return chosen.max() if chosen.size else 0.0
+
+
+@pytest.mark.parametrize("change", [changed_values, changed_columns, changed_mask], ids=lambda change: change.__name__)
+def test_changes_before_a_selection_is_read(change: Any) -> None:
+    """NumPy has copied the elements by then."""
+
+    def function(values: Any, indices: Any, indptr: Any) -> Any:
+        result = np.zeros(len(indptr) - 1)
+        for i in range(len(indptr) - 1):
+            begin, end = indptr[i], indptr[i + 1]
+            result[i] = change(values[begin:end], indices[begin:end], i)
+        return result
+
+    values, indices, indptr = case(40, "float64", 3)
+    expected = function(values.copy(), indices.copy(), indptr)
+    compiled = jk.jit(function)
+    for _ in range(3):
+        np.testing.assert_allclose(compiled(values.copy(), indices.copy(), indptr), expected, rtol=1e-12)

@@ -46,11 +46,13 @@ class GatheredRows(DynamicArray):
 
     def __init__(self, array: Traced, indices: DynamicArray) -> None:
         super().__init__(indices.tracer, indices.length, array.dtype)
-        self._array, self._indices, self._node = array, indices, array.view.storage.node
+        self._array, self._indices = array, indices
+        storage = array.view.storage
+        self._sources = [(storage, storage.node), *indices.sources]  # as they are now: NumPy copies the rows
 
     @property
     def sources(self) -> list[Source]:
-        return [(self._array.view.storage, self._node), *self._indices.sources]
+        return self._sources
 
     @property
     def ndim(self) -> int:
@@ -65,8 +67,8 @@ class GatheredRows(DynamicArray):
         return self.length * self._array.shape[1]
 
     def at(self, index: Any) -> Any:
-        if self._array.view.storage.node is not self._node:
-            raise UnknownSizeError("a matrix changes while rows gathered from it are in use")
+        if any(storage.node is not node for storage, node in self._sources):
+            raise UnknownSizeError("a matrix or indices change while rows gathered with them are in use")
         return self._array[self._indices.at(index)]
 
     def check_unread(self) -> None:

@@ -18,13 +18,14 @@ class MaskedSelection(DynamicArray):
 
     def __init__(self, array: DynamicArray, mask: DynamicArray) -> None:
         self._array, self._mask = array, mask
+        self._sources = [*array.sources, *mask.sources]  # as they are now: NumPy copies the elements
         count = Variable("_jk_count", 0)
         mask.each(lambda index: count.set(count.value + mask.at(index).astype(np.int64)), count)
         super().__init__(mask.tracer, count.value, array.dtype)
 
     @property
     def sources(self) -> list[Source]:
-        return [*self._array.sources, *self._mask.sources]
+        return self._sources
 
     def at(self, index: Any) -> Any:  # noqa: ARG002  # of the base class
         raise UnknownSizeError("an array of computed size that is made in a loop or branch")
