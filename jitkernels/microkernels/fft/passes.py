@@ -19,7 +19,7 @@ from jitkernels.microkernels.gemm.microkernel import Text
 
 PASS_RADICES = (8, 4, 2, 3, 5, 7, 11, 13)
 MIN_OUTLINED_RADIX = 11
-"""The least prime whose butterfly is a function of its own where it runs rarely: LLVM takes longer for five copies of its
+"""The least prime whose butterfly is a function of its own where it runs rarely: LLVM takes long for five copies of its
 code than for all other radices.
 """
 
