@@ -136,6 +136,15 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     _forget()
 
 
+@pytest.fixture
+def without_objects(fresh: Path) -> Path:
+    """What `fresh` forgets, and no object is built yet."""
+    from jitkernels.codegen import object_cache
+
+    object_cache.path_of_directory(fresh, "objects").unlink(missing_ok=True)
+    return fresh
+
+
 def _forget() -> None:
     from jitkernels.core import atomic_files
     from jitkernels.dispatch import kernel_cache

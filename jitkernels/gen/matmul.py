@@ -72,5 +72,5 @@ def matmul(
             return transposed_result_kernel(small)
         return direct_static_kernel(small)
     split = "columns" if attr.n >= attr.m else "rows"
-    packed = PackedGemm(dtype, lanes, blocking(dtype, target), attr.trans_a, attr.trans_b, beta, split)
+    packed = PackedGemm(lanes, blocking(dtype, target), dtype, attr.trans_a, attr.trans_b, beta, split)
     return packed_kernel(packed, parallel=parallel)

@@ -8,7 +8,7 @@ from jitkernels.core import cpu_target
 from jitkernels.microkernels.gemm.thresholds import MIN_PARALLEL_STATIC_MULTIPLY_ADDS
 from jitkernels.microkernels.weight_only_quant.dequant_dot import columns_kernel
 from jitkernels.microkernels.weight_only_quant.dequant_packed import panels_kernel
-from jitkernels.microkernels.weight_only_quant.skinny import HALF_MIN_THREAD_COLUMNS
+from jitkernels.microkernels.weight_only_quant.quantized import HALF_MIN_THREAD_COLUMNS
 from jitkernels.microkernels.weight_only_quant.skinny_s4 import rows_kernel
 
 MAX_PACKED_ROWS, MAX_PACKED_ROWS_NARROW = 64, 16

@@ -213,7 +213,7 @@ def test_new_sizes_of_known_classes_allocate_nothing(name: str, fresh: Path) -> 
     assert len(KernelFuncs.cache()._classes) <= 16
 
 
-def test_exact_size_kernels_are_looked_up_after_enough_calls(fresh: Path) -> None:
+def test_exact_size_kernels_are_looked_up_after_enough_calls(without_objects: Path) -> None:
     """A look-up and a build are each charged to calls first; kernels of any size are never looked up."""
     cache = KernelFuncs.cache()
     attr = jk.MatMulAttr(m=17, n=19, k=15)

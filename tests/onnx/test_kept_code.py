@@ -134,3 +134,62 @@ def test_plugins_that_are_installed_later(known: Path, tmp_path: Path, monkeypat
         patched.syspath_prepend(str(tmp_path))
         assert model_cache.find(ModelFile(known), winograd=False) is None
     assert is_cached(right(known))
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_models_that_end_in_a_convolution(tmp_path: Path, model_folder: Path, batch: int) -> None:
+    """Their results have channels last in memory: arrays of their own, no views that Python would have to build."""
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator
+
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])
+    w = np.random.default_rng(0).normal(size=(5, 3, 3, 3)).astype(np.float32)
+    proto = made([node], [("x", [batch, 3, 8, 9])], [("y", [batch, 5, 8, 9])], [("w", w)])
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    x = np.random.default_rng(1).normal(size=(batch, 3, 8, 9)).astype(np.float32)
+    (wanted,) = ReferenceEvaluator(proto).run(None, {"x": x})
+    for turn in range(2):
+        model = jk.onnx.load(path)
+        got = model(x)
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+        assert got.base is None
+        assert is_cached(model) == (turn == 1)
+        model_cache.wait_for_writers()
+
+
+ENDS: dict[str, tuple[str, dict[str, Any], list[int]]] = {
+    "Reshape": ("Reshape", {}, [2, 15]),
+    "Flatten": ("Flatten", {}, [2, 15]),
+    "Squeeze": ("Squeeze", {}, [2, 5, 3]),
+    "Transpose": ("Transpose", {"perm": [0, 2, 3, 1]}, [2, 3, 1, 5]),
+    "Softmax": ("Softmax", {"axis": 1}, [2, 5, 3, 1]),
+    "Identity": ("Identity", {}, [2, 5, 3, 1]),
+}
+"""The last operator behind a convolution, with its attributes and the shape of its result."""
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_models_that_end_in_a_view(tmp_path: Path, model_folder: Path, end: str) -> None:
+    """Many networks end in a reshape: their code is kept, whatever their last operator is in NumPy."""
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator
+
+    operator, attributes, shape = ENDS[end]
+    constants = {"Reshape": np.array([2, -1]), "Squeeze": np.array([3])}
+    weights = [("w", np.random.default_rng(0).normal(size=(5, 3, 3, 3)).astype(np.float32))]
+    weights += [("constant", constants[end])] if end in constants else []
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"]),
+        helper.make_node(operator, ["c", *(["constant"] if end in constants else [])], ["y"], **attributes),
+    ]
+    proto = made(nodes, [("x", [2, 3, 5, 3])], [("y", shape)], weights)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    x = np.random.default_rng(1).normal(size=(2, 3, 5, 3)).astype(np.float32)
+    (wanted,) = ReferenceEvaluator(proto).run(None, {"x": x})
+    for turn in range(2):
+        model = jk.onnx.load(path)
+        np.testing.assert_allclose(model(x), wanted, rtol=1e-4, atol=1e-4)
+        assert is_cached(model) == (turn == 1)
+        model_cache.wait_for_writers()

@@ -208,7 +208,7 @@ def test_variants_apply_to_all_nests_or_one() -> None:
     nest: Any = Anything()
     nest.cost = 1
     scope: Any = None
-    picks = [how(NestRequest(nest, {}, scope, 1.0, 2)) for _ in range(3)]
+    picks = [how(NestRequest(nest, {}, scope)) for _ in range(3)]
     assert [(one.unroll, one.vector_bytes) for one in picks if one] == [(1, 32), (4, 16), (1, 32)]
 
 

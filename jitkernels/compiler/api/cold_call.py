@@ -181,9 +181,10 @@ class ColdCalls:
         self._entries.note(f"falls back to NumPy: {reason}")
         # The function itself raises the TypeError of arguments that do not fit it, which is no fallback.
         has_raised = not self._signature.fits(args, kwargs) if specialization is None else specialization.has_raised
-        with fallback_policy.FallbackReport(self, reason, has_raised=has_raised, is_quiet=self.is_part):
+        may_divide = self._breaks is not None and has_raised and reason not in self._raised
+        is_quiet = self.is_part or (may_divide and not self.config.strict)
+        with fallback_policy.FallbackReport(self, reason, has_raised=has_raised, is_quiet=is_quiet):
             is_plain = specialization is None or specialization.always_falls_back([*self._specializations.values()])
-            may_divide = self._breaks is not None and has_raised and reason not in self._raised
             if is_plain and not may_divide:
                 self._links.enter_plain(self.__wrapped__, args, kwargs, out, MANY_ELEMENTS)
             try:

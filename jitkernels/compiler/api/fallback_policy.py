@@ -9,7 +9,7 @@ from jitkernels.errors import TracingError
 class FallbackReport:
     """Context of a call that falls back. `has_raised`: tracing raised, and the plain function may raise the same.
 
-    `is_quiet`: the function is a part of another one, whose explanation tells.
+    `is_quiet`: the function is a part of another one, whose explanation tells, or later calls divide it.
     """
 
     def __init__(self, function: Any, reason: str, *, has_raised: bool, is_quiet: bool = False) -> None:

@@ -128,6 +128,16 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
 
         return source(self, args, kwargs, backend)
 
+    def loops(self, *args: Any, **kwargs: Any) -> str:
+        """The loops of such a call, or of all that was compiled, as readable pseudo-code: what runs on each fused nest.
+
+        Shows the kind, extent, step and direction of each loop, its vectors and remainder, loads, stores, reductions,
+        prefetches, scratch and guards. Raises NotUsableError where NumPy runs all of it.
+        """
+        from jitkernels.compiler.diagnostics.loop_report import loops
+
+        return loops(self, args, kwargs)
+
     def graph(self, *args: P.args, **kwargs: P.kwargs) -> "Drawing":
         """Draw the graph of a call with these arguments. Raises NotUsableError if it falls back to NumPy."""
         from jitkernels.compiler.diagnostics.graph_viz import drawn

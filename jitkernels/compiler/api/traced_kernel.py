@@ -63,15 +63,15 @@ def range_kernel(
         from jitkernels.compiler.capture.trace_reference import graph_of
         from jitkernels.compiler.ir.builder import UnsupportedError
         from jitkernels.compiler.lowering.kernel_body import body_of
-        from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
+        from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 
         dtypes = (*reading, *own[len(reading) :])
         try:
             graph, scope = graph_of(reference, arguments, dtypes, fields, schema.floats, ones)
         except (UnsupportedError, TypeError, ValueError) as error:
             raise BuildError(f"{schema.__name__}: the reference cannot be compiled: {error}") from error
-        variant = NestVariant(vector_bytes, unroll, stream, prefetches=stream)
-        return body_of(graph, scope, len(arguments), along, variant, backend)
+        chosen = NestSchedule(vector_bytes, unroll, int(stream))
+        return body_of(graph, scope, len(arguments), along, chosen, backend)
 
     key = [
         f"; {schema.__name__} {static}, {len(arguments)} arrays, along {along}"

@@ -317,18 +317,19 @@ class Traced:
         return other // self, other % self
 
 
-def _operators() -> None:
-    table = {
-        "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
-        "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
-        "lshift": np.left_shift, "rshift": np.right_shift, "and": np.bitwise_and, "or": np.bitwise_or,
-        "xor": np.bitwise_xor,
-    }  # fmt: skip
-    compared = {
-        "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-        "ge": np.greater_equal,
-    }  # fmt: skip
+OPERATORS: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "floordiv": np.floor_divide,
+    "mod": np.remainder, "pow": np.power, "matmul": np.matmul, "lshift": np.left_shift, "rshift": np.right_shift,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+}  # fmt: skip
+"""The ufuncs of Python's binary operators, by the names of their special methods."""
+COMPARISONS: dict[str, Any] = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+UNARY_OPERATORS: dict[str, Any] = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 
+
+def _operators() -> None:
     def forward(ufunc: Any) -> Any:
         return lambda self, other: self._operate(ufunc, self, other)
 
@@ -338,11 +339,11 @@ def _operators() -> None:
     def assign(ufunc: Any) -> Any:
         return lambda self, other: self._assign(ufunc, other)
 
-    for name, ufunc in table.items():
+    for name, ufunc in OPERATORS.items():
         setattr(Traced, f"__{name}__", forward(ufunc))
         setattr(Traced, f"__r{name}__", backward(ufunc))
         setattr(Traced, f"__i{name}__", assign(ufunc))
-    for name, ufunc in compared.items():
+    for name, ufunc in COMPARISONS.items():
         setattr(Traced, f"__{name}__", forward(ufunc))
 
 

@@ -3,7 +3,14 @@
 from jitkernels.compiler.capture.callee_monitor import internal_unless_user_code
 from jitkernels.compiler.capture.control_flow import builtin_folds, list_as_array  # noqa: F401  # register functions
 from jitkernels.compiler.capture.control_flow.tagged_union import unwrapping
-from jitkernels.compiler.capture.dynamic import compress, counting, dynamic_functions, dynamic_reductions, unique  # noqa: F401  # likewise
+from jitkernels.compiler.capture.dynamic import (  # noqa: F401  # likewise
+    compress,
+    counting,
+    dynamic_functions,
+    dynamic_reductions,
+    segment_reductions,
+    unique,
+)
 from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers its operations
     array_function,
     concatenate,

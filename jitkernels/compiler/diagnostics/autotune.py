@@ -23,7 +23,7 @@ from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
-from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
+from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 from jitkernels.core import cpu_target
 from jitkernels.core.aligned_memory import aligned_memory
 from jitkernels.errors import ArgumentError, ArgumentTypeError, AttrError, NotUsableError, shown
@@ -125,7 +125,7 @@ class TunedCall:
             if share < MIN_SHARE or not left(1.0):
                 break
             schedule = self._compiled(best)[1].nests[number].schedule
-            own = f"{schedule.step_lanes // schedule.lanes} x {schedule.vector_bytes}" if schedule else ""
+            own = f"{schedule.unroll} x {schedule.vector_bytes}" if schedule else ""
             best = variants.best([best, *_with(best, f"{autotune_program.NEST}{number}", own)], left(1.0))
         record = variants.kept()
         return [*explanations, record] if record is not None else explanations
@@ -134,11 +134,11 @@ class TunedCall:
         """Tune the nests and products alone, in the order of their time."""
         collected: list[tuple[LoopNest, autotune_nest.FusedNest]] = []
 
-        def collect(request: NestRequest) -> NestVariant | None:
+        def collect(request: NestRequest) -> NestSchedule | None:
             own_kernel = autotune_nest.fused_nest(request)
             if own_kernel is not None:
                 collected.append((request.nest, own_kernel))
-            return backends.measured_variant(request)
+            return backends.measured_schedule(request)
 
         trace = self._trace(exact=self.config.exact_sizes)
         assert trace.graph is not None, "checked by __init__"
@@ -184,7 +184,7 @@ class TunedCall:
         trace = self._trace(exact=config.exact_sizes)
         if trace.graph is None:
             raise NotUsableError(f"{self.name} falls back to NumPy: {trace.reason}")
-        how = autotune_program.ProgramVariant(replace(config, profile=profile), variant, backends.measured_variant)
+        how = autotune_program.ProgramVariant(replace(config, profile=profile), variant, backends.measured_schedule)
         return lower_graph.compile_graph(trace.graph, trace.scope, how.config, how), how, trace
 
     def _arrays(self, trace: Specialization) -> list[Any]:

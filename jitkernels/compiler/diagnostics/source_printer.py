@@ -26,6 +26,18 @@ def source(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], backend
     """
     if backend not in PRINTED:
         raise AttrError(f"backend: expected {' or '.join(PRINTED)}, got {shown(backend)}")
+    compiled, names = compiled_for(function, args, kwargs)
+    config = replace(function.config, backend=backend, profile=False)
+    return "\n\n".join(_text(function.__name__, specialization, names, config) for specialization in compiled)
+
+
+def compiled_for(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[Specialization], Sequence[str]]:
+    """What was compiled for a call, or for all calls so far, and the names of arguments.
+
+    Raises NotUsableError where there is no code.
+    """
     name, names = function.__name__, function._signature.names
     candidates: list[Specialization] = [
         specialization for listed in list(function._specializations.values()) for specialization in listed
@@ -38,8 +50,7 @@ def source(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], backend
     compiled = [specialization for specialization in candidates if specialization.graph is not None]
     if not compiled:
         raise NotUsableError(f"{name}: there is no code: {candidates[0].reason}")
-    config = replace(function.config, backend=backend, profile=False)
-    return "\n\n".join(_text(name, specialization, names, config) for specialization in compiled)
+    return compiled, names
 
 
 def _text(name: str, specialization: Specialization, names: Sequence[str], config: JitConfig) -> str:

@@ -283,7 +283,7 @@ def specialize(
             if not config.is_compiled:
                 specialization.program = backends.Interpreted(graph)
             elif choice is None:
-                specialization.program = lower_graph.compile_graph(graph, scope, config, backends.measured_variant)
+                specialization.program = lower_graph.compile_graph(graph, scope, config, backends.measured_schedule)
             else:
                 specialization.program = lower_graph.compile_graph(graph, scope, choice.config, choice)
                 specialization.notes += (choice.description,) if choice.description else ()

@@ -36,9 +36,10 @@ def zeros(dtype: str, shape: Sequence[Number]) -> Node:
     return broadcast_to(constant(0, dtype), shape)
 
 
-def unwritten(dtype: str, shape: Sequence[Number]) -> Node:
-    """An array whose elements nobody reads before they are written; it is no other's memory."""
-    return broadcast_to(Node("constant", (), dtype, (), {"value": 0, "unwritten": serial()}), shape)
+def unwritten(dtype: str, shape: Sequence[Number], order: Sequence[int] | None = None) -> Node:
+    """An array in a memory order whose elements nobody reads before they are written; it is no other's memory."""
+    node = broadcast_to(Node("constant", (), dtype, (), {"value": 0, "unwritten": serial()}), shape)
+    return node if order is None else Node("view", node.inputs, dtype, shape, {**node.options, "order": tuple(order)})
 
 
 def is_unwritten(node: Node) -> bool:

@@ -11,6 +11,9 @@ gives for each result the index of the captured value in whose memory it is, -1 
 Each result is an ``item`` node. Inputs of regions are ``parameter`` nodes, each of which belongs to one region. Code
 names the parts of a loop by `LoopParts`, not by option strings and positions.
 
+A loop with the option `tiles` was made of array operations, as a loop over tiles: what runs in it rounds and reports
+floating-point errors as these do.
+
 Derivatives rebuild loops and branches to write tapes or to carry tangents; the option `serves` of a rebuilt node is a
 region of the node that it can replace, see `merge_variants`.
 """
@@ -69,6 +72,11 @@ class LoopParts:
     @property
     def captured_parameters(self) -> tuple[Node, ...]:
         return self.body.inputs[self.first_parameter + self.carried_count :]
+
+
+def is_tiled_loop(node: Node) -> bool:
+    """Whether a node is a loop over tiles of arrays."""
+    return node.operation == "loop" and "tiles" in node.options
 
 
 def parameter(dtype: str, shape: Iterable[Any], index: int, symbol: str = "") -> Node:

@@ -20,7 +20,8 @@ from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope
 from jitkernels.compiler.lowering import kernel_body
 from jitkernels.compiler.lowering.build_segment import NestRequest
-from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
+from jitkernels.compiler.schedule.nest import heuristics
+from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 from jitkernels.core import cpu_target, dtypes
 from jitkernels.core.canonical_text import canonical_text
 from jitkernels.errors import AttrError
@@ -113,29 +114,16 @@ class FusedNest:
 
     def body(self, vector_bytes: int, unroll: int, stream: bool) -> str:
         """LLVM IR of the kernel body. Raises BuildError."""
-        variant = NestVariant(vector_bytes, unroll, stream, prefetches=stream)
-        return kernel_body.body_of(self.graph, self.scope, len(self.arrays), self.along, variant)
+        chosen = NestSchedule(vector_bytes, unroll, int(stream))
+        return kernel_body.body_of(self.graph, self.scope, len(self.arrays), self.along, chosen)
 
 
-def measured_variant(request: NestRequest) -> NestVariant | None:
-    """The variant of a nest that measured best for the traced sizes; None where nothing was measured."""
+def measured_schedule(request: NestRequest) -> NestSchedule | None:
+    """The schedule of a nest that measured best for the traced sizes; None where nothing was measured."""
     if select.tuning_mode() == "off":
         return None
     own_kernel = fused_nest(request)
-    return None if own_kernel is None else best_variant(own_kernel)
-
-
-class Collector:
-    """Collects the nests of a program that can be measured alone, while the program is compiled."""
-
-    def __init__(self) -> None:
-        self.nests: list[FusedNest] = []
-
-    def __call__(self, request: NestRequest) -> NestVariant | None:
-        own_kernel = fused_nest(request)
-        if own_kernel is not None:
-            self.nests.append(own_kernel)
-        return None
+    return None if own_kernel is None else best_schedule(own_kernel)
 
 
 def fused_nest(request: NestRequest) -> FusedNest | None:
@@ -172,7 +160,9 @@ def fused_nest(request: NestRequest) -> FusedNest | None:
         if not guard.is_choice and symbolic_dims.symbols_of(guard.extent) <= used
     }
     own = Scope({name: value for name, value in scope.values.items() if name in used}, guards)
-    return FusedNest(Graph(tuple(inputs), (), writes), own, names[0], request.unroll, request.cost)
+    return FusedNest(
+        Graph(tuple(inputs), (), writes), own, names[0], heuristics.unroll(nest, request.arrays), nest.cost
+    )
 
 
 def _in_types_of(graph: Graph, arrays: Sequence[AnyArray]) -> Graph:
@@ -234,8 +224,8 @@ def attr_of(nest: FusedNest, sizes: Mapping[str, int]) -> FusedAttr:
     return schema(expression=nest.text, **{name: sizes[name] for name in nest.symbols})
 
 
-def best_variant(nest: FusedNest) -> NestVariant | None:
-    """The variant that measured best for the traced sizes; None where nothing was measured."""
+def best_schedule(nest: FusedNest) -> NestSchedule | None:
+    """The schedule that measured best for the traced sizes; None where nothing was measured."""
     try:
         attr = attr_of(nest, nest.scope.values)
     except AttrError:  # too large to be measured
@@ -249,5 +239,4 @@ def best_variant(nest: FusedNest) -> NestVariant | None:
         return None
     chosen = best.variant
     width = min(chosen["vector_bytes"], cpu_target.target().vector_bytes)
-    streams = chosen.get("stream", False)
-    return NestVariant(width, chosen["unroll"], STREAM_CANDIDATE_BYTES if streams else 0, prefetches=streams)
+    return NestSchedule(width, chosen["unroll"], STREAM_CANDIDATE_BYTES if chosen.get("stream") else 0)

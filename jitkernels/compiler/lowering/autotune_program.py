@@ -17,7 +17,7 @@ from jitkernels.compiler.lowering import autotune_nest
 from jitkernels.compiler.lowering.build_segment import Choose, NestRequest
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.nest import heuristics
-from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
+from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 from jitkernels.core import cache_dirs, cpu_target
 from jitkernels.errors import AttrError
 from jitkernels.runtime.threads.num_threads import get_num_threads
@@ -45,7 +45,7 @@ class ProgramVariant:
         settings = ", ".join(f"{key}={value}" for key, value in self.variant.items())
         return f"compiled with {settings}, measured" if settings else ""
 
-    def __call__(self, request: NestRequest) -> NestVariant | None:
+    def __call__(self, request: NestRequest) -> NestSchedule | None:
         own = self.variant.get(f"{NEST}{len(self.nests)}")
         self.nests.append(request.nest)
         if own is None:
@@ -54,7 +54,7 @@ class ProgramVariant:
             if chosen is not None or own is None:
                 return chosen
         vectors, vector_bytes = map(int, own.split(" x "))
-        return NestVariant(
+        return NestSchedule(
             min(vector_bytes, cpu_target.target().vector_bytes), vectors, heuristics.stream(request.nest)
         )
 

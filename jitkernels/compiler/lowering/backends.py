@@ -7,19 +7,17 @@ from jitkernels.compiler.ir import interpreter
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph
 from jitkernels.compiler.ir.symbolic_dims import Scope
-from jitkernels.compiler.lowering import lower_graph
 from jitkernels.core import cache_dirs
 from jitkernels.runtime.threads.num_threads import get_num_threads
 
 if TYPE_CHECKING:
-    from jitkernels.compiler.lowering.autotune_nest import FusedNest
     from jitkernels.compiler.lowering.autotune_program import ProgramVariant
     from jitkernels.compiler.lowering.build_segment import NestRequest
-    from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
+    from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 
 
-def measured_variant(request: "NestRequest") -> "NestVariant | None":
-    """The variant of a nest that measured best.
+def measured_schedule(request: "NestRequest") -> "NestSchedule | None":
+    """The schedule of a nest that measured best.
 
     The tuning modules take as long to import as code to generate: import them only where timings exist.
     """
@@ -27,7 +25,7 @@ def measured_variant(request: "NestRequest") -> "NestVariant | None":
         return None
     from jitkernels.compiler.lowering import autotune_nest
 
-    return autotune_nest.measured_variant(request)
+    return autotune_nest.measured_schedule(request)
 
 
 def choose_variant(
@@ -39,17 +37,10 @@ def choose_variant(
     from jitkernels.compiler.lowering import autotune_program
 
     if variant is not None:
-        return autotune_program.ProgramVariant(autotune_program.with_fields(config, variant), variant, measured_variant)
-    return autotune_program.choose_variant(graph, scope, config, measured_variant)
-
-
-def nests(graph: Graph, scope: Scope, config: JitConfig) -> list["FusedNest"]:
-    """The loop nests of a graph that can be measured alone."""
-    from jitkernels.compiler.lowering.autotune_nest import Collector
-
-    collector = Collector()
-    lower_graph.compile_graph(graph, scope, config, collector)
-    return collector.nests
+        return autotune_program.ProgramVariant(
+            autotune_program.with_fields(config, variant), variant, measured_schedule
+        )
+    return autotune_program.choose_variant(graph, scope, config, measured_schedule)
 
 
 class Interpreted:

@@ -1,4 +1,4 @@
-"""Code generation of segments: which variant each loop nest gets, and the calls of nests, GEMMs, kernels and NumPy."""
+"""Code generation of segments: which schedule each loop nest gets, and the calls of nests, GEMMs, kernels and NumPy."""
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -26,6 +26,7 @@ from jitkernels.compiler.ir import numpy_call_spec, ops
 from jitkernels.compiler.ir.dim_bounds import cases
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow, is_control_flow
+from jitkernels.compiler.ir.regions import is_tiled_loop
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Scope, key_of_shape
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment
@@ -38,11 +39,10 @@ from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.nest import heuristics
 from jitkernels.compiler.schedule.nest.choose_schedule import choose_schedule
 from jitkernels.compiler.schedule.nest.loop_order import Loops
-from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
+from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.region_stages import scatter_written_words
 from jitkernels.compiler.transforms.trip_count import work_of
-from jitkernels.core import cpu_target
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import GraphError
 from jitkernels.runtime import c_api
@@ -57,16 +57,14 @@ So many usually come from an unrolled outer loop, where each is a small part of 
 
 @frozen_dataclass
 class NestRequest:
-    """What the choice of a nest's schedule depends on. `cost`: additions per element; `unroll`: the default factor."""
+    """What the choice of a nest's schedule depends on."""
 
     nest: LoopNest
     arrays: Mapping[Node, StridedArray]
     scope: Scope
-    cost: float
-    unroll: int
 
 
-Choose = Callable[[NestRequest], NestVariant | None]
+Choose = Callable[[NestRequest], NestSchedule | None]
 """Chooses the schedule of a nest; None for the default."""
 LoweredStep = LoopNest | MatMulStep | Flow | KernelCall | NumpyCall
 
@@ -87,14 +85,16 @@ class SegmentBuilder:
     required_code: dict[Any, RequiredCode] = field(default_factory=dict)
     is_inside = False
     """Whether nests run inside a loop or branch."""
+    fresh: AbstractSet[int] = frozenset()
+    """Frame slots of arrays whose elements are stored in the same iterations of that."""
 
     def segment(self, units: Sequence[Unit]) -> Segment:
         """Loop nests and products as one function. The epilogue of a product runs inside its kernel call.
 
         A unit that occurs again (rematerialization) is called again.
         """
-        # Loops and branches report no floating-point errors.
-        self.has_flows = any(map(is_control_flow, self.program.graph))
+        # Loops and branches report no floating-point errors, but for those that tile arrays.
+        self.has_flows = any(is_control_flow(node) and not is_tiled_loop(node) for node in self.program.graph)
         is_guarded = self.emitted is None and bool(self.program.graph.writes) and not self.has_flows
         kind = GuardedLibrary if is_guarded else Library
         # A kernel body contains what it calls: the caller declares its externals before.
@@ -123,11 +123,8 @@ class SegmentBuilder:
                 product = step
             elif isinstance(step, LoopNest):
                 if not step.is_empty:
-                    copy = transposed_copy(step, self.arrays) if product is None and self.calls_transpose else None
-                    if copy is not None:
-                        self._kernel_call(copy.call, f"nest{number}", copy.arrays, self._clock(step))
-                    else:
-                        self._nest(step, f"nest{number}", product)
+                    is_alone = product is None and self.calls_transpose
+                    self._nest_or_transpose(step, f"nest{number}", product, calls_transpose=is_alone)
                     product = None
             elif isinstance(step, KernelCall | NumpyCall):
                 self._call(step, str(number))
@@ -138,10 +135,10 @@ class SegmentBuilder:
         """Emit a loop or branch, which is called like a loop nest, and the nests in it."""
         groups = [(body, group) for body in flow.bodies.values() for group in body.groups]
         for number, (body, group) in enumerate(groups):
-            group.program.profile = self.program.profile
+            group.program.profile, group.program.loops = self.program.profile, self.program.loops
             inner = self.inner_builder()(group.arrays, group.program, self.scope, self.choose)
             inner.library = self.library
-            inner.fresh = scatter_written_words(body, group)
+            inner.has_flows, inner.fresh = self.has_flows, scatter_written_words(body, group)
             products: dict[str, Node] = {}
             for index, step in enumerate(group.steps):
                 own = f"{name}.{number}.{index}"
@@ -150,7 +147,7 @@ class SegmentBuilder:
                     inner._product(step, own)
                 elif isinstance(step, LoopNest):
                     if not step.is_empty:
-                        inner._nest(step, own, None)
+                        inner._nest_or_transpose(step, own, calls_transpose=self.calls_transpose)
                 elif isinstance(step, KernelCall | NumpyCall):
                     inner._call(step, own)
                 else:
@@ -264,9 +261,19 @@ class SegmentBuilder:
         self.texts.append(registry_call.text_of(call, self._function(), arrays, name, external))
         self.calls.append(SegmentCall(name, None, call.work, clock=clock))
 
+    def _nest_or_transpose(
+        self, nest: LoopNest, name: str, product: MatMulStep | None = None, *, calls_transpose: bool
+    ) -> None:
+        """The code of a loop nest, or the call of the kernel that transposes the array that it copies."""
+        copy = transposed_copy(nest, self.arrays) if calls_transpose else None
+        if copy is not None:
+            self._kernel_call(copy.call, name, copy.arrays, self._clock(nest))
+        else:
+            self._nest(nest, name, product)
+
     def _nest(self, nest: LoopNest, name: str, product: MatMulStep | None) -> None:
         """The code of a loop nest and its call; the nest may be the epilogue of the `product` before it."""
-        emitter = self._emitter(nest, name, self._variant(nest, follows=product is not None))
+        emitter = self._emitter(nest, name, self._chosen(nest, follows=product is not None))
         accesses = parallel_region.accesses_of(emitter)
         own = emitter.text()
         is_rounded = self.has_flows and not _sums_floats(nest)
@@ -289,17 +296,9 @@ class SegmentBuilder:
         clock = self._clock(nest)
         in_run = self.emitted is None and not checks and clock is None and type(emitter) is NestEmitter
         near = accesses if in_run else None
+        turns = emitter.schedule.serpentine
         self.calls.append(
-            SegmentCall(
-                name,
-                extent,
-                nest.work,
-                unit,
-                checks,
-                clock=clock,
-                accesses=near,
-                serpentine_words=emitter.schedule.serpentine,
-            )
+            SegmentCall(name, extent, nest.work, unit, checks, clock=clock, accesses=near, serpentine_words=turns)
         )
 
     def _epilogue_kernel(self, product: MatMulStep, emitter: NestEmitter) -> External | None:
@@ -308,35 +307,29 @@ class SegmentBuilder:
         can_run_as_epilogue = is_fused and gemm_epilogue_rows.can_run_as_epilogue(product, emitter, self.arrays)
         return product.with_row_callback(in_parts=self._is_in_parts(product)) if can_run_as_epilogue else None
 
-    def _variant(self, nest: LoopNest, *, follows: bool) -> NestVariant:
-        """The variant of a nest: the measured one, or one by heuristics."""
-        unroll = heuristics.unroll(nest, self.arrays)
-        request = NestRequest(nest, self.arrays, self.scope, nest.cost, unroll)
-        measured = self.choose(request) if self.choose else None
-        # An epilogue reads cached data, maybe in the buffer of its result: no streaming stores.
-        stream = 0 if follows else heuristics.stream(nest)
-        default = NestVariant(min(64, cpu_target.target().vector_bytes), unroll, stream)
-        chosen = measured or self._guess(nest) or default
+    def _chosen(self, nest: LoopNest, *, follows: bool) -> NestSchedule:
+        """The measured schedule of a nest, or that by heuristics, from which `choose_schedule` derives the rest."""
+        measured = self.choose(NestRequest(nest, self.arrays, self.scope)) if self.choose else None
         nest.measured = measured is not None
+        chosen = measured or heuristics.default_schedule(nest, self.arrays, is_in_loop=self.is_inside)
+        if measured is None and follows:
+            # An epilogue reads cached data, maybe in the buffer of its result: no streaming stores.
+            chosen = replace(chosen, stream_bytes=0)
         is_delicate = self.emitted is None and not self.has_flows and _is_delicate(nest, self.program)
-        return replace(
-            chosen, keeps_fp_flags_exact=is_delicate, any_size=self.emitted is not None, alternates=self.is_inside
-        )
-
-    def _guess(self, nest: LoopNest) -> NestVariant | None:  # noqa: ARG002  # RegionNestBuilder uses it
-        """The variant of a nest by its context; None for the one by its operations."""
-        return None
+        return replace(chosen, keeps_fp_flags_exact=is_delicate)
 
     def _is_inlined(self, nest: LoopNest) -> bool:  # noqa: ARG002  # RegionNestBuilder uses it
         """Whether to inline a nest into its caller."""
         return False
 
-    def _emitter(self, nest: LoopNest, name: str, variant: NestVariant) -> NestEmitter:
-        loops = Loops(nest, self.arrays, variant)
+    def _emitter(self, nest: LoopNest, name: str, chosen: NestSchedule) -> NestEmitter:
+        any_size = self.emitted is not None
+        loops = Loops(nest, self.arrays, chosen, any_size, self.is_inside, self.fresh)
         schedule = nest.schedule = choose_schedule(loops)
-        in_blocks = schedule.in_blocks and self.emitted is None and not self.is_inside
-        self.shares |= in_blocks
-        return (BlockwiseEmitter if in_blocks else NestEmitter)(loops, schedule, self._function(), name)
+        if self.program.loops is not None:
+            self.program.loops[id(nest)] = loops
+        self.shares |= schedule.in_blocks
+        return (BlockwiseEmitter if schedule.in_blocks else NestEmitter)(loops, schedule, self._function(), name)
 
     def _clock(self, step: LoopNest | MatMulStep | Flow | KernelCall | NumpyCall) -> Clock | None:
         return self.program.profile.clock(step) if self.program.profile is not None else None
@@ -350,31 +343,6 @@ class RegionNestBuilder(SegmentBuilder):
 
     has_flows = is_inside = True
     shares = calls_python = False
-    fresh: AbstractSet[int] = frozenset()
-    """Frame slots of arrays whose elements are stored in the same iterations."""
-
-    def _guess(self, nest: LoopNest) -> NestVariant | None:
-        """The variant of a nest inside a loop; None for the default.
-
-        Its data is cached since the last iteration, so that vectors across cache lines dominate the time; for short
-        sums the remainder of a row does.
-        """
-        widest, is_short = (
-            cpu_target.target().vector_bytes,
-            nest.traced_row_elements * nest.widest < heuristics.SHORT_BYTES,
-        )
-        reduces = bool(nest.reductions)
-        if not (reduces if is_short else heuristics.is_stencil(nest)):
-            return None
-        has_half_vectors, width = not reduces and nest.widest >= 8, min(32, widest)
-        words = {self.arrays[leaf].word for leaf in nest.read_arrays if leaf in self.arrays}
-        return NestVariant(
-            width,
-            1,
-            halves_remainder=has_half_vectors,
-            jams_rows=not reduces,
-            reads_recent_store=reduces and not words.isdisjoint(self.fresh),
-        )
 
     def _function(self) -> FunctionBuilder:
         """A function whose frame has one more slot: the direction of iteration."""

@@ -21,6 +21,7 @@ from jitkernels.compiler.memory.arena import Arena
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
+from jitkernels.compiler.schedule.nest.loop_order import Loops
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.update_in_place import memory_of
 from jitkernels.core.aligned_memory import aligned_memory
@@ -76,8 +77,8 @@ class CompiledProgram:
 
     `allocated`: the arrays whose memory the program provides. `raised`: kinds of floating-point errors of folded
     constants, whose flags each call raises; `reports_fp_errors`: floating-point flags of its other operations are
-    reported. `reshaped`: inputs whose memory loop nests read as
-    reshaped nodes.
+    reported. `reshaped`: inputs whose memory loop nests read as reshaped nodes. `loops`: those of each
+    nest by its id, where they are to be shown.
     """
 
     graph: Graph = field(repr=False)
@@ -88,6 +89,7 @@ class CompiledProgram:
     allocated: list[Node] = field(default_factory=list, repr=False)
     orders: dict[Node, tuple[int, ...]] = field(default_factory=dict, repr=False)
     shared: dict[Node, Node] = field(default_factory=dict, repr=False)
+    loops: dict[int, Loops] | None = field(default=None, repr=False)
     reshaped: dict[Node, Node] = field(default_factory=dict, repr=False)
     arena: Arena = field(default_factory=Arena, repr=False)
     profile: Profile | None = field(default=None, repr=False)

@@ -12,19 +12,19 @@ from jitkernels.compiler.ir.graph import Graph
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope
 from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segment
 from jitkernels.compiler.lowering.lower_graph import compile_graph
-from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
+from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 from jitkernels.errors import BuildError
 
 CONFIG = JitConfig(opt_level=3, backend="native")
 
 
-def body_of(graph: Graph, scope: Scope, arrays: int, along: str, variant: NestVariant, backend: str = "native") -> str:
+def body_of(graph: Graph, scope: Scope, arrays: int, along: str, chosen: NestSchedule, backend: str = "native") -> str:
     """The body; the first `arrays` inputs of the graph are the kernel's arrays, the other ones scalars of type double.
 
     It splits the range along the extent `along`. Raises BuildError for a graph that is more than one loop nest.
     """
     emitted: list[module_text.SegmentParts] = []
-    program = compile_graph(graph, scope, replace(CONFIG, backend=backend), lambda _: variant, emitted)
+    program = compile_graph(graph, scope, replace(CONFIG, backend=backend), lambda _: chosen, emitted)
     _require_one(program, emitted)
     (parts,) = emitted
     (call,) = parts.calls

@@ -28,9 +28,11 @@ from jitkernels.compiler.schedule.gemm_epilogue import Step
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
+from jitkernels.compiler.schedule.nest.loop_order import Loops
 from jitkernels.compiler.schedule.numpy_step import NumpyCall
 from jitkernels.compiler.schedule.partial_stores import is_reshaped_input
 from jitkernels.compiler.schedule.region_stages import bodies_of
+from jitkernels.compiler.schedule.tile_batch_dimension import tile_batch_dimension
 from jitkernels.compiler.schedule.unroll_short_axes import unroll_short_axes
 from jitkernels.compiler.schedule.update_in_place import memory_of
 from jitkernels.compiler.transforms import bounds_checks, decompose_kernels
@@ -59,9 +61,11 @@ def compile_graph(
     config: JitConfig,
     choose: Choose | None = None,
     emitted: list[module_text.SegmentParts] | None = None,
+    loops: dict[int, Loops] | None = None,
 ) -> CompiledProgram:
-    """The program of a graph. The parts of its segments are appended to `emitted`."""
+    """The program of a graph. The parts of its segments are appended to `emitted`, the loops of nests to `loops`."""
     program, steps, arrays = _plan(graph, scope, config)
+    program.loops = loops
     outputs = set(program.graph.outputs)
     between = {program.words[node]: node for node in program.allocated if node not in outputs}
     program.place_symbols()
@@ -143,6 +147,8 @@ def _plan(
         graph = simplify(bounds_checks.with_bounds_checks(lowered))
     if level >= 3 and not in_flow:
         graph = align_loop_matrices(graph)
+    if level >= 3 and not in_flow and config.backend != "numba":
+        graph = tile_batch_dimension(graph, scope)
     graph = region_memory.insert_copies(bounds_checks.with_bounds_checks(_with_own_results(graph)))
     graph = kernel_step.densify_kernel_operands(graph)
     program = CompiledProgram(graph, config)
@@ -161,7 +167,7 @@ def _plan(
     if level >= 3:
         steps = gemm_epilogue.move_products_to_readers(steps, schedule.shared)
     program.shared = schedule.shared
-    assignment = _BufferAssignment(program, graph, steps, scope, in_place=level >= 3 and not in_flow)
+    assignment = _BufferAssignment(program, graph, steps, scope, in_flow=in_flow)
     return program, assignment.steps, assignment.assign()
 
 
@@ -169,7 +175,7 @@ class _BufferAssignment:
     """Assigns a frame slot and strides to each materialized node of a program: `arrays`."""
 
     def __init__(
-        self, program: CompiledProgram, graph: Graph, steps: list[Step], scope: Scope, *, in_place: bool
+        self, program: CompiledProgram, graph: Graph, steps: list[Step], scope: Scope, *, in_flow: bool
     ) -> None:
         self.program, self.graph, self.scope = program, graph, scope
         self.arrays: dict[Node, StridedArray] = {}
@@ -178,13 +184,13 @@ class _BufferAssignment:
         requested_orders = {graph.outputs[i]: order for i, order in graph.orders}
         self.layouts = layouts_of(graph.inputs, steps, program.shared, self.dense, requested_orders)
         self.slices: dict[Node, BufferSlice] = {}
-        if in_place:
-            found = BufferSlices(steps, graph, program.shared, self.layouts)
+        is_fused = abs(program.config.opt_level) >= 3
+        if is_fused:
+            found = BufferSlices(steps, graph, program.shared, self.layouts, in_flow=in_flow)
             steps, self.slices = found.steps, found.slices
             program.shared |= {node: place.whole for node, place in found.slices.items()}
         self.steps = steps
         self.read_by_numpy = {one for step in steps if isinstance(step, UnfusedStep) for one in step.node.inputs}
-        is_fused = abs(program.config.opt_level) >= 3
         self.products = gemm_epilogue.products_in_output_memory(steps, graph, program.shared) if is_fused else {}
         self.in_place = InPlaceOutputs(steps, graph, program.shared)
         self.known_strides: dict[Node, Sequence[Number]] = {}
@@ -285,6 +291,8 @@ class _BufferAssignment:
         whole = place.whole
         if whole not in self.arrays and whole in self.slices:
             self._place(whole)
+        elif whole not in self.arrays and whole in self.program.shared:
+            self.arrays[whole] = self.arrays[memory_of(whole, self.program.shared)]
         elif whole not in self.arrays:
             strides, order = self.layouts[whole]
             self._new(whole, strides)

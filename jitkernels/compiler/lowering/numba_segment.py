@@ -10,10 +10,8 @@ from jitkernels.compiler.lowering.build_segment import RegionNestBuilder, Segmen
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.nest.choose_schedule import choose_schedule
 from jitkernels.compiler.schedule.nest.loop_order import Loops
-from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
+from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.transforms.trip_count import work_of
-
-DEFAULT = NestVariant(any_size=True)
 
 
 class _NumbaNests(SegmentBuilder):
@@ -21,14 +19,14 @@ class _NumbaNests(SegmentBuilder):
 
     has_distinct_arrays = False
 
-    def _emitter(self, nest: LoopNest, name: str, variant: NestVariant) -> Any:
-        loops = Loops(nest, self.arrays, variant)
+    def _emitter(self, nest: LoopNest, name: str, chosen: NestSchedule) -> Any:
+        loops = Loops(nest, self.arrays, chosen, any_size=True)
         printer = NestPrinter(loops, choose_schedule(loops), self._function(), name)
         printer.is_alone = self.has_distinct_arrays
         return printer
 
-    def _variant(self, nest: LoopNest, *, follows: bool) -> NestVariant:  # noqa: ARG002
-        return DEFAULT
+    def _chosen(self, nest: LoopNest, *, follows: bool) -> NestSchedule:  # noqa: ARG002
+        return NestSchedule()
 
 
 class NumbaRegionNestBuilder(_NumbaNests, RegionNestBuilder):

@@ -2,14 +2,16 @@
 
 The copy of an operand into a concatenation is left out, and the step that computes the operand stores it there: its
 array has the base and the strides of the whole, and an offset. Operands that are concatenations themselves are parts of
-parts, so that a growing array is allocated once, and each layer of a network appends to it. Rules:
+parts, so that a growing array is allocated once, and each layer of a network appends to it. So is the row of a
+loop-carried array that an iteration stores. Rules:
 
 1. The operand is computed by a loop nest, or by a kernel whose results may have a pitch (`Argument.pitch`), or lie in
    one piece. Arguments, results of the function and of NumPy, and what shares memory with others are copied.
 2. Both have one dtype, and the part is the operand as it is, at most with further dimensions of one element.
 3. All that reads the operand besides is a loop nest, or reads an array in one piece.
 4. Elements that neighbour each other fill a cache line: readers of shorter runs would load element by element.
-5. Nothing updates the concatenation in place: readers of the operand would find new values.
+5. Nothing updates the concatenation in place: readers of the operand would find new values. A loop-carried array is
+   updated once, and not read.
 6. An operand has one place: what is concatenated twice is copied the second time.
 """
 
@@ -29,6 +31,7 @@ from jitkernels.compiler.schedule.gemm_epilogue import Step, read_by, written_by
 from jitkernels.compiler.schedule.kernel_step import KernelCall
 from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
+from jitkernels.compiler.schedule.update_in_place import memory_of
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 
@@ -54,7 +57,9 @@ class BufferSlice(NamedTuple):
 
     def shape(self, node: Node) -> tuple[Number, ...]:
         """The operand's shape, with the extents that it has in common with the whole as those of the whole."""
-        axis = self.whole.options["axis"]
+        axis = self.whole.options.get("axis")
+        if axis is None:  # a part that is stored, of any extents
+            return node.shape
         return tuple(
             extent if dimension in (axis, None) else self.whole.shape[dimension]
             for dimension, extent in zip(self.dimensions, node.shape, strict=True)
@@ -64,13 +69,21 @@ class BufferSlice(NamedTuple):
 class BufferSlices:
     """Finds the operands that are computed in place, and removes their copies from the `steps`.
 
-    `shared`: the nodes that have the memory of others; `slices`: by operand, its part.
+    `shared`: the nodes that have the memory of others; `slices`: by operand, its part. `in_flow`: the graph is a group
+    of nests in a loop or branch, which may leave results in the memory of its inputs before all is computed.
     """
 
     def __init__(
-        self, steps: Sequence[Step], graph: Graph, shared: Mapping[Node, Node], layouts: Mapping[Node, ArrayLayout]
+        self,
+        steps: Sequence[Step],
+        graph: Graph,
+        shared: Mapping[Node, Node],
+        layouts: Mapping[Node, ArrayLayout],
+        *,
+        in_flow: bool = False,
     ) -> None:
         self.layouts, self.slices = layouts, dict[Node, BufferSlice]()
+        self.shared, self.in_flow = shared, in_flow
         self.fixed: Collection[Node] = {
             *graph.inputs, *graph.roots, *graph.checks, *shared, *shared.values(),
         }  # fmt: skip
@@ -98,17 +111,38 @@ class BufferSlices:
         if found is None:
             return False
         node, place = found
-        if node in self.fixed or node in self.slices or place.whole in self.updated or node.dtype != place.whole.dtype:
+        if node in self.fixed or node in self.slices or node.dtype != place.whole.dtype:
             return False
-        array = place.array(StridedArray(0, self.layouts[place.whole].strides, node.dtype), node)
-        shape = place.shape(node)
+        if place.whole in self.updated and not self._is_written_alone(place.whole):
+            return False
+        if not self._fits(node, place, self._array(place.whole)):
+            return False
+        self.slices[node] = place
+        return True
+
+    def _array(self, node: Node) -> StridedArray:
+        """The array of a concatenation, which may be a part of another one."""
+        place = self.slices.get(node)
+        if place is not None:
+            return place.array(self._array(place.whole), node)
+        return StridedArray(0, self.layouts[node].strides, node.dtype)
+
+    def _fits(self, node: Node, place: BufferSlice, whole: StridedArray) -> bool:
+        """Whether all that computes and reads a node, and the parts that it has, can do so in its place."""
+        array, shape = place.array(whole, node), place.shape(node)
         is_dense = _is_dense(array, shape)
         if not _is_long(array, shape) or not self._may_read(node, is_dense=is_dense):
             return False
         if not self._may_write(node, is_dense=is_dense, is_pitched=_is_pitched(array, shape)):
             return False
-        self.slices[node] = place
-        return True
+        return all(self._fits(part, own, array) for part, own in self.slices.items() if own.whole is node)
+
+    def _is_written_alone(self, update: Node) -> bool:
+        """Whether an update stores a part of a loop-carried array that no other step reads or writes."""
+        memory = memory_of(update, self.shared)
+        versions = [node for node in self.shared if memory_of(node, self.shared) is memory]
+        is_carried = self.in_flow and update.operation == "update" and versions == [update]
+        return is_carried and memory not in self.readers and update not in self.readers
 
     def _may_write(self, node: Node, *, is_dense: bool, is_pitched: bool) -> bool:
         """Whether all that computes a node can store it in its place."""
@@ -134,7 +168,7 @@ class BufferSlices:
 def _copied(store: Store) -> tuple[Node, BufferSlice] | None:
     """The operand that a store copies into a concatenation, and its place there."""
     region, target_map = store.region, store.target_map
-    if store.target.operation != "concatenate" or target_map is None or len(region.leaves) != 1:
+    if store.target.operation not in ("concatenate", "update") or target_map is None or len(region.leaves) != 1:
         return None
     (node,) = region.leaves
     maps = [*region.access_maps[node].values()]

@@ -147,6 +147,6 @@ def flow_local_lifetimes(units: Sequence[Unit]) -> dict[int, tuple[int, int]]:
             if any(begin > last or end < first for begin, end in spans.values())
         }
         for group in groups:
-            group.sharing = shareable.keys() & set(group.words.values())
+            group.sharing = {word: shareable[word] for word in group.words.values() if word in shareable}
         result |= shareable
     return result

@@ -54,6 +54,9 @@ def order_of_store(
     store: Store, steps: Sequence[gemm_epilogue.Step], arrays: Mapping[Node, ArrayLayout]
 ) -> Order | None:
     """The memory order of an output, or of a concatenation of parts; None for C order."""
+    if builder.is_unwritten(store.target):
+        chosen: Order | None = store.target.options.get("order")
+        return chosen
     if store.target_map is None:
         return order_of(store.region, arrays)
     if store.target.operation != "concatenate":

@@ -40,7 +40,7 @@ from jitkernels.compiler.schedule.loop_direction import Directions
 from jitkernels.compiler.schedule.loop_nest import LoopNest, Store
 from jitkernels.compiler.schedule.partial_stores import broadcast_copy, has_partial_stores, partial_stores_of
 from jitkernels.compiler.schedule.reduction_epilogue import ReductionEpilogues
-from jitkernels.compiler.schedule.repeated_sums import repeated_sums
+from jitkernels.compiler.schedule.repeated_sums import rank, repeated_sums
 from jitkernels.compiler.schedule.update_in_place import (
     OutputPart,
     OutputParts,
@@ -196,7 +196,7 @@ def _expensive_parts(node: Node, costs: Mapping[Node, float]) -> set[Node]:
     They are materialized in place of the node if the rest of this is cheap and reads one array of its size: nests read
     that array in place of the node, which is never stored. `costs` has the nodes that are not materialized.
     """
-    size, parts, arrays, cost, waiting = _rank(node), set[Node](), set[Node](), 0.0, [node]
+    size, parts, arrays, cost, waiting = rank(node), set[Node](), set[Node](), 0.0, [node]
     while waiting:
         current = waiting.pop()
         cost += ops.own_cost(current)
@@ -204,8 +204,8 @@ def _expensive_parts(node: Node, costs: Mapping[Node, float]) -> set[Node]:
             return {node}
         for operand in map(_viewed, current.inputs):
             if operand not in costs or not operand.inputs:
-                arrays |= {operand} if _rank(operand) >= size else set()
-            elif _rank(operand) >= size:
+                arrays |= {operand} if rank(operand) >= size else set()
+            elif rank(operand) >= size:
                 waiting.append(operand)
             else:
                 parts.add(operand)
@@ -217,11 +217,6 @@ def _viewed(node: Node) -> Node:
     while node.operation == "view":
         (node,) = node.inputs
     return node
-
-
-def _rank(node: Node) -> int:
-    """The number of dimensions along which a node has several elements."""
-    return sum(not symbolic_dims.same(extent, 1) for extent in node.shape)
 
 
 def _read_late(roots: Sequence[Node], parts: OutputParts) -> set[Node]:

@@ -19,6 +19,8 @@ LITTLE = 8
 """Work is little if it is less than the rest by this factor."""
 LARGE_ELEMENTS = 1 << 13
 """Elements from which a loop takes so long that a nest of its own costs nothing: about a microsecond."""
+SHORT_BYTES = 512
+"""Bytes of a row below which the remainder of steps of four vectors takes as long as the steps."""
 BYTES_PER_ADDITION = 2
 """Bytes of a large array that are loaded or stored in the time of an addition."""
 
@@ -93,6 +95,11 @@ class LoopNest:
             builder.is_unwritten(region.root) or any(symbolic_dims.same(extent, 0) for extent in region.root.shape)
             for region in self.regions
         )
+
+    @property
+    def has_short_rows(self) -> bool:
+        """Whether rows are so short in the traced call that their remainder dominates."""
+        return self.traced_row_elements * self.widest < SHORT_BYTES
 
     @property
     def cost(self) -> float:

@@ -6,7 +6,6 @@ Loop-carried arrays are updated in their memory; all other arrays that are read 
 
 import heapq
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +33,8 @@ class NestGroup:
 
     `captured`: the region's nodes that are its inputs, `results`: those that are its outputs and writes. `program`,
     `steps` and `arrays`: its compiled form. `words`: the outer frame's words of its arrays, `sizes`: the bytes of each
-    by word, `sharing`: the words whose memory other arrays have at other times.
+    by word, `sharing`: the words whose memory other arrays have at other times, with the first and last step of an
+    iteration that needs each.
     """
 
     graph: Graph
@@ -46,7 +46,7 @@ class NestGroup:
     calls: Any = ()
     words: dict[Node, int] = field(default_factory=dict)
     sizes: dict[int, Number] = field(default_factory=dict)
-    sharing: AbstractSet[int] = frozenset()
+    sharing: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass

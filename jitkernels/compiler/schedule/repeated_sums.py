@@ -35,7 +35,7 @@ def repeated_sums(order: Iterable[Node], regions: Sequence[FusionRegion]) -> set
                 is_last = node is region.root or owners[node] != owners[operand]
                 if not is_last or len({before[owner] for owner in owners[operand]}) < 2:
                     continue
-                if sum(_rank(array) >= _rank(operand) > 0 for array in read[operand]) >= MIN_ARRAYS:
+                if sum(rank(array) >= rank(operand) > 0 for array in read[operand]) >= MIN_ARRAYS:
                     result.add(operand)
     return result
 
@@ -53,6 +53,6 @@ def _steps_before(order: Iterable[Node]) -> dict[Node, int]:
     return steps
 
 
-def _rank(node: Node) -> int:
+def rank(node: Node) -> int:
     """The number of dimensions along which a node has several elements."""
     return sum(not symbolic_dims.same(extent, 1) for extent in node.shape)

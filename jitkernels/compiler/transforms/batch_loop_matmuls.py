@@ -109,7 +109,7 @@ class BatchedValues:
             batched = self._product(node, inputs, wide)
         elif node.operation == "cast" or OPERATIONS[node.operation].is_elementwise:
             operands = [
-                _broadcastable(operand, node.ndim) if is_wide else operand
+                broadcastable(operand, node.ndim) if is_wide else operand
                 for operand, is_wide in zip(inputs, wide, strict=True)
             ]
             batched = Node(node.operation, operands, node.dtype, (self.block.trip_count, *node.shape), node.options)
@@ -166,8 +166,8 @@ class BatchedValues:
         return None
 
 
-def _broadcastable(node: Node, ndim: int) -> Node:
-    """Insert dimensions behind the iterations, so that a batched value broadcasts."""
+def broadcastable(node: Node, ndim: int) -> Node:
+    """A batched value with dimensions inserted behind the iterations: it broadcasts to `ndim` in each of them."""
     missing = ndim + 1 - node.ndim
     return builder.expand_dims(node, range(1, 1 + missing)) if missing else node
 

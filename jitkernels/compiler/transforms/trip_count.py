@@ -27,6 +27,8 @@ def _of_region(region: Graph, trip_count: Number) -> Number:
     for node in region:
         if is_control_flow(node):
             total = total + work_of(node, trip_count)
+        elif node.operation == "kernel":
+            total = total + int(node.options["function"].attr.operations())
         elif OPERATIONS[node.operation].is_elementwise or node.operation in ("reduce", "matmul"):
             shape = node.inputs[0].shape if node.operation == "reduce" else node.shape
             if node.operation == "matmul":

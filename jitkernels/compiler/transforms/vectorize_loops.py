@@ -28,6 +28,7 @@ from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.region_memory import is_direct
 from jitkernels.compiler.ir.regions import REGIONS, LoopParts, regions_of, symbols_in
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, is_at_least, same
+from jitkernels.compiler.transforms.batch_loop_matmuls import broadcastable
 from jitkernels.compiler.transforms.loop_ints import Ints, int_of, ints_inside
 
 MAX_ITERATION_ELEMENTS = 1 << 12
@@ -233,7 +234,7 @@ class _Batch:
         shape = (self.trip_count, *node.shape)
         if node.operation == "cast" or OPERATIONS[node.operation].is_elementwise:
             pairs = zip(operands, varies, strict=True)
-            inputs = [_aligned(operand, node.ndim) if is_wide else operand for operand, is_wide in pairs]
+            inputs = [broadcastable(operand, node.ndim) if is_wide else operand for operand, is_wide in pairs]
             return Node(node.operation, inputs, node.dtype, shape, node.options)
         match node.operation:
             case "reduce":
@@ -299,7 +300,7 @@ class _Batch:
 
     def _value(self, node: Node, value: Node) -> Node:
         """The assigned value of all iterations."""
-        return _aligned(value, len(node.options.get("extents", ()))) if node.inputs[1] in self.varying else value
+        return broadcastable(value, len(node.options.get("extents", ()))) if node.inputs[1] in self.varying else value
 
     def _index_map(self, node: Node) -> IndexMap:
         """The part of an array that a node shows or assigns to. Raises for other operations."""
@@ -364,12 +365,6 @@ def _is_apart(left: _Row, right: _Row) -> bool:
     return same(left.factor, right.factor) and all(
         is_at_least(distance - 1 - (one.last - other.first), 0) for one, other in ((left, right), (right, left))
     )
-
-
-def _aligned(node: Node, ndim: int) -> Node:
-    """A batched value with dimensions inserted behind the iterations: it broadcasts to `ndim` in each of them."""
-    missing = ndim + 1 - node.ndim
-    return builder.expand_dims(node, range(1, 1 + missing)) if missing else node
 
 
 def _assigned(array: Node, value: Node, index_map: IndexMap, extents: Sequence[Number]) -> Node:

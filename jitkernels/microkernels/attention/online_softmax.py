@@ -223,7 +223,7 @@ class _PanelText:
         out.label("column")
         out.lines.append("  %r = phi i64 [ 0, %entry ], [ %next, %column ]")
         out.lines.append("  %left = sub nsw i64 %count, %r")
-        inside = make.below(0, "%left")
+        inside = make.out.lanes_below("%left", make.lanes)
         last = out.value("add nsw i64 %count, -1")
         row_indices = [out.value(f"add nsw i64 %r, {i}") for i in range(lanes)]
         row_indices = [out.value(f"call i64 @llvm.smin.i64(i64 {row_index}, i64 {last})") for row_index in row_indices]

@@ -73,7 +73,7 @@ class PoolText:
         out.lines.append("  %has_taps = icmp sgt i64 %taps, 0")
         out.lines.append("  %has_any = and i1 %has_rows, %has_taps")
         if self.tile.mean:
-            self.divisor = self._splat(self.kind, out.value(f"sitofp i64 %count to {self.kind}"))
+            self.divisor = out.splat(self.kind, self.tile.lanes, out.value(f"sitofp i64 %count to {self.kind}"))
 
     def begin_window(self, before: str) -> None:
         """Append the begin of the loop over windows, behind the block `before`."""
@@ -161,17 +161,7 @@ class PoolText:
 
     def _live(self, j: int) -> str:
         """Append the mask of the live lanes of vector j."""
-        lanes, out = self.tile.lanes, self.out
-        every = self._splat("i64", "%live")
-        numbers = ", ".join(f"i64 {j * lanes + lane}" for lane in range(lanes))
-        return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
-
-    def _splat(self, kind: str, scalar: str) -> str:
-        lanes = self.tile.lanes
-        first = self.out.value(f"insertelement <{lanes} x {kind}> poison, {kind} {scalar}, i64 0")
-        return self.out.value(
-            f"shufflevector <{lanes} x {kind}> {first}, <{lanes} x {kind}> poison, <{lanes} x i32> zeroinitializer"
-        )
+        return self.out.lanes_below("%live", self.tile.lanes, j * self.tile.lanes)
 
     def load(self, address: str, j: int) -> str:
         if not self.tile.masked:

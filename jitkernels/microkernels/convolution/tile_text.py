@@ -112,7 +112,7 @@ class ConvolutionTileText:
             self.residual_rows = [
                 out.element(self.kind, "%residual_start", out.times(r, "%y_stride")) for r in range(self.pixels)
             ]
-        self.masks = [self._mask(j) for j in range(tile.vectors)]
+        self.masks = [out.lanes_below("%live", tile.lanes, j * tile.lanes) for j in range(tile.vectors)]
         for j in range(tile.vectors):
             start = "zeroinitializer"
             if tile.biased:
@@ -188,16 +188,6 @@ class ConvolutionTileText:
     def _opaque(self, value: str | int) -> str | int:
         """Hide how an offset follows from others: LLVM would add them up in the loop, where registers are left."""
         return value if value == 0 else self.out.value(f'call i64 asm "", "=r,0"(i64 {value})')
-
-    def _mask(self, j: int) -> str:
-        """Append the mask of the live lanes of vector j."""
-        lanes, out = self.tile.lanes, self.out
-        first = out.value(f"insertelement <{lanes} x i64> poison, i64 %live, i64 0")
-        every = out.value(
-            f"shufflevector <{lanes} x i64> {first}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
-        )
-        numbers = ", ".join(f"i64 {j * lanes + lane}" for lane in range(lanes))
-        return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
 
     def _masked_load(self, address: str, j: int) -> str:
         return (

@@ -86,13 +86,7 @@ class _TransformText:
         out.lines.append("  %at = phi i64 [ 0, %entry ], [ %next, %next_step ]")
         if not self.transform.whole:
             live = out.value(f"sub nsw i64 %{self.extent}, %at")
-            first = out.value(f"insertelement <{self.lanes} x i64> poison, i64 {live}, i64 0")
-            every = out.value(
-                f"shufflevector <{self.lanes} x i64> {first}, <{self.lanes} x i64> poison, "
-                f"<{self.lanes} x i32> zeroinitializer"
-            )
-            numbers = ", ".join(f"i64 {lane}" for lane in range(self.lanes))
-            out.lines.append(f"  %mask = icmp slt <{self.lanes} x i64> <{numbers}>, {every}")
+            self.mask = out.lanes_below(live, self.lanes)
         self.step()
         out.line("br label %next_step")
         out.label("next_step")
@@ -118,7 +112,7 @@ class _TransformText:
     def masked_load(self, address: str) -> str:
         return self.out.value(
             f"call {self.vector} @llvm.masked.load.{self.suffix}.p0(ptr {address}, i32 {self.align}, "
-            f"<{self.lanes} x i1> %mask, {self.vector} zeroinitializer)"
+            f"<{self.lanes} x i1> {self.mask}, {self.vector} zeroinitializer)"
         )
 
     def element(self, base: str, index: str | int) -> str:
@@ -316,5 +310,5 @@ class _ResultText(_TransformText):
         else:
             out.line(
                 f"call void @llvm.masked.store.{self.suffix}.p0({self.vector} {value}, ptr {address}, "
-                f"i32 {self.align}, <{self.lanes} x i1> %mask)"
+                f"i32 {self.align}, <{self.lanes} x i1> {self.mask})"
             )

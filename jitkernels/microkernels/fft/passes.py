@@ -157,13 +157,7 @@ class PassText:
 
     def first_lanes(self, count: str) -> str:
         """The mask of the first `count` lanes."""
-        out, lanes = self.out, self.lanes
-        one = out.value(f"insertelement <{lanes} x i64> poison, i64 {count}, i64 0")
-        all_ = out.value(
-            f"shufflevector <{lanes} x i64> {one}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
-        )
-        numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
-        return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {all_}")
+        return self.out.lanes_below(count, self.lanes)
 
     def _along(self) -> None:
         out = self.out

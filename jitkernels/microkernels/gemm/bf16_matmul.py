@@ -120,7 +120,7 @@ def _widened(attr: MatMulAttr, parallel: bool) -> RangeKernel:
     trans_a, finished = attr.trans_a, beta_epilogue(attr.beta)
     wide = packed_kernel(
         PackedGemm(
-            "float32", target.lanes("float32"), blocking("float32", target), trans_a, attr.trans_b, 0.0, split="rows"
+            target.lanes("float32"), blocking("float32", target), "float32", trans_a, attr.trans_b, 0.0, split="rows"
         ),
         parallel=False,
     )

@@ -89,7 +89,7 @@ class _DotText:
         out.lines.append("  %has_left = icmp ne i64 %left, 0")
         out.line("br i1 %has_left, label %rest, label %done")
         out.label("rest")
-        self._multiply("%whole", self._mask(), "half", "rest")
+        self._multiply("%whole", out.lanes_below("%left", self.lanes), "half", "rest")
         out.line("br label %done")
         out.label("done")
         self._phis("total", [("%{}_half", "middle"), ("%{}_rest", "rest")])
@@ -122,15 +122,6 @@ class _DotText:
         out.label("behind")
         out.lines.append("  %p_begin = phi i64 [ 0, %entry ], [ %several, %steps ]")
         self._phis("begin", [("zeroinitializer", "entry"), (sums[0], "steps")])
-
-    def _mask(self) -> str:
-        out, lanes = self.out, self.lanes
-        first_lane = out.value(f"insertelement <{lanes} x i64> poison, i64 %left, i64 0")
-        every = out.value(
-            f"shufflevector <{lanes} x i64> {first_lane}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
-        )
-        numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
-        return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
 
     def _phis(self, suffix: str, incoming: list[tuple[str, str]]) -> None:
         for r, j in self.cells:

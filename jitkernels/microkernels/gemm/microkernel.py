@@ -81,6 +81,18 @@ class Text:
             return factor * int(stride)
         return stride if factor == 1 else self.value(f"mul i64 {stride}, {factor}")
 
+    def splat(self, kind: str, lanes: int, scalar: str) -> str:
+        """Append a vector with the scalar in all lanes."""
+        first = self.value(f"insertelement <{lanes} x {kind}> poison, {kind} {scalar}, i64 0")
+        return self.value(
+            f"shufflevector <{lanes} x {kind}> {first}, <{lanes} x {kind}> poison, <{lanes} x i32> zeroinitializer"
+        )
+
+    def lanes_below(self, limit: str, lanes: int, first: int = 0, kind: str = "i64") -> str:
+        """Append the mask of lanes whose index, counted from `first`, is below the `limit`."""
+        numbers = ", ".join(f"{kind} {first + lane}" for lane in range(lanes))
+        return self.value(f"icmp slt <{lanes} x {kind}> <{numbers}>, {self.splat(kind, lanes, limit)}")
+
 
 @frozen_dataclass
 class Tile:
@@ -207,15 +219,8 @@ class _TileText:
         out.line("br i1 %has_rounds, label %main, label %middle")
 
     def _make_masks(self) -> None:
-        tile, out = self.tile, self.out
-        for j in range(tile.vectors):
-            first_lane = out.value(f"insertelement <{tile.lanes} x i64> poison, i64 %live_columns, i64 0")
-            every = out.value(
-                f"shufflevector <{tile.lanes} x i64> {first_lane}, <{tile.lanes} x i64> poison, "
-                f"<{tile.lanes} x i32> zeroinitializer"
-            )
-            numbers = ", ".join(f"i64 {j * tile.lanes + lane}" for lane in range(tile.lanes))
-            self.masks.append(out.value(f"icmp slt <{tile.lanes} x i64> <{numbers}>, {every}"))
+        lanes = self.tile.lanes
+        self.masks += [self.out.lanes_below("%live_columns", lanes, j * lanes) for j in range(self.tile.vectors)]
 
     def _phis(self, suffix: str, incoming: list[tuple[str, str]]) -> None:
         """One phi per accumulator; ``{}`` in an incoming value stands for the accumulator's name."""

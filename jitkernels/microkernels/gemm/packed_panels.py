@@ -62,16 +62,11 @@ class Blocking:
 
 
 @frozen_dataclass
-class PackedGemm:
-    """What determines the code. split: whether threads split the "columns" or the "rows" of C."""
+class PanelOffsets:
+    """The blocking of a product, by vectors of so many lanes, and offsets in the workspace of panels, in elements."""
 
-    dtype: str
     lanes: int
     blocking: Blocking
-    trans_a: bool
-    trans_b: bool
-    beta: float
-    split: str
 
     @property
     def width(self) -> int:
@@ -85,8 +80,24 @@ class PackedGemm:
 
     @property
     def panels_of_b(self) -> int:
-        """Where the panels of B begin in the workspace, in elements."""
-        return -(-(self.blocking.block_rows * self.blocking.depth + self.slack) // 64) * 64
+        """Where the panels of B begin in the workspace, behind those of A."""
+        return aligned_elements(self.blocking.block_rows * self.blocking.depth + self.slack)
+
+
+def aligned_elements(elements: int) -> int:
+    """The least multiple of 64 elements that holds so many."""
+    return -(-elements // 64) * 64
+
+
+@frozen_dataclass
+class PackedGemm(PanelOffsets):
+    """What determines the code. split: whether threads split the "columns" or the "rows" of C."""
+
+    dtype: str
+    trans_a: bool
+    trans_b: bool
+    beta: float
+    split: str
 
 
 class PackedBlock(NamedTuple):

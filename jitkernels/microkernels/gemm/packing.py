@@ -61,16 +61,6 @@ class _Packer:
         self.groups = list(range(0, width, lanes))
         self.out = Text()
 
-    def below(self, first: int, limit: str) -> str:
-        """Append the mask of lanes whose index, counted from ``first``, is below the i64 ``limit``."""
-        lanes = self.lanes
-        first_lane = self.out.value(f"insertelement <{lanes} x i64> poison, i64 {limit}, i64 0")
-        every = self.out.value(
-            f"shufflevector <{lanes} x i64> {first_lane}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
-        )
-        numbers = ", ".join(f"i64 {first + lane}" for lane in range(lanes))
-        return self.out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
-
     def load(self, address: str, mask: str | None) -> str:
         """Append a load of a vector; lanes outside the mask are zeros."""
         if mask is None:
@@ -100,7 +90,7 @@ def copy_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
     out.lines.append(f"  %source_start = getelementptr {make.kind}, ptr %source, i64 %source_offset")
     out.lines.append(f"  %target_start = getelementptr {make.kind}, ptr %target, i64 %target_offset")
     out.lines.append(f"  %limit = call i64 @llvm.smin.i64(i64 %live, i64 {width})")
-    masks = [make.below(group, "%limit") for group in make.groups]
+    masks = [out.lanes_below("%limit", lanes, group) for group in make.groups]
     out.lines.append(f"  %whole = icmp sge i64 %live, {width}")
     out.lines.append("  %some = icmp sgt i64 %count, 0")
     out.line("br i1 %some, label %choose, label %done")
@@ -152,7 +142,7 @@ def transpose_panel(symbol: str, dtype: str, lanes: int, width: int, pitch: int 
     out.line("br i1 %plain, label %fast, label %slow")
     for name in ("fast", "slow"):
         out.label(name)
-        mask = make.below(0, "%left") if name == "slow" else None
+        mask = out.lanes_below("%left", lanes) if name == "slow" else None
         # Highest rows first: their surplus lanes land where lower rows of the next step are written later.
         for group in reversed(make.groups):
             _transpose_block(make, group, mask)

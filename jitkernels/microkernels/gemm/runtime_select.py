@@ -95,7 +95,7 @@ def runtime_select_kernel(
 def _select(attr: MatMulAttr, target: Target, parts: "_Parts", *, parallel: bool, followed: bool) -> _Selected:
     """Make the algorithms of an attr: few rows whose right operand is contiguous along n are read in place anyway."""
     lanes, blocks = target.lanes(attr.dtype), blocking(attr.dtype, target)
-    gemm = PackedGemm(attr.dtype, lanes, blocks, attr.trans_a, attr.trans_b, attr.beta, split="rows")
+    gemm = PackedGemm(lanes, blocks, attr.dtype, attr.trans_a, attr.trans_b, attr.beta, split="rows")
     packed = parts.called(packed_kernel(gemm, parallel=parallel, followed=followed), consumed=True)
     small = parts.called(direct_dynamic_kernel(attr, target, parallel=parallel))
     few_columns = parts.called(skinny_kernel(attr, target, columns=True, parallel=parallel))

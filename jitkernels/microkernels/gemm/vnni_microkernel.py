@@ -130,7 +130,7 @@ class _VnniWriter:
 
     def _finish(self) -> None:
         tile, out = self.tile, self.out
-        masks = [self._mask(j) for j in range(tile.vectors)] if tile.edge else []
+        masks = [out.lanes_below("%live_columns", LANES, LANES * j) for j in range(tile.vectors) if tile.edge]
         columns = [self._column_scale(j, masks) for j in range(tile.vectors)] if tile.scaled else []
         for r in range(tile.rows):
             if r > 0:
@@ -175,15 +175,6 @@ class _VnniWriter:
             f"call {self.element} @llvm.masked.load.v{LANES}{_suffix(kind)}.p0(ptr {address}, i32 {self.size}, "
             f"<{LANES} x i1> {mask}, {self.element} zeroinitializer)"
         )
-
-    def _mask(self, j: int) -> str:
-        out = self.out
-        first_lane = out.value(f"insertelement <{LANES} x i64> poison, i64 %live_columns, i64 0")
-        every = out.value(
-            f"shufflevector <{LANES} x i64> {first_lane}, <{LANES} x i64> poison, <{LANES} x i32> zeroinitializer"
-        )
-        numbers = ", ".join(f"i64 {LANES * j + lane}" for lane in range(LANES))
-        return out.value(f"icmp slt <{LANES} x i64> <{numbers}>, {every}")
 
     def _column_scale(self, j: int, masks: list[str]) -> str:
         out, kind = self.out, self.tile.result

@@ -104,13 +104,7 @@ class _DotWriter:
         out.line("br i1 %has_left, label %rest, label %done")
         out.label("rest")
         count = out.value("trunc i64 %left to i16")
-        count = out.value(f"insertelement <{VECTOR_ELEMENTS} x i16> poison, i16 {count}, i64 0")
-        every = out.value(
-            f"shufflevector <{VECTOR_ELEMENTS} x i16> {count}, <{VECTOR_ELEMENTS} x i16> poison, "
-            f"<{VECTOR_ELEMENTS} x i32> zeroinitializer"
-        )
-        numbers = ", ".join(f"i16 {lane}" for lane in range(VECTOR_ELEMENTS))
-        mask = out.value(f"icmp slt <{VECTOR_ELEMENTS} x i16> <{numbers}>, {every}")
+        mask = out.lanes_below(count, VECTOR_ELEMENTS, kind="i16")
         self._multiply("%behind", "%half", self._load("%x", "%whole", mask), self._load("%y", "%whole", mask))
         out.line("br label %done")
         out.label("done")

@@ -60,8 +60,8 @@ class _Dots:
         out.label("first")
         early = out.value(f"sub nsw i64 %to_line, {lanes}")
         skipped = out.value(f"sub nsw i64 0, {early}")
-        behind = self._mask(out.value(f"add nsw i64 {skipped}, %head"))
-        live = out.value(f"xor <{lanes} x i1> {behind}, {self._mask(skipped)}")
+        behind = out.lanes_below(out.value(f"add nsw i64 {skipped}, %head"), lanes)
+        live = out.value(f"xor <{lanes} x i1> {behind}, {out.lanes_below(skipped, lanes)}")
         self._multiply(starts, early, live, "zeroinitializer", "first")
         out.line("br label %start")
         out.label("start")
@@ -80,7 +80,7 @@ class _Dots:
         out.lines.append("  %has_left = icmp ne i64 %left, 0")
         out.line("br i1 %has_left, label %rest, label %done")
         out.label("rest")
-        self._multiply(starts, "%whole", self._mask("%left"), "%s{}_half", "rest")
+        self._multiply(starts, "%whole", out.lanes_below("%left", lanes), "%s{}_half", "rest")
         out.line("br label %done")
         out.label("done")
         self._phis("total", "%s{}_half", "middle", "%s{}_rest", "rest")
@@ -94,15 +94,6 @@ class _Dots:
         for r in range(self.rows):
             pairs = f"[ {suffix_before.format(r)}, %{before} ], [ {suffix_after.format(r)}, %{after} ]"
             self.out.lines.append(f"  %s{r}_{suffix} = phi {self.vector} {pairs}")
-
-    def _mask(self, count: str) -> str:
-        out, lanes = self.out, self.lanes
-        first_lane = out.value(f"insertelement <{lanes} x i64> poison, i64 {count}, i64 0")
-        every = out.value(
-            f"shufflevector <{lanes} x i64> {first_lane}, <{lanes} x i64> poison, <{lanes} x i32> zeroinitializer"
-        )
-        numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
-        return out.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
 
     def _load(self, base: str, at: str, mask: str | None) -> str:
         address = self.out.value(f"getelementptr {self.kind}, ptr {base}, i64 {at}")

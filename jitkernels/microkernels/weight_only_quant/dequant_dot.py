@@ -16,12 +16,10 @@ from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.dot_microkernel import DotTile
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, element_size
-from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
+from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, kernel_by_columns
 
 DOT_COLUMNS, DOT_ROWS = 4, 4
 """Columns of weights that are dequantized together, and rows that are multiplied by them."""
-HALF_MIN_THREAD_COLUMNS = 32
-"""Half of the least number of columns per thread."""
 
 
 def unpacking(attr: QuantizedWeightsAttr, lanes: int, per_byte: int) -> Callable[..., None]:
@@ -90,7 +88,7 @@ def by_columns(attr: QuantizedWeightsAttr, target: Target, per_byte: int) -> Cal
 
 def columns_kernel(attr: QuantizedWeightsAttr, target: Target, parallel: bool, per_byte: int) -> RangeKernel:
     """Make the range kernel ``(a, q, scale, [zero,] c, m, n, groups, size)``."""
-    dtype, bytes_ = attr.dtype, element_size(attr.dtype)
+    bytes_ = element_size(attr.dtype)
     in_columns = by_columns(attr, target, per_byte)
 
     def body(a: Any, weights: Quantized, c: Any, sizes: QuantizedSizes, workspace: Any, part: Range) -> None:
@@ -99,16 +97,5 @@ def columns_kernel(attr: QuantizedWeightsAttr, target: Target, parallel: bool, p
     def needed(groups: int, size: int) -> int:
         return DOT_COLUMNS * per_byte * groups * size * bytes_
 
-    signature = attr.signature()
-    return RangeKernel(
-        f"{attr.name}_columns_{dtype}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("n"),
-        block=HALF_MIN_THREAD_COLUMNS,
-        parallel=parallel,
-        workspace=needed,
-        workspace_dtype=dtype,
-        vector_bytes=target.lanes(dtype) * bytes_,
-        names=names_of(attr),
-    )
+    name, vector_bytes = f"{attr.name}_columns_{attr.dtype}", target.lanes(attr.dtype) * bytes_
+    return kernel_by_columns(attr, name, body, needed, parallel, vector_bytes)

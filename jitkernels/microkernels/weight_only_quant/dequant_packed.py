@@ -11,51 +11,30 @@ from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import Range, inlined, offset, written_by
 from jitkernels.core.cpu_target import Target
-from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.gemm_heuristics import weight_blocking
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, element_size
-from jitkernels.microkernels.gemm.packed_panels import Blocking
-from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, packing_slack, transpose_panel
+from jitkernels.microkernels.gemm.packed_panels import PanelOffsets, aligned_elements
+from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, transpose_panel
 from jitkernels.microkernels.weight_only_quant.dequant_dot import DOT_COLUMNS as UNPACKED
 from jitkernels.microkernels.weight_only_quant.dequant_dot import by_columns, unpacking
-from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
+from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, kernel_by_columns
 
 PANEL_COLUMNS = 512
 """Columns of a block, whose panels lie in the second-level cache."""
 
 
-@frozen_dataclass
-class DequantizedPanels:
-    """Blocking of the product, and offsets in the workspace, which begins with the panels of A, in elements."""
-
-    blocking: Blocking
-    lanes: int
-
-    @property
-    def width(self) -> int:
-        return self.blocking.vectors * self.lanes
-
-    @property
-    def slack(self) -> int:
-        return packing_slack(self.lanes, max(self.width, self.blocking.rows))
-
-    @property
-    def panels_of_b(self) -> int:
-        return _aligned(self.blocking.block_rows * self.blocking.depth + self.slack)
+class DequantizedPanels(PanelOffsets):
+    """Offsets in the workspace, also of the unpacked columns."""
 
     @property
     def columns_of_b(self) -> int:
         """The offset of unpacked columns, before they are transposed."""
-        return self.panels_of_b + _aligned(self.blocking.depth * PANEL_COLUMNS + self.slack)
+        return self.panels_of_b + aligned_elements(self.blocking.depth * PANEL_COLUMNS + self.slack)
 
     @property
     def elements(self) -> int:
         return self.columns_of_b + self.width * self.blocking.depth + self.slack
-
-
-def _aligned(elements: int) -> int:
-    return -(-elements // 64) * 64
 
 
 class DequantizedBlock(NamedTuple):
@@ -125,7 +104,7 @@ def panels_kernel(attr: QuantizedWeightsAttr, target: Target, parallel: bool, pe
     """Make the range kernel ``(a, q, scale, [zero,] c, m, n, groups, size)``, with `per_byte` weights in a byte."""
     dtype, lanes, bytes_ = attr.dtype, target.lanes(attr.dtype), element_size(attr.dtype)
     plan = weight_blocking(dtype, target)
-    panels, depth = DequantizedPanels(plan, lanes), plan.depth
+    panels, depth = DequantizedPanels(lanes, plan), plan.depth
     pack_block, multiply_block = packing_of(attr, panels, per_byte), multiplying_of(dtype, panels)
     narrow, few_columns = by_columns(attr, target, per_byte), panels.width // 2
     in_panels = panels.elements * bytes_
@@ -149,16 +128,5 @@ def panels_kernel(attr: QuantizedWeightsAttr, target: Target, parallel: bool, pe
             return UNPACKED * per_byte * groups * size * bytes_
         return in_panels
 
-    signature = attr.signature()
-    return RangeKernel(
-        f"matmul_weight_panels_{dtype}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("n"),
-        block=panels.width,
-        parallel=parallel,
-        workspace=needed,
-        workspace_dtype=dtype,
-        vector_bytes=lanes * bytes_,
-        names=names_of(attr),
-    )
+    name = f"matmul_weight_panels_{dtype}"
+    return kernel_by_columns(attr, name, body, needed, parallel, lanes * bytes_, panels.width)

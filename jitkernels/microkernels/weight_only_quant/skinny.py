@@ -5,15 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitkernels.attrs.quantized_weights import QuantizedWeightsAttr
-from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.weight_only_quant.dot_emitter import STREAMED, TILE_COLUMNS, TILE_ROWS, DotWriter
-from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, names_of
+from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes
 
 INFINITE = np.float32(np.inf)
-HALF_MIN_THREAD_COLUMNS = 32
-"""Half of the least number of columns per thread."""
 MAX_GROUP_EXPONENT = 5
 """Groups of up to ``4 << MAX_GROUP_EXPONENT - 1`` bytes share vectors; longer ones have whole vectors."""
 
@@ -152,19 +148,3 @@ def shift_of(size: int, least: int) -> int:
         if size == 4 << shift:
             exponent = shift
     return exponent
-
-
-def skinny_kernel(attr: QuantizedWeightsAttr, name: str, body: Any, needed: Any, parallel: bool) -> RangeKernel:
-    """Make the range kernel ``(a, q, scale, [zero,] c, m, n, groups, size)`` of a body."""
-    signature = attr.signature()
-    return RangeKernel(
-        f"{name}_{attr.dtype}_{attr.bits // 8}",
-        signature.c_arguments,
-        body,
-        extent=signature.index("n"),
-        block=HALF_MIN_THREAD_COLUMNS,
-        parallel=parallel,
-        workspace=needed,
-        workspace_dtype=attr.dtype,
-        names=names_of(attr),
-    )

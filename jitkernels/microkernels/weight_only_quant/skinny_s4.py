@@ -29,7 +29,7 @@ from jitkernels.microkernels.weight_only_quant.quantize_activations import (
     Layout,
     arrange_digits,
 )
-from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes
+from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, kernel_by_columns
 from jitkernels.microkernels.weight_only_quant.skinny import Dots, FloatRows, ResultTile, shift_of
 
 
@@ -113,4 +113,4 @@ def rows_kernel(attr: MatMulInt4Attr, target: Target, parallel: bool) -> RangeKe
         for_rows = min(m, TILE_ROWS) * ((groups * size + LOADED - 1) // LOADED) * layout.floats
         return 4 * max(for_rows, UNPACKED * 2 * groups * size)
 
-    return skinny.skinny_kernel(attr, "matmul_int4_rows", body, needed, parallel)
+    return kernel_by_columns(attr, f"matmul_int4_rows_{attr.dtype}_{attr.bits // 8}", body, needed, parallel)

@@ -20,7 +20,7 @@ from jitkernels.microkernels.weight_only_quant.quantize_activations import (
     Layout,
     arrange_digits,
 )
-from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes
+from jitkernels.microkernels.weight_only_quant.quantized import Quantized, QuantizedSizes, kernel_by_columns
 from jitkernels.microkernels.weight_only_quant.skinny import Dots, FloatRows, ResultTile, shift_of
 
 MAX_SMALL_GROUP = 31
@@ -67,4 +67,4 @@ def rows_kernel(attr: MatMulInt8WeightsAttr, target: Target, parallel: bool) -> 
         for_rows = min(m, TILE_ROWS) * ((groups * size + LOADED - 1) // LOADED) * floats_of_block if digits else 0
         return 4 * max(for_columns, for_rows)
 
-    return skinny.skinny_kernel(attr, "matmul_int8_weights_rows", body, needed, parallel)
+    return kernel_by_columns(attr, f"matmul_int8_weights_rows_{attr.dtype}_{attr.bits // 8}", body, needed, parallel)

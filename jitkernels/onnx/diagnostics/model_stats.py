@@ -86,7 +86,7 @@ def stats_of(name: str, stages: Iterable[Any], *, is_timed: bool) -> ModelStats:
             layers.append(LayerStats((str(stage.nodes[0]),), stage.level, stage.level, seconds))
             continue
         for specialization in stage.specializations:
-            layers += layers_of(stage, specialization)
+            layers += layers_of(stage, specialization, in_tiles=True)
             planned = getattr(specialization.program, "arena", None)
             arena = max(arena, planned.traced_bytes if planned is not None else 0)
             bound = max(bound, planned.bound if planned is not None else 0)
@@ -99,9 +99,12 @@ def stats_of(name: str, stages: Iterable[Any], *, is_timed: bool) -> ModelStats:
     return ModelStats(name, shared, total, threads, peaks, arena, bound, constants)
 
 
-def layers_of(stage: CompiledStage, specialization: Any) -> list[LayerStats]:
-    """The kernels of compiled code in the order in which they run, without shares."""
-    return [_layer(stage, cost) for cost in costs_of(specialization)]
+def layers_of(stage: CompiledStage, specialization: Any, *, in_tiles: bool = False) -> list[LayerStats]:
+    """The kernels of compiled code in the order in which they run, without shares.
+
+    `in_tiles`: those inside of loops over images in place of the loops.
+    """
+    return [_layer(stage, cost) for cost in costs_of(specialization, in_tiles=in_tiles)]
 
 
 def _with_shares(layer: LayerStats, total: float | None, peaks: Mapping[str, float]) -> LayerStats:

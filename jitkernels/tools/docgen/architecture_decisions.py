@@ -47,12 +47,12 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.schedule.nest.loop_order:Loops._short_lanes", "code of its own for short loops"),
         ("compiler.schedule.nest.row_packing:packings", "several short rows in one vector"),
         (
-            "compiler.lowering.build_segment:SegmentBuilder._variant",
-            "the vector width of a nest: measured, or the target's up to 64 bytes",
+            "compiler.lowering.build_segment:SegmentBuilder._chosen",
+            "the vectors and the unroll factor of a nest: as measured, or by heuristics",
         ),
         (
-            "compiler.lowering.build_segment:RegionNestBuilder._guess",
-            "inside of loops, for stencils and reductions of short rows: at most 32 bytes",
+            "compiler.schedule.nest.heuristics:default_schedule",
+            "vectors of up to 64 bytes; inside of loops, for stencils and reductions of short rows, of up to 32",
         ),
         (
             "compiler.schedule.nest.loop_order:Loops._gathered_run",
@@ -64,14 +64,10 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.schedule.nest.heuristics:unroll", "how many vectors one iteration computes"),
         ("compiler.schedule.unroll_short_axes:unroll_short_axes", "axes of two to four elements become as many arrays"),
         (
-            "compiler.lowering.build_segment:RegionNestBuilder._guess",
-            "`jams_rows`: unroll-and-jam is for stencils inside of loops",
-        ),
-        (
             "compiler.schedule.nest.phase_rules:_row_jam",
             "which of these use it: rows that share loads, or loads a few elements apart in one row",
         ),
-        ("compiler.schedule.nest.shared_loads:may_share_loads", "there, loops that are bound by loads"),
+        ("compiler.schedule.nest.shared_loads:may_share_loads", "there, stencils in loops, bound by loads"),
         ("compiler.schedule.nest.shared_loads:rows_share", "there, two rows at once, or one"),
         ("compiler.schedule.nest.phase_rules:doubles_steps", "twice the unroll factor, for reduced rows, one per lane"),
         (
@@ -83,13 +79,13 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "prefetch": (
         (
-            "compiler.lowering.autotune_nest:best_variant",
-            "`prefetches`: nests measured best with streaming stores; unmeasured nests never have it",
+            "compiler.lowering.autotune_nest:best_schedule",
+            "nests measured best with streaming stores from fewer bytes on than unmeasured ones",
         ),
         ("compiler.api.traced_kernel:range_kernel", "the same for traced references"),
         (
             "compiler.schedule.nest.phase_rules:_phase_schedule",
-            "reads of nests with `prefetches` or streamed outputs: the next row, or what comes soon",
+            "reads of these, and of nests with streamed outputs: the next row, or what comes soon",
         ),
         ("compiler.schedule.nest.store_rules:prefetches_stores", "writes: the next line of each output"),
         ("compiler.codegen.nest.nest_emitter:NestEmitter._begin_streams", "the line in which a streamed row ends"),
@@ -109,7 +105,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "streaming stores": (
         ("compiler.schedule.nest.heuristics:stream", "from how many bytes on, without measurements: `STREAM_BYTES`"),
         (
-            "compiler.lowering.build_segment:SegmentBuilder._variant",
+            "compiler.lowering.build_segment:SegmentBuilder._chosen",
             "none by heuristics for the epilogue of a product, whose data is cached",
         ),
         ("microkernels.tuning_space:STREAM_CANDIDATE_BYTES", "from how many bytes on they are measured"),

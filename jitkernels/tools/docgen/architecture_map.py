@@ -224,8 +224,8 @@ CALL_PATHS = {
                 "through the stored record",
             ),
             Station("compiler.lowering.autotune_program:choose_variant", "the config of the whole program"),
-            Station("compiler.lowering.backends:measured_variant", "the variant of each nest"),
-            Station("compiler.lowering.autotune_nest:measured_variant", "the same, read from the record"),
+            Station("compiler.lowering.backends:measured_schedule", "the schedule of each nest"),
+            Station("compiler.lowering.autotune_nest:measured_schedule", "the same, read from the record"),
         ),
     ),
 }

@@ -10,7 +10,8 @@ import jitkernels as jk
 from jitkernels.attrs.fused import FusedAttr
 from jitkernels.attrs.schema import registry
 from jitkernels.attrs.schema.registry import implementation, implementations
-from jitkernels.compiler.lowering import autotune_nest, backends
+from jitkernels.compiler.lowering import autotune_nest, lower_graph
+from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.dispatch.kernel import Kernel
 from jitkernels.tools import testing
 
@@ -39,6 +40,18 @@ FUNCTIONS: dict[str, tuple[Function, int, int]] = {
 SIZE = 24
 
 
+def nests_of(found: Any, config: jk.JitConfig) -> list[autotune_nest.FusedNest]:
+    """The nests of a specialization that can be measured alone."""
+    nests: list[autotune_nest.FusedNest] = []
+
+    def collect(request: NestRequest) -> None:
+        nest = autotune_nest.fused_nest(request)
+        nests.extend([nest] if nest is not None else [])
+
+    lower_graph.compile_graph(found.graph, found.scope, config, collect)
+    return nests
+
+
 def attrs_of(name: str, dtype: str) -> list[FusedAttr]:
     """The nests of a function of square matrices or vectors."""
     function, count, ndim = FUNCTIONS[name]
@@ -46,7 +59,7 @@ def attrs_of(name: str, dtype: str) -> list[FusedAttr]:
     arrays = [generator.random((SIZE,) * ndim).astype(dtype) for _ in range(count)]
     compiled: Any = jk.jit(function)
     found, _, _ = compiled.look_up(tuple(arrays), {})
-    nests = backends.nests(found.graph, found.scope, compiled.config)
+    nests = nests_of(found, compiled.config)
     return [autotune_nest.attr_of(nest, found.scope.values) for nest in nests]
 
 
@@ -156,7 +169,7 @@ def test_nests_measured_as_kernels_serve_all_row_lengths() -> None:
     found, _, _ = compiled.look_up((np.ones((8, 1000), np.float32),), {})
     assert found.guards
     assert all(guard.is_choice for guard in found.guards)
-    (nest,) = backends.nests(found.graph, found.scope, compiled.config)
+    (nest,) = nests_of(found, compiled.config)
     for columns in (7, 30, 700):
         attr = autotune_nest.attr_of(nest, {"n0": 9, "n1": columns})
         testing.check_values(attr, jk.get_all_candidates(attr)["gen"])

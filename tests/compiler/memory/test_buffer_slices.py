@@ -328,3 +328,28 @@ def test_pitched_kernels_leave_gaps_alone(attr: Any, more: int) -> None:
     assert np.isnan(wide[..., y.shape[-1] :]).all()
     tolerance = 1e-4 if attr.dtype == "float32" else 1e-12  # few filters are computed in another order
     np.testing.assert_allclose(wide[..., : y.shape[-1]], y, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("axes", [(1, 2), (2, 1), (1, 2, 1), (2, 1, 2), (3, 1), (1, 3)])
+def test_parts_of_parts_along_several_axes(axes: Sequence[int], batch: int) -> None:
+    """A part that lies in one piece in a concatenation need not do so where that is a part of another one."""
+
+    def function(x: Any) -> Any:
+        y = jk.conv2d(x, W3, padding=1)
+        for axis in axes:
+            other = np.ones([3 if i == axis else extent for i, extent in enumerate(y.shape)], np.float32)
+            y = np.concatenate([other, y] if axis % 2 else [y, other], axis=axis)
+        return y * np.float32(2)
+
+    compiled, x = jk.jit(function, strict=True), images(batch)
+    same(compiled(x), function(x))
+
+
+def test_padded_results_of_kernels() -> None:
+    def function(x: Any) -> Any:
+        return np.pad(jk.conv2d(x, W3, padding=1), ((0, 0), (1, 0), (0, 2), (0, 0)), constant_values=1)
+
+    for batch in (1, 2):
+        compiled, x = jk.jit(function, strict=True), images(batch)
+        same(compiled(x), function(x))

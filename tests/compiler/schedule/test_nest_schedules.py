@@ -108,7 +108,7 @@ STATIC = {"weights": ("a",)}
 """Arguments of a call that are constants, whose rows begin with a cache line."""
 EXPECTED: dict[str, dict[str, Any]] = {
     "elementwise": {
-        "order": (), "lane_loop": 1, "parallel_loop": 1, "vector_bytes": 64, "lanes": 16, "step_lanes": 64,
+        "order": (), "lane_loop": 1, "parallel_loop": 1, "vector_bytes": 64, "lanes": 16, "unroll": 4,
         "remainder": Remainder.MASKED, "aligned": 0, "peels_long": True, "streamed": (0,), "prefetches_stores": True,
     },
     "in place": {"keeps_fp_flags_exact": True, "streamed": ()},
@@ -121,8 +121,8 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "short rows": {"packed": (RowPacking(8, 8), RowPacking(1, 8)), "packs_all": True},
     "columns": {"order": (0,), "lane_loop": 0, "doubles_steps": True, "blocked": True, "packed": ()},
     "few": {"blocked": False},
-    "short columns": {"is_short": True, "lanes": 8, "step_lanes": 8},
-    "transpose": {"gathered_run": 0, "loops": (1, 0), "step_lanes": 16, "streamed": ()},
+    "short columns": {"is_short": True, "lanes": 8, "unroll": 1},
+    "transpose": {"gathered_run": 0, "loops": (1, 0), "unroll": 1, "streamed": ()},
     "far runs": {"whole_lines": 65, "held_scalars": 0, "prefetched_runs": frozenset()},
     "runs in memory": {"prefetched_runs": frozenset({0})},
     "weights": {"whole_lines": 0, "held_scalars": 128},
@@ -141,7 +141,7 @@ CHANGED: dict[str, tuple[str, Any]] = {
     "gathered_run": ("transpose", None),
     "vector_bytes": ("elementwise", 32),
     "lanes": ("elementwise", 8),
-    "step_lanes": ("elementwise", 32),
+    "unroll": ("elementwise", 2),
     "is_short": ("short columns", False),
     "doubles_steps": ("columns", False),
     "fills_step": ("large rows", False),
@@ -176,8 +176,13 @@ def wide_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_target, "target", lambda: target)
 
 
-def generated(call: str, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> tuple[NestSchedule, str]:
-    """The schedule of a call's last nest, and the code of the call; with changed fields of all schedules."""
+def generated(
+    call: str, monkeypatch: pytest.MonkeyPatch, *, as_loops: bool = False, **changes: Any
+) -> tuple[NestSchedule, str]:
+    """The schedule of a call's last nest, and the code of the call; with changed fields of all schedules.
+
+    `as_loops`: pseudo-code in place of LLVM IR.
+    """
     found: list[NestSchedule] = []
 
     def changed(loops: Loops) -> NestSchedule:
@@ -193,7 +198,8 @@ def generated(call: str, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> tup
     function, arguments = CALLS[call]
     with monkeypatch.context() as patch:
         patch.setattr(build_segment, "choose_schedule", changed)
-        text = jk.jit(function, static_argnames=STATIC.get(call, ())).source(*arguments, backend="native")
+        compiled = jk.jit(function, static_argnames=STATIC.get(call, ()))
+        text = compiled.loops(*arguments) if as_loops else compiled.source(*arguments, backend="native")
     return found[-1], text
 
 
@@ -205,14 +211,15 @@ def test_chosen_schedules(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert getattr(owner, name) == value, name
 
 
+@pytest.mark.parametrize("as_loops", [False, True], ids=["code", "loops"])
 @pytest.mark.parametrize("name", CHANGED)
-def test_every_field_changes_the_code(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_field_changes_the_code_and_its_loops(name: str, as_loops: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     call, value = CHANGED[name]
-    schedule, text = generated(call, monkeypatch)
+    schedule, text = generated(call, monkeypatch, as_loops=as_loops)
     owner = schedule if hasattr(schedule, name) else schedule.phases[-1]
     assert getattr(owner, name) != value
-    assert generated(call, monkeypatch)[1] == text
-    assert generated(call, monkeypatch, **{name: value})[1] != text
+    assert generated(call, monkeypatch, as_loops=as_loops)[1] == text
+    assert generated(call, monkeypatch, as_loops=as_loops, **{name: value})[1] != text
 
 
 def test_schedules_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

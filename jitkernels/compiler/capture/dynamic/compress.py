@@ -9,8 +9,9 @@ from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow.iterables import element_loop
 from jitkernels.compiler.capture.control_flow.loop_state import Variable, as_number
 from jitkernels.compiler.capture.dynamic.computed_size import capacity
-from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray, require_same_length
+from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray, KnownElements, require_same_length
 from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice
+from jitkernels.compiler.capture.dynamic.masked_selection import MaskedSelection
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy.shape_ops import of_array
@@ -64,11 +65,13 @@ def _compaction(mask: Any, dtype: str, element: Callable[[Any], Node]) -> Dynami
 
 
 @serves("select dynamic")
-def selected(array: Any, mask: DynamicArray) -> DynamicSlice:
-    """``array[mask]`` with a mask of computed length."""
+def selected(array: Any, mask: DynamicArray) -> DynamicArray:
+    """``array[mask]`` with a mask of computed length; in loops, where it has no memory, an operand of reductions."""
     if array.ndim != 1 or mask.ndim != 1:
         raise UnknownSizeError("rows chosen by a mask of computed length")
     require_same_length(mask.tracer, mask.length, array.shape[0])
+    if mask.tracer.depth:
+        return MaskedSelection(array if isinstance(array, DynamicArray) else KnownElements(array), mask)
     at = array.at if isinstance(array, DynamicArray) else array.__getitem__
     return _compaction(mask, array.dtype.name, lambda index: at(index).node)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
+from jitkernels.compiler.capture.array_proxy import COMPARISONS, OPERATORS, UNARY_OPERATORS, Traced, fresh, traced
 from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, LoopRange, RunTimeIterable, element_loop
 from jitkernels.compiler.capture.control_flow.loop_state import State, as_number
 from jitkernels.compiler.capture.functionalization import Storage
@@ -302,14 +302,6 @@ def applied(tracer: Tracer, function: Any, inputs: Sequence[Any], dtype: Any = N
 
 
 def _operators() -> None:
-    table = {
-        "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
-        "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "eq": np.equal, "ne": np.not_equal,
-        "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "and": np.bitwise_and,
-        "or": np.bitwise_or, "xor": np.bitwise_xor, "matmul": np.matmul,
-    }  # fmt: skip
-    swapped = {"lt": np.greater, "le": np.greater_equal, "gt": np.less, "ge": np.less_equal}
-
     def forward(ufunc: Any) -> Any:
         return lambda self, other: self.__array_ufunc__(ufunc, "__call__", self, other)
 
@@ -322,14 +314,12 @@ def _operators() -> None:
     def alone(ufunc: Any) -> Any:
         return lambda self: self.__array_ufunc__(ufunc, "__call__", self)
 
-    for name, ufunc in table.items():
+    for name, ufunc in (OPERATORS | COMPARISONS).items():
         setattr(DynamicArray, f"__{name}__", forward(ufunc))
-        if name in swapped or name in ("eq", "ne"):
-            continue
+    for name, ufunc in OPERATORS.items():
         setattr(DynamicArray, f"__r{name}__", backward(ufunc))
         setattr(DynamicArray, f"__i{name}__", in_place(ufunc))
-    unary: dict[str, Any] = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
-    for name, ufunc in unary.items():
+    for name, ufunc in UNARY_OPERATORS.items():
         setattr(DynamicArray, f"__{name}__", alone(ufunc))
 
 

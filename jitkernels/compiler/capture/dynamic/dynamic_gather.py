@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.control_flow.iterables import LoopIterable
 from jitkernels.compiler.capture.dynamic.dynamic_array import (
     OVERLAP,
     DynamicArray,
     Elementwise,
     KnownElements,
+    Source,
     as_operand,
     require_same_length,
 )
@@ -22,7 +24,11 @@ def gathered(array: Any, indices: DynamicArray) -> Any:
     """``array[indices]``, or the elements that a mask selects."""
     if indices.dtype == "bool":
         return SERVICES["select dynamic"](array, indices)
-    if array.ndim != 1 or indices.ndim != 1 or indices.dtype.kind not in "iu" or indices.dtype == "uint64":
+    if indices.ndim != 1 or indices.dtype.kind not in "iu" or indices.dtype == "uint64":
+        raise UnknownSizeError("indices of computed number that are no vector of ints")
+    if array.ndim == 2 and type(array) is Traced:
+        return GatheredRows(array, indices)
+    if array.ndim != 1:
         raise UnknownSizeError("indices of computed number for an array of several dimensions")
     if type(array) is Traced:
         storage = array.view.storage
@@ -34,6 +40,42 @@ def gathered(array: Any, indices: DynamicArray) -> Any:
         return array[indices.at(index)]
 
     return Elementwise.unchecked(indices.tracer, indices.length, array.dtype, read, [*sources, *indices.sources])
+
+
+class GatheredRows(DynamicArray):
+    """``array[indices]`` of a matrix, whose rows are read where a product or sum uses them."""
+
+    def __init__(self, array: Traced, indices: DynamicArray) -> None:
+        super().__init__(indices.tracer, indices.length, array.dtype)
+        self._array, self._indices, self._node = array, indices, array.view.storage.node
+
+    @property
+    def sources(self) -> list[Source]:
+        return [(self._array.view.storage, self._node), *self._indices.sources]
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return (self.length, self._array.shape[1])
+
+    @property
+    def size(self) -> Any:
+        return self.length * self._array.shape[1]
+
+    def at(self, index: Any) -> Any:
+        if self._array.view.storage.node is not self._node:
+            raise UnknownSizeError("a matrix changes while rows gathered from it are in use")
+        return self._array[self._indices.at(index)]
+
+    def check_unread(self) -> None:
+        raise UnknownSizeError("single rows of a matrix that is gathered at a slice of indices")
+
+    def loop_iterable(self) -> LoopIterable:
+        self.check_unread()
+        return super().loop_iterable()
 
 
 def scatter_elements(array: Traced, indices: DynamicArray, value: Any) -> None:

@@ -13,9 +13,11 @@ from jitkernels.compiler.capture.dynamic.dynamic_array import (
     as_operand,
     require_same_length,
 )
+from jitkernels.compiler.capture.dynamic.masked_selection import MaskedSelection
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
-from jitkernels.compiler.capture.override_registry import serves
+from jitkernels.compiler.capture.override_registry import SERVICES, serves
+from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
@@ -65,6 +67,8 @@ def reduced(array: DynamicArray, ufunc: Any, keywords: dict[str, Any]) -> Any:
     """``ufunc.reduce(array)``."""
     name = f"numpy.{ufunc.__name__}.reduce"
     options = {key: value for key, value in keywords.items() if value is not None and value is not np._NoValue}
+    if array.ndim == 2 and ufunc is np.add and options == {"axis": 0} and array.dtype.kind == "f":
+        return _sum_of_rows(array, array.dtype, array.at)
     if ufunc not in IDENTITIES or set(options) - {"axis"} or options.get("axis", 0) not in (0, -1):
         raise UnknownSizeError(f"{name} of an array of computed length, with options")
     is_sum = ufunc in (np.add, np.multiply)
@@ -74,10 +78,24 @@ def reduced(array: DynamicArray, ufunc: Any, keywords: dict[str, Any]) -> Any:
         dtype = np.dtype("uint64" if dtype.kind == "u" else "int64")
     if ufunc in (np.maximum, np.minimum):
         require_elements(array)
+    if isinstance(array, MaskedSelection):
+        array = array.filled(IDENTITIES[ufunc](array.dtype))
     if ufunc in (np.logical_and, np.logical_or):
         return _fold(array, IDENTITIES[ufunc](dtype), lambda total, i: ufunc(total, array.at(i)))
     wide = _accumulator(dtype) if is_sum else dtype
     total = _fold(array, IDENTITIES[ufunc](wide), lambda total, i: ufunc(total, array.at(i).astype(wide)))
+    return total.astype(dtype)
+
+
+def _sum_of_rows(array: DynamicArray, dtype: np.dtype[Any], row: Callable[[Any], Any]) -> Any:
+    """The sum of ``row(index)`` over all rows of a matrix with a computed number of them."""
+    wide = _accumulator(dtype)
+    total: Any = SERVICES["zeros"](array.tracer, array.shape[1], wide.name)
+
+    def add(index: Any) -> None:
+        total[...] += row(index).astype(wide)
+
+    array.each(add)
     return total.astype(dtype)
 
 
@@ -95,9 +113,11 @@ def mean(array: DynamicArray, axis: Any = None, **options: Any) -> Any:
         raise UnknownSizeError("the mean of an array of computed length, with options")
     require_elements(array)
     dtype = array.dtype if array.dtype.kind == "f" else np.dtype("float64")
-    wide = _accumulator(dtype)
+    wide, count = _accumulator(dtype), as_number(array.tracer, as_int(array.tracer, array.length), int)
+    if isinstance(array, MaskedSelection):
+        array = array.filled(0)
     total = _fold(array, wide.type(0), lambda total, i: total + array.at(i).astype(wide))
-    return (total / as_number(array.tracer, as_int(array.tracer, array.length), int)).astype(dtype)
+    return (total / count).astype(dtype)
 
 
 def var(array: DynamicArray, axis: Any = None, *, ddof: Any = 0, **options: Any) -> Any:
@@ -149,8 +169,10 @@ def _extreme_index(name: str, comparison: str) -> Callable[..., Any]:
 
 @serves("dot dynamic")
 def dot(left: Any, right: Any) -> Any:
-    """``left @ right`` of two vectors."""
+    """``left @ right`` of two vectors, or of a vector and rows."""
     tracer = next(value for value in (left, right) if isinstance(value, DynamicArray)).tracer
+    if isinstance(right, DynamicArray) and right.ndim == 2:
+        return _product_with_rows(tracer, left, right)
     first, other = (as_operand(tracer, value) for value in (left, right))
     if not (isinstance(first, DynamicArray) and isinstance(other, DynamicArray)):
         raise UnknownSizeError("a product of an array of computed length with no vector")
@@ -161,6 +183,17 @@ def dot(left: Any, right: Any) -> Any:
     wide = _accumulator(dtype)
     total = _fold(first, wide.type(0), lambda total, i: total + first.at(i).astype(wide) * other.at(i).astype(wide))
     return total.astype(dtype)
+
+
+def _product_with_rows(tracer: Tracer, left: Any, rows: DynamicArray) -> Any:
+    """``vector @ rows``: the sum of the rows, each times an element."""
+    factors = as_operand(tracer, left)
+    if not isinstance(factors, DynamicArray) or "f" not in (factors.dtype.kind, rows.dtype.kind):
+        raise UnknownSizeError("a product of rows of computed number with no vector, or of ints")
+    require_same_length(tracer, factors.length, rows.length)
+    dtype = np.result_type(factors.dtype, rows.dtype)
+    wide = _accumulator(dtype)
+    return _sum_of_rows(rows, dtype, lambda index: factors.at(index).astype(wide) * rows.at(index).astype(wide))
 
 
 for _names, _ufunc in (

@@ -56,7 +56,7 @@ class CarriedInts:
         body_bounds = intervals.hull([start, intervals.interval(self.tracer, now) or ANY])
         stepped = body_bounds if step is None else _any_trip_count(start, step)
         inside = intervals.intersect(stepped, body_bounds)
-        counted = intervals.ANY if step is None else self._range_after_counted_loop(start, step)
+        counted = intervals.ANY if step is None else self._range_in_counted_loop(start, step, is_after=True)
         self._after[slot] = stepped, intervals.intersect(inside, counted)
         best = inside if step is None else intervals.intersect(inside, self._range_in_counted_loop(start, step))
         assumed = self.bounds.get(slot, FREE)
@@ -76,24 +76,15 @@ class CarriedInts:
         self.bounds[slot] = narrower
         return False
 
-    def _range_in_counted_loop(self, start: Interval, step: Recurrence) -> Interval:
-        """The interval of an int in a counted loop: each earlier iteration has changed it by its step."""
+    def _range_in_counted_loop(self, start: Interval, step: Recurrence, *, is_after: bool = False) -> Interval:
+        """The interval of an int in a counted loop, or after it: each iteration before has changed it by its step."""
         if self.max_trips is None or step.also is not None or step.step is None:
             return ANY
         low, high = step.step
-        if type(low) is not int or type(high) is not int:
+        if type(low) is not int or type(high) is not int or (is_after and not is_at_least(self.max_trips, 0)):
             return ANY
-        last = self.max_trips - 1
-        return start[0] + min(low, 0) * last, start[1] + max(high, 0) * last
-
-    def _range_after_counted_loop(self, start: Interval, step: Recurrence) -> Interval:
-        """The interval of an int after a counted loop, whose every iteration has changed it by its step."""
-        if self.max_trips is None or not is_at_least(self.max_trips, 0) or step.also is not None or step.step is None:
-            return ANY
-        low, high = step.step
-        if type(low) is not int or type(high) is not int:
-            return ANY
-        return start[0] + min(low, 0) * self.max_trips, start[1] + max(high, 0) * self.max_trips
+        trips = self.max_trips if is_after else self.max_trips - 1
+        return start[0] + min(low, 0) * trips, start[1] + max(high, 0) * trips
 
     def after(self, slot: int, node: Node) -> None:
         """Record what is known of an int after the loop."""

@@ -4,7 +4,6 @@ A symbol stands for an induction variable, or a loop-carried int, and gets its v
 Bounds are polynomials of such symbols; the limits of the loops decide what is certain about a slice.
 """
 
-import operator
 from typing import Any
 
 from jitkernels.compiler.capture.array_proxy import Traced
@@ -18,6 +17,7 @@ from jitkernels.compiler.ir.dim_proofs import larger, smaller
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
+from jitkernels.compiler.transforms.loop_ints import INDEX_ARITHMETIC, MAX_SHIFT
 
 
 def new_name(tracer: Tracer) -> str:
@@ -81,28 +81,17 @@ def _extent_in_loop(tracer: Tracer, node: Node) -> Number | None:
     return ARITHMETIC[node.operation](*numbers)
 
 
-def _quotient(dividend: Number, divisor: Number) -> Number | None:
-    return dividend // divisor if type(divisor) is int and divisor > 0 else None
-
-
 def _remainder(dividend: Number, divisor: Number) -> Number | None:
     return dividend % divisor if type(divisor) is int and divisor > 0 else None
 
 
-def _shifted(number: Number, bits: Number) -> Number | None:
-    return number // (1 << bits) if type(bits) is int and 0 <= bits < 62 else None
-
-
 def _masked(number: Number, mask: Number) -> Number | None:
     """The low bits of a number: the remainder by a power of two."""
-    is_power = type(mask) is int and 0 <= mask < 1 << 62 and not mask & (mask + 1)
+    is_power = type(mask) is int and 0 <= mask < 1 << MAX_SHIFT and not mask & (mask + 1)
     return number % (mask + 1) if is_power else None
 
 
-ARITHMETIC: dict[str, Any] = {
-    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": _quotient,
-    "remainder": _remainder, "right_shift": _shifted, "bitwise_and": _masked, "where": None,
-}  # fmt: skip
+ARITHMETIC: dict[str, Any] = {**INDEX_ARITHMETIC, "remainder": _remainder, "bitwise_and": _masked, "where": None}
 
 
 def _extreme(tracer: Tracer, condition: Node, yes: Number, no: Number) -> Number | None:

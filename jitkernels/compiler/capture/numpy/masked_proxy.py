@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.array_proxy import COMPARISONS, OPERATORS, UNARY_OPERATORS, Traced, fresh
 from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, RunTimeIterable
 from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.ir import builder, graph, pytree, symbolic_dims
@@ -233,17 +233,9 @@ UNSUPPORTED_METHODS = {
     "iter": "a loop over elements chosen by a mask", "bool": "the truth of elements chosen by a mask",
 }  # fmt: skip
 """By special methods that need the number of elements while tracing: the reason of the fallback."""
-COMPARED = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
 
 def _operators() -> None:
-    table = {
-        "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
-        "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "eq": np.equal, "ne": np.not_equal,
-        "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "and": np.bitwise_and,
-        "or": np.bitwise_or, "xor": np.bitwise_xor,
-    }  # fmt: skip
-
     def forward(ufunc: Any) -> Any:
         return lambda self, other: _operate(self, ufunc, self, other)
 
@@ -262,13 +254,14 @@ def _operators() -> None:
 
         return method
 
-    for name, ufunc in table.items():
-        setattr(Masked, f"__{name}__", forward(ufunc))
-        setattr(Masked, f"__r{name}__", backward(ufunc))
-        if ufunc not in COMPARED:
+    for name, ufunc in (OPERATORS | COMPARISONS).items():
+        if name != "matmul":
+            setattr(Masked, f"__{name}__", forward(ufunc))
+    for name, ufunc in OPERATORS.items():
+        if name != "matmul":
+            setattr(Masked, f"__r{name}__", backward(ufunc))
             setattr(Masked, f"__i{name}__", in_place(ufunc))
-    alone: dict[str, Any] = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
-    for name, unary in alone.items():
+    for name, unary in UNARY_OPERATORS.items():
         setattr(Masked, f"__{name}__", applied(unary))
     for name, reason in UNSUPPORTED_METHODS.items():
         setattr(Masked, f"__{name}__", unsupported(reason))

@@ -248,11 +248,6 @@ def outer_ufunc(tracer: Tracer, ufunc: Any, left: Any, right: Any, **keywords: A
     return ufunc(fresh(tracer, spread), right_array, **keywords)
 
 
-@serves("ufunc.reduceat")
-def reduceat_ufunc(tracer: Tracer, ufunc: Any, *arguments: Any, **keywords: Any) -> Any:
-    raise UnsupportedError(f"numpy.{ufunc.__name__}.reduceat")
-
-
 def _reduction(kind: str) -> Any:
     def reduce_(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,

@@ -4,7 +4,7 @@ The words: the frame, the calling thread, its interrupted flag, then the capture
 induction variable, and the workspace bytes of the loop nests of an iteration: each thread has a workspace of its own.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from jitkernels.codegen.source_protocol import External
@@ -15,6 +15,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Register, llvm_type
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.regions import regions_of, walk_nodes
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+from jitkernels.compiler.memory.arena import Arena, Buffer, assign_offsets
 from jitkernels.compiler.schedule.region_stages import Body, NestGroup
 from jitkernels.compiler.transforms.loop_parallelism import parallel_reductions_of
 from jitkernels.compiler.transforms.parallel_int_reductions import ZEROED, IntReduction
@@ -62,6 +63,32 @@ def work(
     return None if reductions is None else (result, reductions)
 
 
+def _workspace_of(groups: Sequence[NestGroup]) -> Arena:
+    """The arrays that an iteration computes, packed: those that it needs at different times share memory."""
+    buffers = [
+        Buffer(word, size, ((0, 0),), group.sharing.get(word)) for group in groups for word, size in group.sizes.items()
+    ]
+    return assign_offsets(buffers)
+
+
+def _sum(emitter: ScalarEmitter, left: str, right: str) -> str:
+    """The sum of two i64, folded if both are constants."""
+    is_known = left.isdigit() and right.isdigit()
+    function = emitter.function
+    return str(int(left) + int(right)) if is_known else function.new(function.block, f"add i64 {left}, {right}")
+
+
+def _largest(emitter: ScalarEmitter, numbers: Sequence[str]) -> str:
+    """The largest of nonnegative i64, 0 if there are none."""
+    function = emitter.function
+    result = str(max([int(number) for number in numbers if number.isdigit()], default=0))
+    function.library.declare("llvm.smax.i64", "i64", ["i64", "i64"])
+    for number in numbers:
+        if not number.isdigit():
+            result = function.new(function.block, f"call i64 @llvm.smax.i64(i64 {result}, i64 {number})")
+    return result
+
+
 class ParallelLoop:
     """A parallel loop in the function of a region. `name`: the outlined function that runs a range of iterations."""
 
@@ -74,7 +101,7 @@ class ParallelLoop:
         reductions: Mapping[int, IntReduction],
     ) -> None:
         self.emitter, self.name, self.reductions = emitter, name, reductions
-        self.sizes = {word: size for group in groups for word, size in group.sizes.items()}
+        self.arena = _workspace_of(groups)
         begin, end, _ = operands[:3]
         self.begin, self.end, self.step = begin, end, operands[2]
         self.values = operands[3:]
@@ -97,15 +124,24 @@ class ParallelLoop:
                 values.append(value)
         self.after = FIRST + len(parameters) + len(self.loop_variant)
         parameters += [f"i64 %symbol{i}" for i in range(len(self.loop_variant))]
-        return values, [*parameters, *(["ptr noalias %memory"] if self.sizes else [])]
+        return values, [*parameters, *(["ptr noalias %memory"] if self.arena.buffers else [])]
 
     def place_workspace(self, part: ScalarEmitter) -> None:
         """Point the arrays that nests compute into the thread's own workspace `%memory`."""
-        function, begin = part.function, "0"
-        for word, size in self.sizes.items():
+        function = part.function
+        begins, _ = self._offsets(part)
+        for buffer, begin in zip(self.arena.buffers, begins, strict=True):
             at = function.new(function.block, f"getelementptr i8, ptr %memory, i64 {begin}")
-            begin = function.new(function.block, f"add i64 {begin}, {function.extent(size)}")
-            part.pointers[word] = at
+            part.pointers[buffer.word] = at
+
+    def _offsets(self, emitter: ScalarEmitter) -> tuple[list[str], str]:
+        """Compute the offset of each array in a thread's workspace, and the bytes of that."""
+        function = emitter.function
+        begins, ends = list[str](), list[str]()
+        for buffer, lower in zip(self.arena.buffers, self.arena.above, strict=True):
+            begins.append(_largest(emitter, [ends[i] for i in lower]))
+            ends.append(_sum(emitter, begins[-1], function.extent(buffer.nbytes)))
+        return begins, _largest(emitter, ends)
 
     def _passed(self) -> list[tuple[str, str]]:
         """Types and texts of the captured values that are stored to the argument block, in parameter order."""
@@ -147,7 +183,7 @@ class ParallelLoop:
         stored += [
             (i, "i64", self.values[reduction].text) for i, reduction in enumerate(self.reductions, self.after + 2)
         ]
-        workspace_bytes = function.extent(sum(self.sizes.values(), workspace_allocator.HEADER_BYTES))
+        workspace_bytes = _sum(emitter, self._offsets(emitter)[1], str(workspace_allocator.HEADER_BYTES))
         stored.append((self.after + 1, "i64", workspace_bytes))
         for word, kind, text in stored:
             emitter.block.lines.append(f"  store {kind} {text}, ptr {function.slot(emitter.block, word, words)}")
@@ -171,7 +207,7 @@ class ParallelLoop:
         head = f"define internal i64 @{self.name}.inside({listed}) noinline nounwind {{\n"
         arguments = ["ptr %frame", "ptr %words", "i64 %first", "i64 %last", *passed]
         acquire, release = "", ""
-        if self.sizes:
+        if self.arena.buffers:
             arguments.append("ptr %memory")
             acquire = f"""
   %size.at = getelementptr i64, ptr %words, i64 {self.after + 1}

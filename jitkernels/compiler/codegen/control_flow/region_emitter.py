@@ -46,12 +46,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
 
     def text(self) -> str:
         """Return the functions: the entry, which loads the array addresses, and the body with noalias parameters."""
-        node = self.flow.node
-        values: Values = {operand: self._captured(operand) for operand in node.inputs}
-        results = self._value(node, values)
-        for item in self.flow.items:
-            if not item.ndim:
-                self._stored(self._pointer(self.arrays[item].word, item.dtype), results[item.options["index"]])
+        self._emit_flow()
         body = "\n".join([*self.function.memory, *self.function.block.lines, *self.block.lines])
         arguments = "".join(f", ptr noalias %array{word}" for word in self.pointers)
         loads, passed = [], ""

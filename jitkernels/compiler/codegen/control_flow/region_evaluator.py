@@ -30,6 +30,26 @@ class RegionEvaluator:
     arrays: Mapping[Node, StridedArray]
     flow: Flow
 
+    def _emit_flow(self) -> None:
+        """Emit the loop or branch, and store the numbers that it returns."""
+        node = self.flow.node
+        results = self._value(node, {operand: self._captured(operand) for operand in node.inputs})
+        for item in self.flow.items:
+            if not item.ndim:
+                self._stored(self._element(self._strided_pointer(item), ()), results[item.options["index"]])
+
+    def _captured(self, node: Node) -> Any:
+        """The value of a node that the region captures."""
+        if node.operation in ("constant", "extent"):
+            return self._number(node)
+        array = self._strided_pointer(node)
+        return array if node.ndim else self._loaded(self._element(array, ()), node.dtype)
+
+    def _strided_pointer(self, node: Node) -> StridedPointer:
+        """The array of a node."""
+        array = self.arrays[node]
+        return StridedPointer(self._pointer(array.word, array.dtype), array.strides, node.dtype)
+
     def _region(self, graph: Graph, arguments: Sequence[Any], known: Values | None = None) -> list[Any]:
         """Emit a region for the values of its parameters; return its outputs. `known`: values computed before."""
         values: Values = {**dict(zip(graph.inputs, arguments, strict=True)), **(known or {})}
@@ -106,7 +126,7 @@ class RegionEvaluator:
         raise NotImplementedError
 
     def _element(self, array: StridedPointer, indices: Sequence[Register]) -> str:
-        """An element of an array, for `_loaded` and `_stored`."""
+        """An element of an array, for `_loaded` and `_stored`; the only one where there are no indices."""
         raise NotImplementedError
 
     def _loaded(self, element: str, dtype: str) -> Register:

@@ -2,7 +2,6 @@
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.codegen.python.types import NUMBERS, constant
@@ -79,14 +78,6 @@ class ScalarEmitter(RegionEvaluator):
     def _pointer(self, word: int, dtype: str = "") -> str:  # noqa: ARG002  # printed Python has typed pointers
         return self.pointers.setdefault(word, f"%array{word}")
 
-    def _captured(self, node: Node) -> Any:
-        """Return the value of a node that the region captures."""
-        if node.operation in ("constant", "extent"):
-            return self._number(node)
-        array = self.arrays[node]
-        pointer = self._pointer(array.word)
-        return StridedPointer(pointer, array.strides, node.dtype) if node.ndim else self._loaded(pointer, node.dtype)
-
     def _number(self, node: Node) -> Register:
         if node.operation == "constant":
             return Register(constant(NUMBERS[node.dtype], node.options["value"]), node.dtype)
@@ -156,6 +147,8 @@ class ScalarEmitter(RegionEvaluator):
             if not same(stride, 1):
                 text = self._new(f"mul nsw i64 {text}, {self.function.extent(stride)}")
             total = self._new(f"add nsw i64 {total}, {text}") if total else text
+        if not total:
+            return array.pointer
         return self._new(f"getelementptr inbounds {memory_type(array.dtype)}, ptr {array.pointer}, i64 {total}")
 
     def _variable(self, value: Register) -> str:

@@ -22,6 +22,8 @@ from jitkernels.runtime.threads.team_size import SHARE_RUN
 
 MAX_PHASES = 32
 """The most phases of a region."""
+Access = tuple[int, Number | None]
+"""The frame word of an array, and its elements per iteration; None where iterations share elements."""
 Strides = dict[int, Number | None]
 """By frame word: an array's elements per iteration; None where iterations share elements."""
 Overlap = Callable[[int, int], bool]
@@ -124,30 +126,28 @@ def phases_of(calls: Sequence[SegmentCall], overlap: Overlap) -> list[Phase]:
 
 def _depends(earlier: SegmentCall, later: SegmentCall, overlap: Overlap) -> bool:
     """Return whether one call writes what the other reads or writes."""
-    a, b = earlier.accesses, later.accesses
-    assert a is not None, "in a region"
-    assert b is not None, "in a region"
-    return any(
-        overlap(word, other_word)
-        for words, others in ((a.writes, {**b.reads, **b.writes}), (a.reads, b.writes))
-        for word in words
-        for other_word in others
-    )
+    return any(_conflicts(earlier, later, overlap))
 
 
 def _is_iteration_local(earlier: SegmentCall, later: SegmentCall, overlap: Overlap) -> bool:
     """Return whether different iterations of two loops of the same trip count are independent."""
+    return all(
+        word == other_word and stride is not None and other_stride is not None and same(stride, other_stride)
+        for (word, stride), (other_word, other_stride) in _conflicts(earlier, later, overlap)
+    )
+
+
+def _conflicts(earlier: SegmentCall, later: SegmentCall, overlap: Overlap) -> Iterator[tuple[Access, Access]]:
+    """Yield the accesses of two calls that may be to the same elements, of which one is a write."""
     a, b = earlier.accesses, later.accesses
     assert a is not None, "in a region"
     assert b is not None, "in a region"
     for earlier_strides, later_strides in ((a.writes, b.reads), (a.writes, b.writes), (a.reads, b.writes)):
-        for word, stride in earlier_strides.items():
-            for other_word, other_stride in later_strides.items():
-                if not overlap(word, other_word):
-                    continue
-                if word != other_word or stride is None or other_stride is None or not same(stride, other_stride):
-                    return False
-    return True
+        yield from (
+            (access, other)
+            for access, other in itertools.product(earlier_strides.items(), later_strides.items())
+            if overlap(access[0], other[0])
+        )
 
 
 def regions_of(calls: Sequence[SegmentCall], overlap: Overlap) -> Iterator[SegmentCall | list[Phase]]:

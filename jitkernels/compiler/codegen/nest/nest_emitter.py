@@ -21,10 +21,9 @@ from jitkernels.compiler.codegen.nest.store_prefetch import StorePrefetch
 from jitkernels.compiler.codegen.nest.transposed_loads import TransposedLoads
 from jitkernels.compiler.codegen.nest.unroll_and_jam import UnrollJam
 from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.strided_array import StridedArray
-from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
+from jitkernels.compiler.schedule.nest.phase_rules import first_reads
 from jitkernels.compiler.schedule.nest.scratch_values import scratch_of
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.microkernels.maths.blocked_summation import ADDS
@@ -98,7 +97,7 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
         """
         if not self.phase.read_prefetch or self.values.mask(block):
             return
-        new, reads = self.function.new, self._read_first()
+        new, reads = self.function.new, first_reads(self.loops)
         for array, index_map, step in reads.values():
             size = NUMBERS[array.dtype].size
             _, pointer, _ = self.values.address(block, array, index_map)
@@ -108,20 +107,6 @@ class NestEmitter(ReducedRows, UnrollJam, StorePrefetch, TransposedLoads):
             for line in range(0, self.values.lanes(block) * size // CACHE_LINE_BYTES, self.phase.read_prefetch):
                 address = new(block, f"getelementptr i8, ptr {ahead}, i64 {line * CACHE_LINE_BYTES}")
                 self.prefetch(block, address, "i32 0, i32 2")
-
-    def _read_first(self) -> dict[int, tuple[StridedArray, IndexMap, Number]]:
-        """The arrays that the first phase of a row loads with unit stride, and their strides to the next row."""
-        result = {}
-        for target in self.targets:
-            for node, access_map in self.values.needed(target.node, target.index_map) if target.phase == 1 else ():
-                array = self.values.arrays.get(node)
-                if array is not None:
-                    _, steps = array.coefficients(access_map)
-                    step = steps.get(self.order[0], 0) if self.order else 0
-                    is_invariant = bool(self.order) and same(step, 0)  # loaded by all rows
-                    if same(steps.get(self.vector_loop, 0), 1) and not is_invariant:
-                        result[array.word] = array, access_map, step
-        return result
 
     def _ahead(self, step: Number, size: int) -> str:
         """The bytes to the next row, limited to what L2 holds beside its contents."""

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import Block
 from jitkernels.compiler.codegen.nest.loop_emitter import LoopEmitter
-from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
+from jitkernels.compiler.schedule.nest.store_rules import prefetched_outputs
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 STORE_PREFETCH_DISTANCE = 8 * CACHE_LINE_BYTES
@@ -30,15 +30,8 @@ class StorePrefetch(LoopEmitter):
             return
         if self.schedule.streamed and not block.streamed:
             return
-        outputs = {
-            target.array.word: target
-            for target in targets
-            if target.array is not None and self._has_unit_stride(block, target)
-        }
         inside, new = Block(block, -1), self.function.new
-        for word, target in outputs.items() if len(outputs) > 1 else ():
-            if word in self.loops.read_words:
-                continue
+        for target in prefetched_outputs(self.loops, targets, self.values.lanes(block)):
             _, pointer, _ = self.values.address(block, target.output, target.index_map)
             size = self.values.lanes(block) * NUMBERS[target.output.dtype].size
             for line in range(STORE_PREFETCH_DISTANCE, STORE_PREFETCH_DISTANCE + size, CACHE_LINE_BYTES):
@@ -49,11 +42,3 @@ class StorePrefetch(LoopEmitter):
             return
         is_cached = new(self.function.block, f"xor i1 {block.streamed[1]}, true")
         self._emit_if(block, is_cached, inside.lines)
-
-    def _has_unit_stride(self, block: Block, target: NestTarget) -> bool:
-        """Return whether an iteration stores at least half a line with unit stride."""
-        if target.array is None or target.node.operation == "placed" or self.lane_loop is None:
-            return False
-        steps = target.array.coefficients(target.index_map)[1]
-        size = self.values.lanes(block) * NUMBERS[target.array.dtype].size
-        return same(steps.get(self.lane_loop, 0), 1) and size >= CACHE_LINE_BYTES // 2

@@ -24,7 +24,7 @@ from jitkernels.compiler.schedule import gemm_epilogue
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.nest.choose_schedule import choose_schedule
 from jitkernels.compiler.schedule.nest.loop_order import Loops
-from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
+from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.schedule.region_stages import NestGroup
 
 SYMBOL = re.compile(r" *(\w+) = [ci]\d+")
@@ -58,20 +58,14 @@ class FlowPrinter(NumberPrinter):
         return calling_text(function, self.name, python, words, self._symbols)
 
     def _python(self) -> PythonFunction:
-        node = self.flow.node
-        values: Values = {operand: self._captured(operand) for operand in node.inputs}
-        results = self._value(node, values)
-        for item in self.flow.items:
-            if not item.ndim:
-                pointer = self._pointer(self.arrays[item].word, item.dtype)
-                self._stored(f"{pointer}[0]", results[item.options["index"]])
+        self._emit_flow()
         self.block.lines.append("return 0")
         self._symbols = {symbol(name): name for name in sorted(self.symbols) if name not in self.loop_variant}
         arguments = [(name, f"{self.dtypes[name]}*") for name in self.pointers.values()]
         noalias = frozenset({name for name, _ in arguments} - self.shared | {name for name, _ in self.scratch})
         arguments += [(name, f"{dtype}*") for name, dtype in self.scratch]
         arguments += [(name, "int64") for name in self._symbols]
-        title = "A loop" if node.operation == "loop" else "A branch"
+        title = "A loop" if self.flow.node.operation == "loop" else "A branch"
         lines = [f'"""{title}; returns 0, or the status of a bailout."""', *self.block.lines]
         return python_function(self.name, arguments, _without_unread(lines), noalias, self.spelling, "int64")
 
@@ -187,7 +181,7 @@ class FlowPrinter(NumberPrinter):
         self.count += 1
         function = FunctionBuilder(self.library, group.program.symbols)
         name = f"{self.name}.{self.count}"
-        loops = Loops(nest, group.arrays, NestVariant(any_size=True))
+        loops = Loops(nest, group.arrays, NestSchedule(), any_size=True)
         printer = NestPrinter(loops, choose_schedule(loops), function, name)
         own = ValuePrinter(printer, self.spelling, arrays=dict(arrays), symbols=self.symbols, scalars=numbers)
         own.scratch = self.scratch

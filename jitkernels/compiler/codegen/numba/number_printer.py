@@ -2,7 +2,6 @@
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.compiler.codegen.control_flow.region_evaluator import RegionEvaluator, StridedPointer
@@ -65,16 +64,6 @@ class NumberPrinter(RegionEvaluator):
         name = self.new_name(stem)
         self.block.lines.append(f"{name} = {text}")
         return name
-
-    def _captured(self, node: Node) -> Any:
-        """The value of a node that the region captures."""
-        if node.operation in ("constant", "extent"):
-            return self._number(node)
-        array = self.arrays[node]
-        pointer = self._pointer(array.word, array.dtype)
-        if node.ndim:
-            return StridedPointer(pointer, array.strides, node.dtype)
-        return self._loaded(f"{pointer}[0]", node.dtype)
 
     def _number(self, node: Node) -> Register:
         """A constant, or an extent. Distances between such numbers fit in 64 bits: they are `near` one another."""

@@ -1,8 +1,11 @@
 """The one place that chooses the schedule of a loop nest, before any of its code is generated.
 
-Heuristics and the tuner choose the `NestVariant`; the rules here derive what follows from it, from the loops, from the
-traced sizes and from facts of the target. Rules may add guards: code is specialized for the sizes that these admit.
+Heuristics or the tuner choose the first fields (`Loops.chosen`); the rules here derive what follows from these, from
+the loops, from the traced sizes and from facts of the target. Rules may add guards: code is specialized for the sizes
+that these admit.
 """
+
+from dataclasses import replace
 
 from jitkernels.compiler.schedule.nest import phase_rules, store_rules
 from jitkernels.compiler.schedule.nest.loop_order import Loops
@@ -18,23 +21,21 @@ def choose_schedule(own: Loops) -> NestSchedule:
     streamed = store_rules.streamed_targets(own)
     aligned = store_rules.aligned_target(own, streamed)
     doubles = phase_rules.doubles_steps(own)
-    return NestSchedule(
+    return replace(
+        own.chosen,
         order=tuple(own.order),
         lane_loop=own.lane_loop,
         parallel_loop=own.parallel_loop,
         gathered_run=own.gathered_run,
-        vector_bytes=own.variant.vector_bytes,
         lanes=own.lanes,
-        step_lanes=own.step_lanes,
+        unroll=own.step_lanes // own.lanes,
         is_short=own.short_lanes > 0,
         doubles_steps=doubles,
         fills_step=_fills_step(own),
         remainder=_remainder(own),
-        keeps_fp_flags_exact=own.variant.keeps_fp_flags_exact,
         aligned=aligned,
         peels_long=store_rules.aligning_pays(own, aligned),
         streamed=streamed,
-        stream_bytes=own.variant.stream,
         prefetches_stores=store_rules.prefetches_stores(own),
         serpentine=serpentine_words(own, streamed),
         packed=packed,
@@ -56,5 +57,4 @@ def _remainder(own: Loops) -> Remainder:
     """How the remainder of a row runs: in rows that are reduced, the first iteration is the same in all of them."""
     if bool(own.order) and own.reduces:
         return Remainder.HOISTED
-    is_halved = own.variant.halves_remainder and own.lane_loop != own.parallel_loop
-    return Remainder.HALVED if is_halved else Remainder.MASKED
+    return own.chosen.remainder if own.lane_loop != own.parallel_loop else Remainder.MASKED

@@ -1,4 +1,4 @@
-"""Default variants of loop nests without measurements: heuristics from their operations and the traced sizes."""
+"""Default schedules of loop nests without measurements: heuristics from their operations and the traced sizes."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -10,13 +10,13 @@ from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray, is_small_stride
 from jitkernels.compiler.schedule.loop_nest import LoopNest
+from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule, Remainder
 from jitkernels.compiler.schedule.partial_stores import BY_NUMBERS
+from jitkernels.core import cpu_target
 from jitkernels.microkernels.tuning_space import MAX_STREAMED_COST, STREAM_BYTES
 
 LONG_ROWS = 128
 """With at least so many columns, the work per row is negligible."""
-SHORT_BYTES = 512
-"""Bytes of a row below which the remainder of steps of four vectors takes as long as the steps."""
 SATURATING_COST = 12
 """With at least so many additions per column, two vectors at once saturate the processor as four do."""
 REGISTERS = 16
@@ -31,6 +31,19 @@ COSTLY_FUNCTIONS_OF = {
     "float64": COSTLY_FUNCTIONS | {"arctanh", "floor_divide"},
 }
 """For each dtype, `COSTLY_FUNCTIONS` and the functions for which the same holds in this precision only."""
+
+
+def default_schedule(nest: LoopNest, arrays: Mapping[Node, StridedArray], *, is_in_loop: bool) -> NestSchedule:
+    """The schedule of a nest by its operations and sizes.
+
+    Inside a loop, its data is cached since the last iteration, so that vectors across cache lines dominate the time of
+    stencils; for short sums the remainder of a row does.
+    """
+    widest, reduces = cpu_target.target().vector_bytes, bool(nest.reductions)
+    if is_in_loop and (reduces if nest.has_short_rows else is_stencil(nest)):
+        halves = not reduces and nest.widest >= 8
+        return NestSchedule(min(32, widest), 1, 0, Remainder.HALVED if halves else Remainder.MASKED)
+    return NestSchedule(min(64, widest), unroll(nest, arrays), stream(nest))
 
 
 def stream(nest: LoopNest) -> int:
@@ -66,7 +79,7 @@ def unroll(nest: LoopNest, arrays: Mapping[Node, StridedArray]) -> int:
     is_long = bool(nest.rows) and traced_product(nest.columns) >= LONG_ROWS
     cost = nest.cost_of_columns if is_long else nest.cost
     reduces = bool(nest.reductions)
-    is_short = reduces and nest.traced_row_elements * nest.widest < SHORT_BYTES
+    is_short = reduces and nest.has_short_rows
     most = 4
     # Code for a single row serves all lengths, also large arrays, which steps of two would slow down.
     if is_short and (nest.rows or nest.cost_of_columns >= SATURATING_COST):

@@ -11,7 +11,7 @@ from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.static_dim_policy import MAX_SHORT_TRIP_COUNT, MIN_STATIC_ELEMENTS
-from jitkernels.compiler.ir.strided_array import is_small_stride
+from jitkernels.compiler.ir.strided_array import StridedArray, is_small_stride
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
 from jitkernels.compiler.schedule.nest.nest_targets import Targets
 from jitkernels.compiler.schedule.nest.nest_values import scanned_loop
@@ -49,6 +49,12 @@ class Loops(Targets):
     def reduces(self) -> bool:
         return any(target.reduction is not None for target in self.targets)
 
+    @property
+    def _is_elementwise(self) -> bool:
+        """Whether all iterations are independent, and each stores its elements at its own indices."""
+        operations = {node.operation for node in self.nest.nodes}
+        return operations.isdisjoint(("scan", "placed")) and all(target.array is not None for target in self.targets)
+
     def _scanned(self) -> set[int]:
         """The loops along which a scan runs: their iterations are sequential."""
         if not any(node.operation == "scan" for region in self.nest.regions for node in region.nodes):
@@ -81,9 +87,7 @@ class Loops(Targets):
 
     def _interchange_loops(self) -> None:
         """Order the loops of elementwise outputs by their strides in memory (loop interchange)."""
-        if self.reduces or any(target.array is None for target in self.targets):
-            return
-        if any(node.operation in ("scan", "placed") for region in self.nest.regions for node in region.nodes):
+        if not self._is_elementwise:
             return
         first = self.targets[0]
         steps = first.output.coefficients(first.index_map)[1]
@@ -92,9 +96,7 @@ class Loops(Targets):
 
     def _reverse_backward_loops(self, accesses: list[dict[int, Number]]) -> bool:
         """Reverse loops of elementwise outputs that run backwards in all arrays; return whether there are any."""
-        if self.reduces or any(target.array is None for target in self.targets):
-            return False
-        if any(node.operation in ("scan", "placed") for region in self.nest.regions for node in region.nodes):
+        if not self._is_elementwise:
             return False
         reversed_any = False
         for loop in (*self.rows, *self.columns):
@@ -200,7 +202,7 @@ class Loops(Targets):
         case.
         """
         reduces = self.reduces
-        if self.lane_loop is None or self.variant.any_size or (self.order and reduces):
+        if self.lane_loop is None or self.any_size or (self.order and reduces):
             return 0
         if not reduces and self.nest.cost <= CHEAP and self._picks_bytes():
             return 1  # assembling vectors of bytes takes longer than copying the bytes
@@ -227,28 +229,21 @@ class Loops(Targets):
 
         There are no such scatter instructions.
         """
-        for target in self.targets:
-            if target.array is None or NUMBERS[target.array.dtype].size > 2 or self.lane_loop is None:
-                continue
-            where = target.where or target.index_map
-            step = target.array.coefficients(where)[1].get(self.lane_loop, 0)
-            if not same(step, 0) and not is_small_stride(step):
-                return True
-        return False
+        return any(self._scatters(target.array, target.where or target.index_map) for target in self.targets)
 
     def _picks_bytes(self) -> bool:
         """Return whether lanes of small elements are loaded with a large stride."""
         accesses = [(target.node, target.index_map) for target in self.targets]
         for target in self.targets:
             accesses += self.values.needed(target.node, target.index_map)
-        for node, index_map in accesses:
-            array = self.values.arrays.get(node)
-            if array is None or NUMBERS[array.dtype].size > 2 or self.lane_loop is None:
-                continue
-            step = array.coefficients(index_map)[1].get(self.lane_loop, 0)
-            if not same(step, 0) and not is_small_stride(step):
-                return True
-        return False
+        return any(self._scatters(self.values.arrays.get(node), index_map) for node, index_map in accesses)
+
+    def _scatters(self, array: StridedArray | None, index_map: IndexMap) -> bool:
+        """Whether lanes are small elements at a large stride."""
+        if array is None or NUMBERS[array.dtype].size > 2 or self.lane_loop is None:
+            return False
+        step = array.coefficients(index_map)[1].get(self.lane_loop, 0)
+        return not same(step, 0) and not is_small_stride(step)
 
     @property
     def read_words(self) -> set[int]:
@@ -263,12 +258,12 @@ class Loops(Targets):
 
     def _lanes(self) -> tuple[int, int]:
         """The lanes of one vector, and those of an unrolled iteration."""
-        narrow = max(self.variant.vector_bytes // self.widest, 1)
+        narrow = max(self.chosen.vector_bytes // self.widest, 1)
         if self.short_lanes and self.short_lanes < narrow:
             return self.short_lanes, self.short_lanes
         if self.lane_loop in self.scanned or self.gathered_run is not None:
             return narrow, narrow
-        return narrow, narrow * self.variant.unroll
+        return narrow, narrow * self.chosen.unroll
 
     @unlocked_cached_property
     def widest(self) -> int:

@@ -1,4 +1,7 @@
-"""The schedule of a loop nest: which transforms run on its loops. Code generation reads it and decides nothing."""
+"""The schedule of a loop nest: which transforms run on its loops. Code generation reads it and decides nothing.
+
+Heuristics or the tuner choose the first fields; `choose_schedule` derives the others.
+"""
 
 from enum import Enum
 
@@ -83,13 +86,13 @@ class NestSchedule:
 
     * order: `order` are the row loops, outermost first; ranges of the `parallel_loop` may run on several threads;
       `gathered_run` is the loop inside of the lane loop of a transpose;
-    * vectorize: iterations of the `lane_loop` are `lanes` lanes of vectors of `vector_bytes` bytes, and `step_lanes` in
+    * vectorize: iterations of the `lane_loop` are `lanes` lanes of vectors of `vector_bytes` bytes, `unroll` vectors in
       an unrolled iteration; `is_short`: one vector takes all of them, which guards make sure of; `doubles_steps`: a
       first loop takes two of these at a time; `fills_step`: rows have at least as many iterations, which nothing tests;
       `remainder`: what is behind the last full vector; `keeps_fp_flags_exact`: inactive lanes must set no flag;
     * peel: iterations up to the first aligned store of the target `aligned`; `peels_long`: in all long loops, not only
       where streaming stores need it;
-    * stream: the targets `streamed` are stored by streaming stores from `stream_bytes` bytes on;
+    * stream: the targets `streamed` are stored by streaming stores from `stream_bytes` bytes on, 0 for never;
     * prefetch: `prefetches_stores`: the next line of each output;
     * reverse: in loops, arrays at the frame words `serpentine` are traversed alternately forwards and backwards;
     * pack: several short rows in one vector, in each of the forms `packed`; `packs_all`: all rows are short;
@@ -97,28 +100,33 @@ class NestSchedule:
     * `phases`: the same for the loops of each phase.
     """
 
-    order: tuple[int, ...]
-    lane_loop: int | None
-    parallel_loop: int | None
-    gathered_run: int | None
-    vector_bytes: int
-    lanes: int
-    step_lanes: int
-    is_short: bool
-    doubles_steps: bool
-    fills_step: bool
-    remainder: Remainder
-    keeps_fp_flags_exact: bool
-    aligned: int | None
-    peels_long: bool
-    streamed: tuple[int, ...]
-    stream_bytes: int
-    prefetches_stores: bool
-    serpentine: frozenset[int]
-    packed: tuple[RowPacking, ...]
-    packs_all: bool
-    in_blocks: bool
-    phases: tuple[PhaseSchedule, ...]
+    vector_bytes: int = 64
+    unroll: int = 2
+    stream_bytes: int = 0
+    remainder: Remainder = Remainder.MASKED
+    keeps_fp_flags_exact: bool = False
+    order: tuple[int, ...] = ()
+    lane_loop: int | None = None
+    parallel_loop: int | None = None
+    gathered_run: int | None = None
+    lanes: int = 1
+    is_short: bool = False
+    doubles_steps: bool = False
+    fills_step: bool = False
+    aligned: int | None = None
+    peels_long: bool = False
+    streamed: tuple[int, ...] = ()
+    prefetches_stores: bool = False
+    serpentine: frozenset[int] = frozenset()
+    packed: tuple[RowPacking, ...] = ()
+    packs_all: bool = False
+    in_blocks: bool = False
+    phases: tuple[PhaseSchedule, ...] = ()
+
+    @property
+    def step_lanes(self) -> int:
+        """The lanes of an unrolled iteration."""
+        return self.lanes * self.unroll
 
     def phase(self, number: int, loops: tuple[int, ...]) -> PhaseSchedule:
         """The schedule of a phase's loops, in any order."""
@@ -128,7 +136,7 @@ class NestSchedule:
     def description(self) -> str:
         """The schedule in a few words, as `explain` shows it."""
         jams = [phase.jam for phase in self.phases if phase.jam]
-        words = [f"unroll {self.step_lanes // self.lanes}", f"{self.vector_bytes}-byte vectors"]
+        words = [f"unroll {self.unroll}", f"{self.vector_bytes}-byte vectors"]
         words += [f"{jam.rows} rows of {jam.lanes} lanes at once" for jam in jams[:1]]
         words += [f"{max(form.rows for form in self.packed)} short rows at once"] if self.packed else []
         words += ["transposed in registers"] if self.gathered_run is not None else []

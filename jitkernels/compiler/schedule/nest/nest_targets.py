@@ -1,6 +1,7 @@
 """The targets of a loop nest: its outputs and the inputs of its reductions, each in the phase behind its operands."""
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +11,8 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.compiler.schedule.loop_nest import LoopNest
+from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule
 from jitkernels.compiler.schedule.nest.nest_values import NestValues, Pair
-from jitkernels.compiler.schedule.nest.nest_variant import NestVariant
 
 
 @dataclass
@@ -43,11 +44,19 @@ class NestTarget:
 
 @dataclass
 class Targets:
-    """The targets of one nest, and the loops around each. `directions`: those of loops with one: 1, or -1."""
+    """The targets of one nest, and the loops around each. `directions`: those of loops with one: 1, or -1.
+
+    `chosen`: what heuristics or the tuner chose; see `choose_schedule`. `any_size`: emit code for all sizes, not only
+    for sizes such as the traced ones. `is_in_loop`: the nest runs again and again in a loop, serially, and its frame
+    has a direction; `recent_words`: the frame words of arrays whose elements iterations of that loop store.
+    """
 
     nest: LoopNest
     arrays: dict[Node, StridedArray]
-    variant: NestVariant
+    chosen: NestSchedule
+    any_size: bool = False
+    is_in_loop: bool = False
+    recent_words: AbstractSet[int] = frozenset()
     extents: dict[int, Number] = field(init=False)
     dropped: frozenset[int] = field(init=False, default=frozenset())
     reducing: dict[Node, tuple[int, ...]] = field(init=False, default_factory=dict)

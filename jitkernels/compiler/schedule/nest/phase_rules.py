@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_loop_variant
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.strided_array import StridedArray
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_loop_variant, same
 from jitkernels.compiler.schedule.nest import vector_runs
 from jitkernels.compiler.schedule.nest.loop_order import Loops
 from jitkernels.compiler.schedule.nest.nest_schedule import PhaseSchedule, RecentStore, RowJam
@@ -16,6 +18,7 @@ from jitkernels.compiler.schedule.nest.shared_loads import array_loads, load_gro
 from jitkernels.compiler.schedule.nest.trip_bounds import least_steps, most_steps
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.maths.blocked_summation import ADDS
+from jitkernels.microkernels.tuning_space import STREAM_BYTES
 
 MAX_HALVED = 8
 """The most lanes of vectors whose remainder is halved: each half is code of its own."""
@@ -51,7 +54,8 @@ def _phase_schedule(
     reductions = [target for target in targets if target.reduction is not None]
     phases = max((target.phase for target in own.targets if target.loops), default=0)
     read_prefetch = 0
-    if (own.variant.prefetches or streams) and own.reduces and own.lane_loop in loops and number == min(phases, 2):
+    from_memory = streams or 0 < own.chosen.stream_bytes < STREAM_BYTES  # the latter was measured to pay
+    if from_memory and own.reduces and own.lane_loop in loops and number == min(phases, 2):
         # Processors fetch lines in pairs, and each of several phases is short.
         read_prefetch = 2 if phases > 1 and not streams else 1
     jam = None if reductions or scratch else _row_jam(own, loops, targets, streams=streams)
@@ -62,6 +66,21 @@ def _phase_schedule(
         lanes = vector_runs.run_lanes(own, loops[0], [*targets, *scratch], doubles=doubles)
     blocked, recent = _is_blocked(own, loops, reductions), _recent_store(own, loops, reductions)
     return PhaseSchedule(number, tuple(loops), blocked, jam, recent, read_prefetch, runs, *lanes)
+
+
+def first_reads(own: Loops) -> dict[int, tuple[StridedArray, IndexMap, Number]]:
+    """The arrays that the first phase of a row loads with unit stride, and their strides to the next row."""
+    result = {}
+    for target in own.targets:
+        for node, access_map in own.values.needed(target.node, target.index_map) if target.phase == 1 else ():
+            array = own.values.arrays.get(node)
+            if array is not None and own.lane_loop is not None:
+                _, steps = array.coefficients(access_map)
+                step = steps.get(own.order[0], 0) if own.order else 0
+                is_invariant = bool(own.order) and same(step, 0)  # loaded by all rows
+                if same(steps.get(own.lane_loop, 0), 1) and not is_invariant:
+                    result[array.word] = array, access_map, step
+    return result
 
 
 def _is_blocked(own: Loops, loops: Sequence[int], reductions: Sequence[NestTarget]) -> bool:
@@ -79,7 +98,9 @@ def _recent_store(own: Loops, loops: Sequence[int], reductions: Sequence[NestTar
     Only for sums, whose halves take an addition or two. It is the first where the row's begin is loop-variant, and its
     end is not.
     """
-    if not own.variant.reads_recent_store or own.order or own.lanes != own.step_lanes or own.lanes > MAX_HALVED:
+    if own.recent_words.isdisjoint(own.read_words) or not own.nest.has_short_rows:
+        return None
+    if own.order or own.lanes != own.step_lanes or own.lanes > MAX_HALVED:
         return None
     if any(target.reduced[0].options["kind"] not in ("sum", "prod") for target in reductions):
         return None
@@ -139,7 +160,7 @@ def doubles_steps(own: Loops) -> bool:
     Caches deliver longer runs faster, and fewer lines straddle where arrays begin within a line.
     """
     sums, loop = [target for target in own.targets if target.reduction is not None], own.lane_loop
-    if not sums or loop is None or loop not in own.order or own.variant.any_size:
+    if not sums or loop is None or loop not in own.order or own.any_size:
         return False
     lanes = 2 * own.step_lanes
     vectors = lanes // own.lanes * max(Counter(target.phase for target in sums).values())
@@ -159,7 +180,9 @@ def least_block(own: Loops) -> int:
 
 
 def is_in_blocks(own: Loops) -> bool:
-    """Return whether a nest reduces everything, and may have more than one block."""
+    """Return whether a nest reduces everything, and may have more than one block: neither in loops nor in kernels."""
+    if own.is_in_loop or own.any_size:
+        return False
     results = [target for target in own.targets if target.loops]
     sizes = [symbolic_dims.product(own.extents[loop] for loop in target.loops) for target in results]
     is_large = any(isinstance(size, Extent) or size >= 2 * least_block(own) for size in sizes)

@@ -38,7 +38,7 @@ def packings(own: Loops) -> tuple[tuple[RowPacking, ...], bool]:
     if all(reductions and reductions[0].options["kind"] in SUMS for reductions in inner):
         classes[2:] = [[RowPacking(4, 2 * narrow)], [RowPacking(4, narrow, MAX_ROW_VECTORS * narrow)]]
     count = own.extents[lane_loop]
-    if isinstance(count, Extent) and (own.variant.any_size or is_loop_variant(count)):
+    if isinstance(count, Extent) and (own.any_size or is_loop_variant(count)):
         return tuple(form for forms in classes for form in forms), False
     least = 0
     for forms in classes:

@@ -22,7 +22,7 @@ MIN_SERPENTINE_BYTES, MAX_SERPENTINE_BYTES = 20 << 10, 1 << 20
 def serpentine_words(own: Loops, streamed: tuple[int, ...]) -> frozenset[int]:
     """The frame words of the arrays that rows traverse in serpentine order; none where they do not."""
     loop = own.parallel_loop
-    if not own.variant.alternates or loop is None or loop == own.lane_loop:
+    if not own.is_in_loop or loop is None or loop == own.lane_loop:
         return frozenset()
     if own.directions or streamed or own.scanned or own.short_lanes:
         return frozenset()

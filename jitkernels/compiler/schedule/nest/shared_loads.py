@@ -14,6 +14,7 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
+from jitkernels.compiler.schedule.nest.heuristics import is_stencil
 from jitkernels.compiler.schedule.nest.nest_targets import NestTarget, Targets
 from jitkernels.compiler.schedule.nest.nest_values import NestValues, Pair
 from jitkernels.core import cpu_target
@@ -38,8 +39,10 @@ class LoadGroup:
 
 
 def may_share_loads(own: Targets) -> bool:
-    """Whether rows may share loads: the variant allows it, and the loop is bound by loads."""
-    if not own.variant.jams_rows or own.variant.any_size or own.nest.cost >= LOAD_COMPUTE_BOUND_COST:
+    """Whether rows may share loads: those of long stencils in loops, which are bound by loads and not unrolled."""
+    if not own.is_in_loop or own.any_size or own.chosen.unroll > 1 or own.nest.cost >= LOAD_COMPUTE_BOUND_COST:
+        return False
+    if own.nest.has_short_rows or not is_stencil(own.nest):
         return False
     is_excluded = any(node.operation in ("gather", "placed", "scan") for node in own.nest.nodes)
     return not own.directions and not is_excluded

@@ -1,5 +1,7 @@
 """Rules for stores: which are streaming stores, and for which output iterations are peeled to align them."""
 
+from collections.abc import Sequence
+
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.symbolic_dims import same
@@ -24,7 +26,7 @@ def streamed_targets(own: Loops) -> tuple[int, ...]:
     anyway.
     """
     loops = [*own.order, *own.columns]
-    if not own.variant.stream or loops[-1:] != [own.lane_loop] or own.scanned or own.directions:
+    if not own.chosen.stream_bytes or loops[-1:] != [own.lane_loop] or own.scanned or own.directions:
         return ()
     if own.gathered_run is not None:
         return ()
@@ -45,9 +47,10 @@ def _streamed_rows(own: Loops, row: int, column: int) -> tuple[int, ...]:
     array = own.targets[roots[0]].output
     length = symbolic_dims.value_of(own.extents[column]) * NUMBERS[array.dtype].size
     is_large = (
-        length >= MIN_STREAMED_ROW_BYTES and symbolic_dims.value_of(own.extents[row]) * length >= own.variant.stream
+        length >= MIN_STREAMED_ROW_BYTES
+        and symbolic_dims.value_of(own.extents[row]) * length >= own.chosen.stream_bytes
     )
-    is_forced = own.variant.stream == 1  # whatever sizes were traced
+    is_forced = own.chosen.stream_bytes == 1  # whatever sizes were traced
     return tuple(roots) if (is_forced or is_large) and array.word not in own.read_words else ()
 
 
@@ -90,7 +93,7 @@ def _may_be_long(own: Loops, loop: int) -> bool:
     Code around short rows would cost each of them.
     """
     extent = own.extents[loop]
-    if isinstance(extent, symbolic_dims.Extent) and (own.variant.any_size or loop == own.parallel_loop):
+    if isinstance(extent, symbolic_dims.Extent) and (own.any_size or loop == own.parallel_loop):
         return True
     return symbolic_dims.value_of(extent) >= MIN_PEELED_VECTORS * own.lanes
 
@@ -101,6 +104,28 @@ def _may_straddle(own: Loops, target: NestTarget, loop: int) -> bool:
         return False
     step = target.output.coefficients(target.where or target.index_map)[1].get(loop, 0)
     return same(step, 1) and own.lanes * NUMBERS[target.output.dtype].size >= CACHE_LINE_BYTES // 2
+
+
+def prefetched_outputs(own: Loops, targets: Sequence[NestTarget], lanes: int) -> list[NestTarget]:
+    """The outputs whose next lines are prefetched: of several with unit stride along lanes, those that nothing loads.
+
+    An iteration of so many lanes stores at least half a line of each.
+    """
+    outputs = {
+        target.array.word: target
+        for target in targets
+        if target.array is not None and _has_unit_stride(own, target, lanes)
+    }
+    unread = [target for word, target in outputs.items() if word not in own.read_words]
+    return unread if len(outputs) > 1 else []
+
+
+def _has_unit_stride(own: Loops, target: NestTarget, lanes: int) -> bool:
+    if target.node.operation == "placed" or own.lane_loop is None:
+        return False
+    steps = target.output.coefficients(target.index_map)[1]
+    size = lanes * NUMBERS[target.output.dtype].size
+    return same(steps.get(own.lane_loop, 0), 1) and size >= CACHE_LINE_BYTES // 2
 
 
 def prefetches_stores(own: Loops) -> bool:

@@ -92,7 +92,7 @@ def run_lanes(own: Loops, loop: int, targets: Sequence[NestTarget], *, doubles: 
     lane_loop = own.lane_loop
     if lane_loop is None or lane_loop in targets[0].loops or loop in own.directions:
         return 0, 0
-    if own.variant.vector_bytes != CACHE_LINE_BYTES or not cpu_target.target().is_x86 or own.variant.any_size:
+    if own.chosen.vector_bytes != CACHE_LINE_BYTES or not cpu_target.target().is_x86 or own.any_size:
         return 0, 0
     runs = vector_runs(own.values, loop, lane_loop, targets)
     sizes = [NUMBERS[run.array.dtype].size for run in runs]
