@@ -16,7 +16,6 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     concatenate,
     creation,
     decompositions,
-    histogram,
     indexing,
     math_functions,
     matmul_einsum,

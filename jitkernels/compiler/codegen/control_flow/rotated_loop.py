@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitkernels.compiler.codegen.control_flow import bounded_while, hoisted_bounds_checks, signal_polls
 from jitkernels.compiler.codegen.control_flow.region_evaluator import Values
-from jitkernels.compiler.codegen.control_flow.split_loop import LoopPart
+from jitkernels.compiler.codegen.control_flow.split_loop import SplitRange
 from jitkernels.compiler.codegen.core.ir_builder import Register
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import targets_of
@@ -107,7 +107,7 @@ class RotatedLoop:
             step = emitter._new(f"add nsw i64 {now[0].text}, {self.operands[2].text}")
             emitter._set(self.counter, Register(step, "int64"))
 
-    def _emit_part(self, part: LoopPart) -> None:
+    def _emit_part(self, part: SplitRange) -> None:
         """Emit the iterations of a part."""
         end, hoisted, unwrapped, is_short = part
         emitter, lines, body = self.emitter, self.emitter.block.lines, self.options["body"]

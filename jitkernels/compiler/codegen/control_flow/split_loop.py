@@ -15,7 +15,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.transforms import index_set_splitting
 
 
-class LoopPart(NamedTuple):
+class SplitRange(NamedTuple):
     """Iterations up to `end`: the loads to hoist out of them, and the remainders that equal their dividends there.
 
     `is_short`: there are so few that LLVM need not vectorize or unroll them.
@@ -30,23 +30,23 @@ class LoopPart(NamedTuple):
 class SplitLoop(NestCalls):
     """Emits the parts of a split loop."""
 
-    def _parts(self, node: Node, operands: list[Any], swapped: Collection[int]) -> list[LoopPart]:
+    def _parts(self, node: Node, operands: list[Any], swapped: Collection[int]) -> list[SplitRange]:
         """Return the parts of a split loop."""
         split = index_set_splitting.conflict_of(node, swapped)
         if split is None:
             wraps = wraps_of(node)
             if wraps:
                 return self._parts_by_wraps(wraps, node, operands)
-            return [LoopPart(operands[1].text if node.options["counts"] else "")]
+            return [SplitRange(operands[1].text if node.options["counts"] else "")]
         begin, end = operands[0].text, operands[1].text
         parameter_ids = list(node.options["body"].inputs)
         index = operands[parameter_ids.index(split.index) + 2].text
         split_at = self._min_or_max("slt", index, end)
         split_at = self._min_or_max("sgt", split_at, begin)
         resume_at = self._min_or_max("slt", self._new(f"add i64 {split_at}, 1"), end)
-        return [LoopPart(split_at, split.reads), LoopPart(resume_at), LoopPart(end, split.reads)]
+        return [SplitRange(split_at, split.reads), SplitRange(resume_at), SplitRange(end, split.reads)]
 
-    def _parts_by_wraps(self, wraps: Sequence[Wrap], node: Node, operands: list[Any]) -> list[LoopPart]:
+    def _parts_by_wraps(self, wraps: Sequence[Wrap], node: Node, operands: list[Any]) -> list[SplitRange]:
         """The iterations before, in which and behind those in which no index wraps around."""
         first, last = operands[0].text, operands[1].text
         inputs = dict(zip(node.options["body"].inputs[1:], operands[3:], strict=True))
@@ -59,8 +59,8 @@ class SplitLoop(NestCalls):
                 last = self._min_or_max("slt", last, self._new(f"sub i64 {divisor}, {total}"))
         first = self._min_or_max("slt", first, operands[1].text)
         last = self._min_or_max("sgt", first, last)
-        middle = LoopPart(last, unwrapped=[wrap.node for wrap in wraps])
-        return [LoopPart(first, is_short=True), middle, LoopPart(operands[1].text, is_short=True)]
+        middle = SplitRange(last, unwrapped=[wrap.node for wrap in wraps])
+        return [SplitRange(first, is_short=True), middle, SplitRange(operands[1].text, is_short=True)]
 
     def _sum_of(self, terms: Sequence[tuple[int, Node]], inputs: Mapping[Node, Any]) -> str:
         """Return the sum of loop-invariant terms; `inputs`: the values of the body's parameters."""
