@@ -15,10 +15,10 @@ from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.tuning.timer import measure
 
-JIT, PYTHON, ALONE = "jit", "python", "construct alone"
+JIT, PYTHON, CONSTRUCT_ALONE = "jit", "python", "construct alone"
 BREAKS = {"straight": 1, "loop": 3, "branch": 1}
 """Breaks of one call."""
-SIZE, ITERATIONS = 8, BREAKS["loop"]
+PLANTED_SIZE, ITERATIONS = 8, BREAKS["loop"]
 WARM_UP_CALLS = 30
 """Calls after which each part has been timed beside its statements in Python."""
 MAX_SLOWDOWN, MAX_BREAK_MICROSECONDS = 1.02, 2.0
@@ -55,7 +55,7 @@ def _names() -> list[str]:
 @benchmark("graph-breaks", verdict=verdict, against=PYTHON, parts=_names)
 def graph_breaks(settings: Settings) -> Iterator[Line]:
     """Functions with one construct that is left to Python, in a straight line, a loop and a branch, of 8 numbers."""
-    x = np.linspace(0.5, 1.5, SIZE)
+    x = np.linspace(0.5, 1.5, PLANTED_SIZE)
     with tempfile.TemporaryDirectory() as folder:
         planted = planted_module(Path(folder))
         for name in settings.some_of(_names()):
@@ -67,9 +67,9 @@ def graph_breaks(settings: Settings) -> Iterator[Line]:
                     compiled(x, ITERATIONS)
                 calls = {
                     label: partial(function, x, ITERATIONS)
-                    for label, function in ((JIT, compiled), (PYTHON, plain), (ALONE, alone))
+                    for label, function in ((JIT, compiled), (PYTHON, plain), (CONSTRUCT_ALONE, alone))
                 }
                 timings = measure(calls, budget=settings.seconds)
                 _forget_effects(planted)
-                cost = (timings[JIT].seconds - BREAKS[kind] * timings[ALONE].seconds) / BREAKS[kind]
+                cost = (timings[JIT].seconds - BREAKS[kind] * timings[CONSTRUCT_ALONE].seconds) / BREAKS[kind]
                 yield Line(name, kind, timings, JIT, figures={COST: round(cost * 1e6, 2)})

@@ -1,5 +1,7 @@
 """``numpy.ufunc.reduceat`` in compiled functions: segments of any length, empty ones, and indices outside."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -47,7 +49,7 @@ def test_indices_outside_raise(outside: int) -> None:
 def test_rows_of_csr_matrices() -> None:
     """Inside a loop as well, and of an expression."""
 
-    def iterate(data, indices, indptr, x):  # type: ignore[no-untyped-def]
+    def iterate(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
         for _ in range(3):
             x = np.add.reduceat(data * x[indices], indptr[:-1])
         return x
