@@ -100,5 +100,6 @@ def _kernel(attr: FftAttr, name: str, body: Any, needed: Any, variant: Variant) 
         workspace_dtype=attr.dtype,
         flags=(),
         reads_first=True,
+        straight=True,
         **variant,
     )

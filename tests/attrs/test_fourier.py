@@ -118,3 +118,14 @@ def test_gradients(loss: Any) -> None:
     x, step = array((10,), "f8"), 1e-5
     differences = [(loss(x + step * one) - loss(x - step * one)) / (2 * step) for one in np.eye(10)]
     np.testing.assert_allclose(jk.grad(loss)(x), differences, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("n", [11, 13, 22, 121, 143, 169, 1001, 2197, 17, 34, 251, 997, 1994])
+def test_lengths_of_large_primes(n: int, dtype: str) -> None:
+    """Passes of 11 and 13, wide, narrow and last, and convolutions, of rows and of columns."""
+    numbers = array((2, n), dtype.replace("f", "c").replace("8", "16").replace("4", "8"))
+    for name in ("fft", "ifft", "rfft", "irfft"):
+        values = numbers.real if name == "rfft" else numbers
+        assert_alike(name, values)
+        assert_alike(name, values.T, axis=0)

@@ -10,6 +10,7 @@ import numpy as np
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.factors import FftLimits
+from jitkernels.microkernels.fft.pair_products import products_of
 from jitkernels.microkernels.fft.plan import (
     CHIRP_TABLE,
     IMAGE_TABLE,
@@ -28,12 +29,6 @@ MAX_KEPT_BYTES = 1 << 28
 """The most that the tables of all plans of a kernel take between calls: those of a prime of four millions."""
 
 
-@inlined("contract")
-def product(a: Any, b: Any, c: Any, d: Any) -> Any:
-    """``(a + i b) (c + i d)``."""
-    return a * c - b * d, a * d + b * c
-
-
 class RowFunctions(NamedTuple):
     """The functions of transforms of rows of any length. take: a plan, or null; keep: put it back."""
 
@@ -42,21 +37,13 @@ class RowFunctions(NamedTuple):
     keep: Any
 
 
-def convolution_of(dtype: str, smooth: Any) -> Any:
+def convolution_of(dtype: str, lanes: int, smooth: Any) -> Any:
     """Return the functions that fill the transform of the chirp, ``(words, n, scratch)``, and that convolve a row.
 
     The latter is ``(words, n, x, y, scratch, scales)``; `smooth` transforms a row whose length has radices.
     """
     number, tables = np.dtype(dtype).type, tables_of(dtypes.named(dtype).c)
-    one, zero = number(1), number(0)
-
-    @inlined()
-    def multiply(x: Any, n: int, factors: Any, y: Any, sign: Any) -> None:
-        """``y = x * factors``, x conjugated where the sign is negative."""
-        for k in range(n):
-            re, im = product(x[2 * k], sign * x[2 * k + 1], factors[2 * k], factors[2 * k + 1])
-            y[2 * k] = re
-            y[2 * k + 1] = im
+    one, zero, multiply = number(1), number(0), products_of(dtype, lanes)
 
     @inlined()
     def clear(x: Any, begin: int, end: int) -> None:
@@ -82,16 +69,13 @@ def convolution_of(dtype: str, smooth: Any) -> Any:
         length, table = words[LENGTH_WORD], tables(words)
         chirp, image = offset(table, words[CHIRP_TABLE]), offset(table, words[IMAGE_TABLE])
         second, rest = offset(scratch, padded(2 * length)), offset(scratch, 2 * padded(2 * length))
-        multiply(x, n, chirp, scratch, scales.sign)
+        multiply(x, n, chirp, scratch, scales.sign, one, one)
         clear(scratch, n, length)
         smooth(words, scratch, second, rest, FftScales(one, one, one))
-        multiply(second, length, image, scratch, one)
+        multiply(second, length, image, scratch, one, one, one)
         part = one / number(length)
         smooth(words, scratch, second, rest, FftScales(-one, part, -part))
-        for k in range(n):
-            re, im = product(second[2 * k], second[2 * k + 1], chirp[2 * k], chirp[2 * k + 1])
-            y[2 * k] = scales.re * re
-            y[2 * k + 1] = scales.im * im
+        multiply(second, n, chirp, y, one, scales.re, scales.im)
 
     return fill_image, convolve
 
@@ -106,7 +90,7 @@ def rows_of(dtype: str, limits: FftLimits) -> RowFunctions:
         smooth_of(dtype, limits),
         MAX_KEPT_BYTES // dtypes.named(dtype).size,
     )
-    fill_image, convolve = convolution_of(dtype, smooth)
+    fill_image, convolve = convolution_of(dtype, limits.lanes, smooth)
 
     @inlined()
     def take(n: int, beside: bool, real: bool, scratch: Any) -> Any:

@@ -17,7 +17,11 @@ from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.butterfly import Butterflies, Complex
 from jitkernels.microkernels.gemm.microkernel import Text
 
-PASS_RADICES = (16, 8, 4, 2, 3, 5, 7, 11, 13)
+PASS_RADICES = (8, 4, 2, 3, 5, 7, 11, 13)
+MIN_OUTLINED_RADIX = 11
+"""The least prime whose butterfly is a function of its own where it runs rarely: LLVM takes long for five copies of its
+code than for all other radices.
+"""
 
 
 class PassText:
@@ -35,10 +39,57 @@ class PassText:
         write: Callable[[], None] = {"along": self._along, "last": self._last, "beside": self._beside}[way]
         write()
         symbol, body = f"fft_{way}_{self.radix}_{self.dtype}", "\n".join(self.out.lines)
+        if self.is_outlined:
+            space = f"  %numbers = alloca [{2 * self.radix} x {self.vector}], align 64"
+            body = body.replace("entry:", f"entry:\n{space}", 1)
         pointers = ", ".join(f"ptr noalias %{name}" for name in ("xr", "xi", "yr", "yi", "w"))
         head = f"define void @{symbol}({pointers}, i64 %ido, i64 %l1) noinline nounwind {{"
         element = f"{dtypes.named(self.dtype).c}*"
-        return IRFunction(symbol, "void", (*[element] * 5, "int64", "int64"), f"{head}\n{body}\n}}\n{self._declared()}")
+        text = f"{head}\n{body}\n}}\n{self._declared()}{self._outlined() if self.is_outlined else ''}"
+        return IRFunction(symbol, "void", (*[element] * 5, "int64", "int64"), text)
+
+    @property
+    def is_outlined(self) -> bool:
+        """Whether the butterfly is a function of its own."""
+        return self.radix >= MIN_OUTLINED_RADIX and self.radix % 2 == 1
+
+    @property
+    def _butterfly(self) -> str:
+        return f"fft_butterfly_{self.radix}_{self.dtype}"
+
+    def _outlined(self) -> str:
+        """The butterfly as a function of the address of its numbers, which passes of all ways share."""
+        inner = PassText(self.dtype, self.lanes, self.radix)
+        inner.out.label("entry")
+        y = inner.math.transform(inner.loaded_numbers())
+        inner.store_numbers(y)
+        inner.out.line("ret void")
+        body = "\n".join(inner.out.lines)
+        return f"define linkonce_odr void @{self._butterfly}(ptr noalias %numbers) noinline nounwind {{\n{body}\n}}\n"
+
+    def transformed(self, x: Sequence[Complex], *, is_rare: bool = False) -> list[Complex]:
+        """The forward transform of the radix, in natural order; `is_rare`: where code that is short matters most."""
+        if not (self.is_outlined and is_rare):
+            return self.math.transform(x)
+        self.store_numbers(x)
+        self.out.line(f"call void @{self._butterfly}(ptr %numbers)")
+        return self.loaded_numbers()
+
+    def loaded_numbers(self) -> list[Complex]:
+        """The numbers of a butterfly in memory: all real parts, then all imaginary ones."""
+        parts = [
+            self.out.value(f"load {self.vector}, ptr {at}, align {self.lanes * self.size}") for at in self._numbers()
+        ]
+        return [Complex(*both) for both in zip(parts[: self.radix], parts[self.radix :], strict=True)]
+
+    def store_numbers(self, numbers: Sequence[Complex]) -> None:
+        """Write the numbers of a butterfly to memory."""
+        parts = [number.re for number in numbers] + [number.im for number in numbers]
+        for at, part in zip(self._numbers(), parts, strict=True):
+            self.out.line(f"store {self.vector} {part}, ptr {at}, align {self.lanes * self.size}")
+
+    def _numbers(self) -> list[str]:
+        return [self.out.element(self.vector, "%numbers", str(number)) for number in range(2 * self.radix)]
 
     def _declared(self) -> str:
         suffix = f"v{self.lanes}{self.kind_suffix}"
@@ -136,7 +187,7 @@ class PassText:
 
     def _of_vector(self, source: str, target: str, i: str, mask: str) -> None:
         x = self._inputs(self.sum(source, i), "%ido", mask)
-        y = self.math.transform(x)
+        y = self.transformed(x, is_rare=bool(mask))
         at, root = self.sum(target, i), i
         for k, value in enumerate(y):
             if k:
@@ -172,7 +223,7 @@ class PassText:
                 rows = [self.load(base, self.sum(first, t * lanes), m) for t, m in enumerate(whole)]
                 parts.append(self.unzipped(rows))
             at = p
-            for value in self.math.transform([Complex(*both) for both in zip(*parts, strict=True)]):
+            for value in self.transformed([Complex(*both) for both in zip(*parts, strict=True)], is_rare=bool(live)):
                 self._store_both(value, at, live)
                 at = self.sum(at, "%l1")
 
@@ -216,6 +267,30 @@ class PassText:
         mask = ", ".join(f"i32 {pick}" for pick in picks)
         return self.out.value(f"shufflevector {self.vector} {a}, {self.vector} {b}, <{self.lanes} x i32> <{mask}>")
 
+    def broadcast(self, number: str) -> str:
+        """A vector of one number."""
+        one = self.out.value(f"insertelement {self.vector} poison, {self.kind} {number}, i64 0")
+        return self.out.value(
+            f"shufflevector {self.vector} {one}, {self.vector} poison, <{self.lanes} x i32> zeroinitializer"
+        )
+
+    def load_pairs(self, base: str, at: str, *, reverse: bool = False) -> Complex:
+        """A vector of complex numbers whose parts alternate in memory."""
+        low, high = self.load(base, at), self.load(base, self.sum(at, self.lanes))
+        order = range(self.lanes - 1, -1, -1) if reverse else range(self.lanes)
+        re, im = (self.shuffled(low, high, [2 * lane + part for lane in order]) for part in range(2))
+        return Complex(re, im)
+
+    def store_pairs(self, value: Complex, at: str, *, reverse: bool = False) -> None:
+        """Store such a vector to `%y`."""
+        lanes = self.lanes
+        for half in range(2):
+            numbers = range(half * lanes // 2, half * lanes // 2 + lanes // 2)
+            picks = [
+                pick for k in numbers for lane in [lanes - 1 - k if reverse else k] for pick in (lane, lane + lanes)
+            ]
+            self.store(self.shuffled(value.re, value.im, picks), "%y", self.sum(at, half * lanes))
+
     def _beside(self) -> None:
         out = self.out
         out.label("entry")
@@ -246,7 +321,7 @@ class PassText:
         out.line("ret void")
 
     def _of_number(self, source: str, target: str, root: str) -> None:
-        y = self.math.transform(self._inputs(source, "%across"))
+        y = self.transformed(self._inputs(source, "%across"), is_rare=not root)
         at = target
         for k, value in enumerate(y):
             if k and root:
@@ -256,10 +331,8 @@ class PassText:
             at = self.sum(at, "%stride")
 
     def _broadcast(self, base: str, index: str) -> str:
-        out, lanes = self.out, self.lanes
-        number = out.value(f"load {self.kind}, ptr {out.element(self.kind, base, index)}, align {self.size}")
-        one = out.value(f"insertelement {self.vector} poison, {self.kind} {number}, i64 0")
-        return out.value(f"shufflevector {self.vector} {one}, {self.vector} poison, <{lanes} x i32> zeroinitializer")
+        at = self.out.element(self.kind, base, index)
+        return self.broadcast(self.out.value(f"load {self.kind}, ptr {at}, align {self.size}"))
 
 
 def fft_pass(way: str, radix: int, dtype: str, lanes: int) -> IRFunction:

@@ -12,9 +12,10 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import IRFunction, inlined, noinline, offset
 from jitkernels.core import dtypes
-from jitkernels.microkernels.fft.bluestein import RowFunctions, product
+from jitkernels.microkernels.fft.bluestein import RowFunctions
 from jitkernels.microkernels.fft.butterfly import Complex
 from jitkernels.microkernels.fft.factors import FftLimits
+from jitkernels.microkernels.fft.pair_products import product
 from jitkernels.microkernels.fft.passes import PassText
 from jitkernels.microkernels.fft.plan import HALVES_TABLE, padded
 from jitkernels.microkernels.fft.plan_cache import tables_of
@@ -31,23 +32,22 @@ class HalvesText(PassText):
         """``(x, y, roots, m, vectors, sign)``: x may be y; `sign` multiplies the imaginary parts of the roots."""
         out, lanes = self.out, self.lanes
         out.label("entry")
-        one = out.value(f"insertelement {self.vector} poison, {self.kind} %sign, i64 0")
-        sign = out.value(f"shufflevector {self.vector} {one}, {self.vector} poison, <{lanes} x i32> zeroinitializer")
+        sign = self.broadcast("%sign")
         out.line("br label %vec")
 
         def of_vector(number: str) -> None:
             k = self.sum(self.multiple(2 * lanes, number), 2)
             back = self.sum(out.value(f"sub i64 {self.multiple(2, '%m')}, {k}"), 2 - 2 * lanes)
-            a, root = self._pairs("%x", k), self._pairs("%roots", k)
-            b = self._pairs("%x", back, reverse=True)
+            a, root = self.load_pairs("%x", k), self.load_pairs("%roots", k)
+            b = self.load_pairs("%x", back, reverse=True)
             root = Complex(root.re, out.value(f"fmul {self.vector} {root.im}, {sign}"))
             add, subtract = (f"{word} {self.vector}" for word in ("fadd", "fsub"))
             even = Complex(out.value(f"{add} {a.re}, {b.re}"), out.value(f"{subtract} {a.im}, {b.im}"))
             odd = Complex(out.value(f"{subtract} {a.re}, {b.re}"), out.value(f"{add} {a.im}, {b.im}"))
             rotated = self.math.times(odd, root)
-            self._store_pairs(self.math.add(even, rotated), k)
+            self.store_pairs(self.math.add(even, rotated), k)
             last = self.math.subtract(even, rotated)
-            self._store_pairs(Complex(last.re, out.value(f"fneg {self.vector} {last.im}")), back, reverse=True)
+            self.store_pairs(Complex(last.re, out.value(f"fneg {self.vector} {last.im}")), back, reverse=True)
 
         self.loop("vec", "%vectors", "entry", "done", of_vector)
         out.label("done")
@@ -57,21 +57,6 @@ class HalvesText(PassText):
         head = f"define void @{symbol}(ptr %x, ptr %y, ptr %roots, i64 %m, i64 %vectors, {self.kind} %sign) noinline"
         arguments = (*[f"{element}*"] * 3, "int64", "int64", element)
         return IRFunction(symbol, "void", arguments, f"{head} nounwind {{\n{body}\n}}\n")
-
-    def _pairs(self, base: str, at: str, *, reverse: bool = False) -> Complex:
-        low, high = self.load(base, at), self.load(base, self.sum(at, self.lanes))
-        order = range(self.lanes - 1, -1, -1) if reverse else range(self.lanes)
-        re, im = (self.shuffled(low, high, [2 * lane + part for lane in order]) for part in range(2))
-        return Complex(re, im)
-
-    def _store_pairs(self, value: Complex, at: str, *, reverse: bool = False) -> None:
-        lanes = self.lanes
-        for half in range(2):
-            numbers = range(half * lanes // 2, half * lanes // 2 + lanes // 2)
-            picks = [
-                pick for k in numbers for lane in [lanes - 1 - k if reverse else k] for pick in (lane, lane + lanes)
-            ]
-            self.store(self.shuffled(value.re, value.im, picks), "%y", self.sum(at, half * lanes))
 
 
 def splitting_of(dtype: str, lanes: int) -> Any:

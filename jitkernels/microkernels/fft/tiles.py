@@ -15,13 +15,6 @@ class TileText(PassText):
         super().__init__(dtype, lanes, lanes)
         self.element = f"{dtypes.named(dtype).c}*"
 
-    def broadcast(self, number: str) -> str:
-        """A vector of one number."""
-        one = self.out.value(f"insertelement {self.vector} poison, {self.kind} {number}, i64 0")
-        return self.out.value(
-            f"shufflevector {self.vector} {one}, {self.vector} poison, <{self.lanes} x i32> zeroinitializer"
-        )
-
     def product(self, a: str, b: str) -> str:
         return self.out.value(f"fmul contract {self.vector} {a}, {b}")
 

@@ -45,7 +45,8 @@ class Planes(NamedTuple):
 
 def passing_of(dtype: str, lanes: int, way: str) -> Any:
     """Return the function ``(radix, source, target, size, roots, ido, l1)`` that runs the pass of a radix."""
-    p16, p8, p4, p2, p3, p5, p7, p11, p13 = (fft_pass(way, radix, dtype, lanes) for radix in PASS_RADICES)
+    p8, p4, p2, p3, p5, p7, p11, p13 = (fft_pass(way, radix, dtype, lanes) for radix in PASS_RADICES)
+    p16 = fft_pass(way, 16, dtype, lanes) if way == "last" and lanes == 16 else p8  # no other pass has it
 
     @inlined()
     def run(radix: int, source: Any, target: Any, size: int, roots: Any, ido: int, l1: int) -> None:

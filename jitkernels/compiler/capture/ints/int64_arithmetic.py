@@ -123,7 +123,12 @@ def _divide(tracer: Tracer, ufunc: Any, dividend: BoundedInt, divisor: BoundedIn
     result = _divide_by_power_of_two(ufunc, dividend.node, divisor.node)
     if result is None:
         result = elementwise("floor_divide" if ufunc is np.floor_divide else "remainder", dividend.node, divisor.node)
-        if is_positive and _is_natural(dividend):
+        wraps = _wraps(dividend, divisor) if is_positive and ufunc is np.remainder else None
+        if wraps == (False, False):
+            return dividend.node, dividend.bounds
+        if wraps is not None:
+            result = Node(result.operation, result.inputs, result.dtype, (), {**result.options, "wraps": wraps})
+        elif is_positive and _is_natural(dividend):
             result = Node(result.operation, result.inputs, result.dtype, (), {**result.options, "natural": True})
     if not is_positive:
         return result, None
@@ -136,6 +141,19 @@ def _divide(tracer: Tracer, ufunc: Any, dividend: BoundedInt, divisor: BoundedIn
         return result, (0, _quotient_bound(high, divisor.node))
     # A quotient moves towards 0.
     return result, (min(intervals.lower_limit(low), 0), max(intervals.upper_limit(high), 0))
+
+
+def _wraps(dividend: BoundedInt, divisor: BoundedInt) -> tuple[bool, bool] | None:
+    """Whether an int may lie below 0, and at or above the divisor, if never by more than that; None if it may.
+
+    Its remainder is a selection then: loops over periodic grids take it of ``i - 1`` and ``i + 1``.
+    """
+    if dividend.bounds is None or divisor.bounds is None:
+        return None
+    (low, high), least = dividend.bounds, divisor.bounds[0]
+    if not (intervals.is_at_most(-low, least) and intervals.is_at_most(high, 2 * least - 1)):
+        return None
+    return not is_at_least(low, 0), not intervals.is_at_most(high, least - 1)
 
 
 def _divide_by_power_of_two(ufunc: Any, dividend: Node, divisor: Node) -> Node | None:

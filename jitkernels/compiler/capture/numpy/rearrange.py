@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
+from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.numpy.concatenate import concatenate, joined
 from jitkernels.compiler.capture.numpy.creation import iota
 from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
 from jitkernels.compiler.capture.numpy.shape_ops import broadcast_to, flip, moveaxis, of_array, ravel, transpose
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, operand, stored
-from jitkernels.compiler.capture.override_registry import overrides
+from jitkernels.compiler.capture.override_registry import METHODS, overrides
 from jitkernels.compiler.capture.symint import SymInt, as_extent
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -311,6 +312,25 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     if axis is None:
         left, right, axis = ravel(left), ravel(right), 0
     return concatenate([left, right], axis)
+
+
+@overrides(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """One number at a known index; NumPy inserts anything else."""
+    array = of_array(arr)
+    number = traced(array.tracer, values)
+    if axis is None:
+        array, axis = ravel(array), 0
+    (place,) = axes_of((axis,), array.ndim)
+    extent = array.extents[place]
+    if type(obj) is not int or number.ndim or not np.can_cast(number.dtype, array.dtype, "same_kind"):
+        raise UnsupportedError("numpy.insert of several values")
+    if not intervals.guarded_at_least_zero(extent + obj if obj < 0 else extent - obj):
+        raise UnsupportedError("numpy.insert at an index that may be out of bounds")
+    shape = [1 if i == place else size for i, size in enumerate(array.shape)]
+    inserted = broadcast_to(METHODS["astype"](number, array.dtype), shape)
+    before, behind = along(array, place, slice(None, obj)), along(array, place, slice(obj, None))
+    return joined([before, inserted, behind], place)
 
 
 @overrides(np.diag)

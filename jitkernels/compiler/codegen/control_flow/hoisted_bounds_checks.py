@@ -40,14 +40,16 @@ def hoistable_indices(loop: Node, bodies: Mapping[int, Body]) -> list[AffineInde
         return []
     results = []
     for node, around in _bounded(options["body"], {}):
-        affine_index = _Sum(options["body"].inputs, options["carried"])
-        if (
-            not is_loop_variant(node.options["extent"])
-            and affine_index.add(node.inputs[0], around, 1)
-            and abs(affine_index.sign) == 1
-        ):
-            results.append(AffineIndex(node, affine_index.sign, tuple(affine_index.terms)))
+        index = None if is_loop_variant(node.options["extent"]) else affine_index(loop, node, node.inputs[0], around)
+        if index is not None and abs(index.sign) == 1:
+            results.append(index)
     return results
+
+
+def affine_index(loop: Node, node: Node, operand: Node, around: Around) -> AffineIndex | None:
+    """The operand of a node in the body of a counted loop as a sum; None if it is not affine there."""
+    total = _Sum(loop.options["body"].inputs, loop.options["carried"])
+    return AffineIndex(node, total.sign, tuple(total.terms)) if total.add(operand, around, 1) else None
 
 
 def _bounded(graph: Graph, around: Around) -> Iterator[tuple[Node, Around]]:

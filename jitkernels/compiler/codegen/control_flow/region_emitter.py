@@ -152,10 +152,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
         fits = self._new(f"icmp sge i64 {distance}, 0")
         inputs = dict(zip(node.options["body"].inputs[1:], operands[3:], strict=True))
         for index in indices:
-            total = "0"
-            for sign, term in index.terms:
-                text = (inputs[term] if term in inputs else self._number(term)).text
-                total = self._new(f"{'add' if sign > 0 else 'sub'} i64 {total}, {text}")
+            total = self._sum_of(index.terms, inputs)
             extent = self.function.extent(index.node.options["extent"])
             for count in (begin, last):
                 position = self._new(f"{'add' if index.sign > 0 else 'sub'} i64 {total}, {count}")

@@ -88,6 +88,8 @@ class RegionEvaluator:
                 return self._branch(node, operands, values)
         if node.options.get("natural"):  # the operands are nonnegative and the divisor is not zero
             return self._natural_division(node, *operands)
+        if "wraps" in node.options:
+            return self._wrapped(node, *operands)
         return self._applied(node, operands)
 
     def _set_results(self, group: NestGroup, values: Values, scalar: Callable[[Node], Register]) -> None:
@@ -136,6 +138,10 @@ class RegionEvaluator:
     def _natural_division(self, node: Node, left: Register, right: Register) -> Register:
         """The quotient or remainder of nonnegative numbers."""
         raise NotImplementedError
+
+    def _wrapped(self, node: Node, left: Register, right: Register) -> Register:
+        """The remainder of an int that is at least ``-divisor`` and below ``2 * divisor``."""
+        return self._applied(node, [left, right])
 
     def _applied(self, node: Node, operands: list[Register]) -> Register:
         """An elementwise operation."""

@@ -1,10 +1,10 @@
 """Loops in rotated form: the condition stands at the end, and once as a guard before the loop."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from jitkernels.compiler.codegen.control_flow import bounded_while, hoisted_bounds_checks, signal_polls
 from jitkernels.compiler.codegen.control_flow.region_evaluator import Values
+from jitkernels.compiler.codegen.control_flow.split_loop import SplitRange
 from jitkernels.compiler.codegen.core.ir_builder import Register
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import targets_of
@@ -47,14 +47,14 @@ class RotatedLoop:
         indices = hoisted_bounds_checks.hoistable_indices(node, emitter.flow.bodies) if len(parts) == 1 else []
         if indices:
             checked, after = emitter._unchecked_version(indices, node, self.operands)
-            self._emit_part(*parts[0])
+            self._emit_part(parts[0])
             emitter.proven -= {index.node for index in indices}
             lines += [f"  br label %{after}", f"{checked}:"]
-            self._emit_part(*parts[0])
+            self._emit_part(parts[0])
             lines += [f"  br label %{after}", f"{after}:"]
         else:
-            for end, hoisted in parts:
-                self._emit_part(end, hoisted)
+            for part in parts:
+                self._emit_part(part)
         if not self.weight and self.is_inner:
             bound = bounded_while.monotonic_counter(node)
             if self.counts:
@@ -80,8 +80,8 @@ class RotatedLoop:
         count = [emitter._get(self.counter, "int64")] if self.counts else []
         return [*count, *now, *self.captured]
 
-    def _latch(self, target: str, after: str, end: str, sign: str = "") -> None:
-        """Jump to `target` if there is another iteration, else to `after`."""
+    def _latch(self, target: str, after: str, end: str, sign: str = "", *, is_short: bool = False) -> None:
+        """Jump to `target` if there is another iteration, else to `after`; `is_short`: a loop that stays as it is."""
         emitter, lines = self.emitter, self.emitter.block.lines
         if self.counts:
             sign = sign or ("slt" if self._is_up else "sgt")
@@ -90,7 +90,8 @@ class RotatedLoop:
             test = emitter.function.label()
             lines += [f"  br i1 {more}, label %{test}, label %{after}", f"{test}:"]
         (condition,) = emitter._region(self.options["condition"], self._inputs())
-        lines.append(f"  br i1 {condition.text}, label %{target}, label %{after}")
+        kept = ", !llvm.loop !0" if is_short else ""
+        lines.append(f"  br i1 {condition.text}, label %{target}, label %{after}{kept}")
 
     def _iteration(self, after: str, known: Values) -> None:
         """Emit the body once; `known`: hoisted loads."""
@@ -106,10 +107,12 @@ class RotatedLoop:
             step = emitter._new(f"add nsw i64 {now[0].text}, {self.operands[2].text}")
             emitter._set(self.counter, Register(step, "int64"))
 
-    def _emit_part(self, end: str, hoisted: Sequence[Node]) -> None:
-        """Emit the iterations up to `end`; `hoisted`: the loads that are invariant in them."""
+    def _emit_part(self, part: SplitRange) -> None:
+        """Emit the iterations of a part."""
+        end, hoisted, unwrapped, is_short = part
         emitter, lines, body = self.emitter, self.emitter.block.lines, self.options["body"]
         before, block, inside, poll, after = (emitter.function.label() for _ in range(5))
+        emitter.unwrapped |= {*unwrapped}
         self._latch(before, after, end)
         lines.append(f"{before}:")
         parameters = dict(zip(body.inputs, self._inputs(), strict=True)) if hoisted else {}
@@ -129,5 +132,6 @@ class RotatedLoop:
             self._latch(inside, poll, block_end, "ne")
             lines.append(f"{poll}:")
         emitter._poll(self.weight * (signal_polls.MAX_UNPOLLED_ITERATIONS if self.in_blocks else self.copies))
-        self._latch(block if self.in_blocks else inside, after, end)
+        self._latch(block if self.in_blocks else inside, after, end, is_short=is_short)
         lines.append(f"{after}:")
+        emitter.unwrapped -= {*unwrapped}

@@ -59,11 +59,15 @@ class FlowFunction(FunctionBuilder):
 
 @dataclass
 class ScalarEmitter(RegionEvaluator):
-    """Emits scalar computation. `pointers`: the array arguments, by their frame words."""
+    """Emits scalar computation. `pointers`: the array arguments, by their frame words.
+
+    `unwrapped`: remainders that equal their dividends in what is emitted now.
+    """
 
     arrays: Mapping[Node, StridedArray]
     function: FlowFunction
     pointers: dict[int, str] = field(default_factory=dict, kw_only=True)
+    unwrapped: set[Node] = field(default_factory=set, kw_only=True)
 
     def __post_init__(self) -> None:
         self.block = self.function.now = Block(self.function.block)
@@ -88,6 +92,20 @@ class ScalarEmitter(RegionEvaluator):
     def _natural_division(self, node: Node, left: Register, right: Register) -> Register:
         name = "udiv" if node.operation == "floor_divide" else "urem"
         return Register(self._new(f"{name} i64 {left.text}, {right.text}"), node.dtype)
+
+    def _wrapped(self, node: Node, left: Register, right: Register) -> Register:
+        """Select instead of dividing; where it is known not to wrap around, the dividend itself."""
+        if node in self.unwrapped:
+            return left
+        result, (is_below, is_above) = left.text, node.options["wraps"]
+        for may_wrap, comparison, back in (
+            (is_above, f"sge i64 {left.text}, {right.text}", "sub"),
+            (is_below, f"slt i64 {left.text}, 0", "add"),
+        ):
+            if may_wrap:
+                wraps, other = self._new(f"icmp {comparison}"), self._new(f"{back} i64 {left.text}, {right.text}")
+                result = self._new(f"select i1 {wraps}, i64 {other}, i64 {result}")
+        return Register(result, node.dtype)
 
     def _loaded(self, element: str, dtype: str) -> Register:
         text = self._new(f"load {memory_type(dtype)}, ptr {element}, align {alignment(dtype)}")
