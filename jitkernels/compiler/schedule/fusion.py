@@ -45,6 +45,7 @@ from jitkernels.compiler.schedule.update_in_place import (
     OutputPart,
     OutputParts,
     memory_of,
+    readers_first,
     resolve_hazards,
     shared_memory,
 )
@@ -104,6 +105,7 @@ def schedule_graph(
                 if value not in known:
                     known[value] = FusionRegion(value, materialized, max_fusion_size)
                 parts[node].append(OutputPart(known[value], target_map))
+        roots = readers_first(roots, parts)
         regions = [part.region for listed in parts.values() for part in listed]
         shared = shared_memory(graph, roots, parts) | region_memory.in_place(order)
         additional = (

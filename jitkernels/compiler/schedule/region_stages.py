@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir import access_map, builder
 from jitkernels.compiler.ir.graph import Graph, Node, readers, sorted_nodes
 from jitkernels.compiler.ir.region_memory import (
     home_array,
@@ -90,10 +90,12 @@ def _add(
         for i, position in targets.items()
         if graph.outputs[i].ndim and graph.outputs[i] is not graph.inputs[position]
     }
-    nodes = ordered(graph, home)
-    read = readers(nodes)
-    stages = _stages(nodes, read, home)
-    _delay(nodes, read, home, stages)
+    try:
+        versions = _with_earlier_versions(home)
+        nodes, stages = _staged(graph, versions)
+        home = versions
+    except GraphError:  # an earlier version is needed beside a later one
+        nodes, stages = _staged(graph, home)
     body = Body([])
     for stage in range(max(stages.values(), default=0) + 1):
         direct = [node for node in nodes if stages[node] == stage and is_direct(node)]
@@ -108,12 +110,46 @@ def _add(
         body.stages.append((direct, group))
         for node in group.results if group else ():
             strides[node] = strides[home[node]] if node in home else builder.contiguous(node.shape)
-    _refuse_late_reads(nodes, stages, home)
     for i, position in targets.items():
         output, base = graph.outputs[i], graph.inputs[position]
         if output.ndim and is_direct(output) and home_array(output) is not base:
             raise GraphError("an array that is left in the memory of another")
     bodies[id(graph)] = body
+
+
+def _with_earlier_versions(home: Mapping[Node, Node]) -> dict[Node, Node]:
+    """Let nests leave earlier versions of an array in its memory, too: updates one after another copy nothing."""
+    result = dict(home)
+    for node, array in home.items():
+        while access_map.changes(node) and not is_direct(node):
+            node = node.inputs[0]
+            if node in result or not access_map.changes(node) or is_direct(node):
+                break
+            result[node] = array
+    return result
+
+
+def _replaced(home: Mapping[Node, Node]) -> dict[Node, list[Node]]:
+    """The arrays whose memory nests change, by the nodes that they leave there: the first version, and those between."""
+    result: dict[Node, list[Node]] = {}
+    for node, array in home.items():
+        if is_direct(node):
+            continue
+        arrays = result[node] = [array]
+        while access_map.changes(node) and node.inputs[0] in home and not is_direct(node.inputs[0]):
+            node = node.inputs[0]
+            arrays.append(node)
+    return result
+
+
+def _staged(graph: Graph, home: Mapping[Node, Node]) -> tuple[list[Node], dict[Node, int]]:
+    """The nodes of a region in order, and their stages."""
+    nodes, replaced = ordered(graph, home), _replaced(home)
+    read = readers(nodes)
+    stages = _stages(nodes, read, replaced)
+    _delay(nodes, read, home, stages)
+    _refuse_late_reads(nodes, stages, replaced)
+    return nodes, stages
 
 
 def _strides_of(node: Node, strides: Mapping[Node, Strides | None]) -> Strides | None:
@@ -127,7 +163,9 @@ def _strides_of(node: Node, strides: Mapping[Node, Strides | None]) -> Strides |
     return None
 
 
-def _stages(nodes: Sequence[Node], read: Mapping[Node, list[Node]], home: Mapping[Node, Node]) -> dict[Node, int]:
+def _stages(
+    nodes: Sequence[Node], read: Mapping[Node, list[Node]], replaced: Mapping[Node, Sequence[Node]]
+) -> dict[Node, int]:
     """The stage of each node: nests behind the scalars they read, and behind the readers of what they overwrite."""
     earliest: dict[Node, int] = {}
     while True:
@@ -143,8 +181,9 @@ def _stages(nodes: Sequence[Node], read: Mapping[Node, list[Node]], home: Mappin
             result[node] = stage
         late: dict[Node, int] = {}
         for node in nodes:
-            if node in home and not is_direct(node):
-                last = max((result[reader] for reader in read.get(home[node], ()) if reader is not node), default=0)
+            if node in replaced:
+                reading = {reader for array in replaced[node] for reader in read.get(array, ())} - {node}
+                last = max((result[reader] for reader in reading), default=0)
                 if result[node] < last:
                     late[node] = last
         if not late or max(result.values()) > len(nodes):
@@ -164,9 +203,14 @@ def _delay(
             stages[node] = max(stages[node], latest)
 
 
-def _refuse_late_reads(nodes: Sequence[Node], stages: Mapping[Node, int], home: Mapping[Node, Node]) -> None:
+def _refuse_late_reads(
+    nodes: Sequence[Node], stages: Mapping[Node, int], replaced: Mapping[Node, Sequence[Node]]
+) -> None:
     """Raise GraphError if a node reads an array after nests have overwritten it."""
-    overwritten_at = {home[node]: stages[node] for node in nodes if node in home and not is_direct(node)}
+    overwritten_at: dict[Node, int] = {}
+    for node in nodes:
+        for array in replaced.get(node, ()):
+            overwritten_at[array] = min(stages[node], overwritten_at.get(array, len(nodes)))
     for node in nodes:
         for operand in node.inputs:
             if stages[node] > overwritten_at.get(operand, len(nodes)):
@@ -198,7 +242,7 @@ def _group(
 
     for node in nodes:
         new[node] = node.with_inputs([mapped(operand) for operand in node.inputs])
-    versions = {home_array(node): node for node in captured}  # versions of an array share its memory
+    versions = {home.get(node) or home_array(node): node for node in captured}  # versions share its memory
     written = [node for node in roots if node in home]
     writes = [(mapped(versions.get(home[node], home[node])), new[node]) for node in written]
     outputs = [node for node in roots if node not in home]
@@ -216,8 +260,9 @@ def ordered(graph: Graph, home: Mapping[Node, Node] | None = None) -> list[Node]
     nodes = sorted_nodes(graph.roots)
     read = readers(nodes)
     dependences: dict[Node, set[Node]] = {node: set(node.inputs) for node in nodes}
+    replaced = _replaced(home or {})
     for node in nodes:
-        for array in (*overwritten(node), *([home[node]] if home and node in home else [])):
+        for array in (*overwritten(node), *replaced.get(node, ())):
             for reader in read.get(array, ()):
                 if reader is not node and (is_direct(node) or is_direct(reader)):
                     dependences[node].add(reader)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from jitkernels.compiler.ir import access_map, matrix_ops
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Graph, Node
+from jitkernels.compiler.ir.region_memory import is_control_flow
 from jitkernels.compiler.schedule import matmul_step
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_direction import Directions, directions_of
@@ -22,6 +23,42 @@ OutputParts = dict[Node, list[OutputPart]]
 """The parts of each output that loop nests compute."""
 
 
+def readers_first(roots: Sequence[Node], parts: OutputParts) -> list[Node]:
+    """Order materialized nodes so that updates follow what reads the array before them, where dependences allow it.
+
+    An update with a later reader of the old array is moved behind it, with all that depends on it up to there. Loops
+    and branches change arrays, too: nothing is moved past them.
+    """
+    result = [*roots]
+    for update in roots:
+        if not access_map.changes(update):
+            continue
+        base, position = update.inputs[0], result.index(update)
+        kept, moved, dependents = list[Node](), [update], {update}
+        behind = position
+        for i, node in enumerate(result[position + 1 :], position + 1):
+            if is_control_flow(node):
+                break
+            leaves = _leaves(node, parts)
+            if dependents.isdisjoint(leaves):
+                kept.append(node)
+                if base in leaves:
+                    behind = i
+            else:
+                moved.append(node)
+                dependents.add(node)
+        if behind > position:
+            window = {*result[position : behind + 1]}
+            kept, moved = ([node for node in nodes if node in window] for nodes in (kept, moved))
+            result[position : behind + 1] = [*kept, *moved]
+    return result
+
+
+def _leaves(node: Node, parts: OutputParts) -> Sequence[Node]:
+    """The materialized nodes that compute a node."""
+    return [leaf for region, _ in parts[node] for leaf in region.leaves] if node in parts else _read(node)
+
+
 def shared_memory(graph: Graph, roots: Sequence[Node], parts: OutputParts) -> dict[Node, Node]:
     """Map updates to the arrays whose memory they take over: nothing reads the old values after new ones are stored.
 
@@ -30,8 +67,7 @@ def shared_memory(graph: Graph, roots: Sequence[Node], parts: OutputParts) -> di
     """
     last_read: dict[Node, int] = {}
     for position, node in enumerate(roots):
-        listed = [leaf for region, _ in parts[node] for leaf in region.leaves] if node in parts else _read(node)
-        last_read |= dict.fromkeys(listed, position)
+        last_read |= dict.fromkeys(_leaves(node, parts), position)
     inputs, outputs, written = {*graph.inputs}, {*graph.outputs}, {target for target, _ in graph.writes}
     final: dict[Node, Node] = {}
     for target, node in graph.writes:
