@@ -101,7 +101,8 @@ def test_results(function: Callable[..., Any], dtype: Any) -> None:
         for given in ([a, b], wide, [a[::-1], b]):
             found, expected = compiled(*given), function(*given)
             for one, right in zip(*(got if type(got) is tuple else (got,) for got in (found, expected)), strict=True):
-                np.testing.assert_allclose(one, right, rtol=2e-4 if dtype is np.float32 else 1e-9)
+                error = np.abs(one - right).max() / np.abs(right).max()
+                assert one.dtype == right.dtype and error < (1e-3 if dtype is np.float32 else 1e-9)
 
 
 @pytest.mark.parametrize("function", [two_recurrences, scaled_rows, three_versions], ids=lambda one: one.__name__)
