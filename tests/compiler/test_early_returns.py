@@ -1,5 +1,6 @@
 """Returns from loops and branches whose sides hold arrays in several variables."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -106,3 +107,17 @@ def agree_in_all_cases(function: Callable[..., Any], compiled: Callable[..., Any
                 ):
                     np.testing.assert_allclose(one, right, rtol=1e-12, atol=1e-14)
                 np.testing.assert_array_equal(ours[0], theirs[0])
+
+
+@pytest.mark.parametrize("function", [swapped, replaced], ids=lambda one: one.__name__)
+def test_no_call_falls_back(function: Callable[..., Any]) -> None:
+    """A result that may be either of two arrays is no alias of itself."""
+    compiled, entered = jk.jit(function), list[str]()
+    for n in (2, 9, 40):
+        compiled(np.full(5, 0.01), n)
+        sys.setprofile(lambda frame, event, _: entered.append(frame.f_code.co_name) if event == "call" else None)
+        try:
+            compiled(np.full(5, 0.01), n)
+        finally:
+            sys.setprofile(None)
+    assert function.__name__ not in entered

@@ -345,7 +345,7 @@ def _check_aliases(tracer: Tracer, arguments: Sequence[Storage], results: Sequen
     """Bail out where results that may alias other arrays differ from them. UnsupportedError for possible views."""
     own = {*arguments, *results}
     for storage in results:
-        for other in dict.fromkeys(alias for alias in storage.may_aliases if alias in own):
+        for other in dict.fromkeys(alias for alias in storage.may_aliases if alias in own and alias is not storage):
             if tracer.differentiates or not storage.is_whole_alias(other):
                 raise UnsupportedError("a result that may be a view or a copy")
             tracer.checks.append(are_equal(storage.node, other.node))
