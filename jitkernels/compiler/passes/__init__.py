@@ -6,6 +6,8 @@ over the whole graph: `view_simplify`, `update_forwarding`, `reduction_simplify`
 `view_motion` and `writeback_simplify`; its code also contracts products and sums to FMA. Level 3 adds loop fusion,
 which the scheduler does.
 
+Inside of loops and branches powers of numbers become products; arrays there are graphs of their own later.
+
 Dead code needs no pass: a graph holds only what its roots reach.
 """
 
@@ -19,7 +21,7 @@ from jitkernels.compiler.passes.canonicalize_chains import canonicalize_chains_p
 from jitkernels.compiler.passes.constant_folding import constant_folding_pass
 from jitkernels.compiler.passes.cse import cse_pass
 from jitkernels.compiler.passes.fast_math import fast_math_pass
-from jitkernels.compiler.passes.pattern_rewriter import CombinedSweep
+from jitkernels.compiler.passes.pattern_rewriter import CombinedSweep, RegionSweep
 from jitkernels.compiler.passes.reduction_simplify import reduction_simplify_pass
 from jitkernels.compiler.passes.select_simplify import select_simplify_pass
 from jitkernels.compiler.passes.strength_reduction import strength_reduction_pass
@@ -48,13 +50,15 @@ GLOBAL: tuple[Any, ...] = (
     view_motion_pass,
     writeback_simplify_pass,
 )
+REGIONS = RegionSweep(strength_reduction_pass, frozenset({"power"}))
 PASSES_BY_LEVEL: dict[int, tuple[Any, ...]] = {
     0: (),
-    1: (CombinedSweep(LOCAL),),
+    1: (CombinedSweep(LOCAL), REGIONS),
     2: (
         CombinedSweep(
             (*LOCAL[:-1], view_simplify_pass, update_forwarding_pass, reduction_simplify_pass, user_rules_pass)
         ),
+        REGIONS,
         cse_pass,
         canonicalize_chains_pass,
         view_motion_pass,

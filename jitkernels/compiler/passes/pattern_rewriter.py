@@ -7,6 +7,7 @@ from typing import Any
 
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.graph import Graph, Node, rebuild_roots
+from jitkernels.compiler.ir.regions import regions_of, with_regions
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MAX_REWRITES_PER_NODE = 32
@@ -103,6 +104,44 @@ class CombinedSweep:
             return node
 
         return rewrite_nodes(graph, rewrite, config.fast_math)
+
+
+class RegionSweep:
+    """The rules of a pass for some operations of numbers inside of loops and branches, which other passes leave alone.
+
+    There the rules see one number at a time: what depends on the form of integers, as the analysis of indices does, is
+    not rewritten.
+    """
+
+    name = "rewrites in regions"
+
+    def __init__(self, rewrite_pass: RewritePass, operations: frozenset[str]) -> None:
+        self.rewrite_pass, self.operations = rewrite_pass, operations
+
+    def __call__(self, graph: Graph, config: JitConfig) -> Graph:
+        """The graph with the regions of its nodes rewritten; the same graph if no rule applies."""
+        rules = [
+            (entry.apply, operation)
+            for entry in self.rewrite_pass.entries(config)
+            for operation in self.operations.intersection(entry.operations)
+        ]
+
+        def rewritten(region: Graph) -> Graph:
+            return rewrite_nodes(region, rewrite, config.fast_math)
+
+        def rewrite(node: Node, context: MatchContext) -> Node:
+            for apply, operation in () if node.ndim else rules:
+                replacement = apply(node, context) if node.operation == operation else None
+                if replacement is not None:
+                    return replacement
+            return inside(node)
+
+        def inside(node: Node) -> Node:
+            return with_regions(node, node.inputs, rewritten) if regions_of(node) else node
+
+        if not any(map(regions_of, graph)):
+            return graph
+        return rewrite_nodes(graph, lambda node, _: inside(node), config.fast_math)
 
 
 def rewrite_nodes(graph: Graph, rewrite: Callable[[Node, MatchContext], Node], fast_math: bool) -> Graph:
