@@ -29,6 +29,7 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     scalar_functions,
     select_clip_predicates,
     shape_ops,
+    small_systems,
     traced_fourier,
     ufuncs,
 )

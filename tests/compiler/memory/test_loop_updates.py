@@ -102,7 +102,8 @@ def test_results(function: Callable[..., Any], dtype: Any) -> None:
             found, expected = compiled(*given), function(*given)
             for one, right in zip(*(got if type(got) is tuple else (got,) for got in (found, expected)), strict=True):
                 error = np.abs(one - right).max() / (np.abs(right).max() or 1)
-                assert one.dtype == right.dtype and error < (1e-3 if dtype is np.float32 else 1e-9)
+                assert one.dtype == right.dtype
+                assert error < (1e-3 if dtype is np.float32 else 1e-9)
 
 
 @pytest.mark.parametrize("function", [two_recurrences, scaled_rows, three_versions], ids=lambda one: one.__name__)
