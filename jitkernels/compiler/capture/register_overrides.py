@@ -11,6 +11,7 @@ from jitkernels.compiler.capture.dynamic import (  # noqa: F401  # likewise
     segment_reductions,
     unique,
 )
+from jitkernels.compiler.capture.linear_algebra import matmul_einsum, small_systems  # noqa: F401  # likewise
 from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers its operations
     array_function,
     concatenate,
@@ -18,7 +19,6 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     decompositions,
     indexing,
     math_functions,
-    matmul_einsum,
     mean_var,
     missing_ufuncs,
     order_statistics,
@@ -29,7 +29,6 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     scalar_functions,
     select_clip_predicates,
     shape_ops,
-    small_systems,
     traced_fourier,
     ufuncs,
 )

@@ -18,7 +18,7 @@ from jitkernels.compiler.ir.graph import Node
 
 MAX_UNKNOWNS = 5
 """The largest system that is unrolled: the code grows with its cube."""
-SAFETY = 8
+PIVOT_MARGIN = 8
 """Pivots are nonzero that exceed this many times the rounding errors of their sums."""
 
 
@@ -93,5 +93,5 @@ def _exchanged(is_larger: Any, upper: list[Any], lower: list[Any], begin: int) -
 
 def _require_nonzero(matrix: Traced, pivot: Any, size: Any) -> None:
     """Bail out where a pivot may be zero, or is no finite number."""
-    limit = np.abs(pivot) > size * (SAFETY * float(np.finfo(matrix.dtype).eps))
+    limit = np.abs(pivot) > size * (PIVOT_MARGIN * float(np.finfo(matrix.dtype).eps))
     matrix.tracer.checks.append(elementwise("logical_not", limit.node))

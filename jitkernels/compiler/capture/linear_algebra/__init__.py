@@ -1,0 +1,1 @@
+"""Linear algebra of traced arrays: products of matrices, and small systems of equations."""
