@@ -130,7 +130,7 @@ def _with_earlier_versions(home: Mapping[Node, Node]) -> dict[Node, Node]:
 
 
 def _replaced(home: Mapping[Node, Node]) -> dict[Node, list[Node]]:
-    """The arrays whose memory nests change, by the nodes that they leave there: the first version, and those between."""
+    """The arrays whose memory nests change, by the nodes that they leave there: the first version and later ones."""
     result: dict[Node, list[Node]] = {}
     for node, array in home.items():
         if is_direct(node):

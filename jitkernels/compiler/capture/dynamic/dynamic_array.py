@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -191,7 +191,13 @@ def is_int(value: Any) -> bool:
 
 
 class Elementwise(DynamicArray):
-    """Elements that are computed from those of others at the same index. They keep the values of its sources."""
+    """Elements that are computed from those of others at the same index. They keep the values of its sources.
+
+    `gathers`: arrays that are read at indices, and these.
+    """
+
+    being_updated: ClassVar[list[Storage]] = []
+    """Arrays that change element by element while elements are computed from the same elements of them."""
 
     def __init__(
         self, tracer: Tracer, length: Any, dtype: Any, read: Callable[[Any], Any], sources: Sequence[Source]
@@ -199,13 +205,14 @@ class Elementwise(DynamicArray):
         super().__init__(tracer, length, dtype)
         self._read, self._sources = read, list(sources)
         self._is_checked = True
+        self.gathers: list[tuple[Traced, DynamicArray]] = []
 
     @property
     def sources(self) -> list[Source]:
         return self._sources
 
     def at(self, index: Any) -> Any:
-        if any(storage.node is not node for storage, node in self._sources):
+        if any(storage.node is not node and storage not in self.being_updated for storage, node in self._sources):
             raise UnknownSizeError("an array changes while elements computed from a slice of it are in use")
         element = self._read(index)
         return fresh(self.tracer, builder.cast(element.node, self.dtype.name), is_scalar=True)
@@ -222,11 +229,24 @@ class Elementwise(DynamicArray):
         result = applied(self.tracer, ufunc, (self._copy(), other))
         if not np.can_cast(result.dtype, self.dtype, "same_kind") or result.depth != self.depth:
             raise UnknownSizeError(f"numpy.{ufunc.__name__} in place")
-        self._read, self._sources = result.at, result.sources
+        self._read, self._sources, self.gathers = result.at, result.sources, result.gathers
         return self
 
     def _copy(self) -> "Elementwise":
-        return Elementwise(self.tracer, self.length, self.dtype, self._read, self._sources)
+        copied = Elementwise(self.tracer, self.length, self.dtype, self._read, self._sources)
+        copied.gathers = self.gathers
+        return copied
+
+    def reads_only_at(self, array: Traced, indices: DynamicArray) -> bool:
+        """Whether these elements alone are read of an array and of its memory, as they are now."""
+        storage = array.view.storage
+        reads = [node for source, node in self._sources if source is storage]
+        gathers = [(view, at) for view, at in self.gathers if view.view.storage is storage]
+        return (
+            len(gathers) == len(reads)
+            and all(node is storage.node for node in reads)
+            and all(at is indices and (view is array or view.view is array.view) for view, at in gathers)
+        )
 
     @classmethod
     def unchecked(cls, *arguments: Any) -> "Elementwise":
@@ -293,6 +313,7 @@ def applied(tracer: Tracer, function: Any, inputs: Sequence[Any], dtype: Any = N
         return function(*parts)
 
     result = Elementwise(tracer, first.length, dtype, read, [source for array in arrays for source in array.sources])
+    result.gathers = [gather for array in arrays if type(array) is Elementwise for gather in array.gathers]
     if any(type(array) is Elementwise and not array._is_checked for array in arrays):
         result._is_checked = False
     return result

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.dynamic.distinct_updates import update_distinct
 from jitkernels.compiler.capture.dynamic.dynamic_array import (
     OVERLAP,
     DynamicArray,
@@ -38,7 +39,10 @@ def gathered(array: Any, indices: DynamicArray) -> Any:
     def read(index: Any) -> Any:
         return array[indices.at(index)]
 
-    return Elementwise.unchecked(indices.tracer, indices.length, array.dtype, read, [*sources, *indices.sources])
+    result = Elementwise.unchecked(indices.tracer, indices.length, array.dtype, read, [*sources, *indices.sources])
+    if type(array) is Traced:
+        result.gathers = [(array, indices)]
+    return result
 
 
 class GatheredRows(DynamicArray):
@@ -85,6 +89,15 @@ def scatter_elements(array: Traced, indices: DynamicArray, value: Any) -> None:
     elements = as_operand(array.tracer, value)
     is_array, storage = isinstance(elements, DynamicArray), array.view.storage
     if is_array and any(source is storage for source, _ in elements.sources):
+        if (
+            array.tracer.depth
+            and type(elements) is Elementwise
+            and elements.reads_only_at(array, indices)
+            and all(source is not storage for source, _ in indices.sources)
+        ):
+            require_same_length(array.tracer, indices.length, elements.length)
+            update_distinct(array, indices, elements)
+            return
         elements = SERVICES["materialize"](elements)  # an index may occur twice
     if any(source is storage for source, _ in indices.sources):
         raise UnknownSizeError(OVERLAP)
