@@ -13,7 +13,12 @@ from jitkernels.compiler.codegen.control_flow.region_emitter import FlowEmitter
 from jitkernels.compiler.codegen.control_flow.scalar_emitter import FlowFunction
 from jitkernels.compiler.codegen.core import module_text, parallel_region, swap_buffers
 from jitkernels.compiler.codegen.core.cycle_counter import Clock
-from jitkernels.compiler.codegen.core.fma_contraction import CONTRACT_FLAG, uncontract_differences, uncontract_products
+from jitkernels.compiler.codegen.core.fma_contraction import (
+    ANY_ORDER_FLAG,
+    CONTRACT_FLAG,
+    uncontract_differences,
+    uncontract_products,
+)
 from jitkernels.compiler.codegen.core.fp_special_guards import GuardedLibrary
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.codegen.core.module_text import RequiredCode
@@ -190,8 +195,8 @@ class SegmentBuilder:
             self.library, self.texts, self.calls, self.flows, [*self.required_code.values()]
         )
         text = module_text.segment_text(parts, self.program.symbols, self._overlap(), parallel=parallel)
-        if abs(self.program.config.opt_level) < 2:  # round every product before the addition, as NumPy does
-            text = text.replace(CONTRACT_FLAG, " ")
+        if abs(self.program.config.opt_level) < 2:  # round every product before the addition, in order, as NumPy does
+            text = text.replace(CONTRACT_FLAG, " ").replace(ANY_ORDER_FLAG, " ")
         kernels = [*self.kernels, *(check for check, _ in self.required_code.values())]
         externals = *module_text.externals(self.library, parallel=parallel), *dict.fromkeys(kernels)
         if self.emitted is not None:

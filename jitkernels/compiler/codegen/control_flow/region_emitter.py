@@ -16,11 +16,13 @@ from jitkernels.compiler.codegen.control_flow import (
     signal_polls,
 )
 from jitkernels.compiler.codegen.control_flow.poll_interval import PollCountdown
+from jitkernels.compiler.codegen.control_flow.reassociated_sums import INSTRUCTIONS
 from jitkernels.compiler.codegen.control_flow.region_evaluator import StridedPointer, Values
 from jitkernels.compiler.codegen.control_flow.rotated_loop import RotatedLoop
 from jitkernels.compiler.codegen.control_flow.scalar_emitter import FlowFunction
 from jitkernels.compiler.codegen.control_flow.signal_polls import FULL, REFUSED
 from jitkernels.compiler.codegen.control_flow.split_loop import SplitLoop
+from jitkernels.compiler.codegen.core.fma_contraction import ANY_ORDER_FLAG
 from jitkernels.compiler.codegen.core.ir_builder import Register, llvm_type
 from jitkernels.compiler.ir.graph import Node, has_value
 from jitkernels.compiler.ir.region_memory import Flow
@@ -43,6 +45,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
         self.exits: dict[Node, tuple[Node, list[str], str]] = {}
         self.functions: list[str] = []
         self.proven: set[Node] = set()
+        self.unordered: set[Node] = set()
 
     def text(self) -> str:
         """Return the functions: the entry, which loads the array addresses, and the body with noalias parameters."""
@@ -81,6 +84,12 @@ class FlowEmitter(SplitLoop, PollCountdown):
     def _applied(self, node: Node, operands: list[Register]) -> Register:
         if node.operation == "less" and node.inputs[0].operation == "bounded" and has_value(node.inputs[1], 0):
             return Register("false", "bool")
+        if node in self.unordered:
+            left, right = (self._cast(operand, node.dtype).text for operand in operands)
+            instruction = INSTRUCTIONS[node.operation]
+            return Register(
+                self._new(f"{instruction}{ANY_ORDER_FLAG}{llvm_type(node.dtype)} {left}, {right}"), node.dtype
+            )
         return super()._applied(node, operands)
 
     def _flow_loop(self, node: Node, operands: list[Any]) -> list[Any]:

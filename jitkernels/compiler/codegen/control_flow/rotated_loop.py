@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from jitkernels.compiler.codegen.control_flow import bounded_while, hoisted_bounds_checks, signal_polls
+from jitkernels.compiler.codegen.control_flow.reassociated_sums import reassociated_sums
 from jitkernels.compiler.codegen.control_flow.region_evaluator import Values
 from jitkernels.compiler.codegen.control_flow.split_loop import SplitRange
 from jitkernels.compiler.codegen.core.ir_builder import Register
@@ -38,6 +39,7 @@ class RotatedLoop:
         is_inner = emitter.depth > 1 or (emitter.part is not None and emitter.depth > 0)
         self.is_inner, self.weight = is_inner, signal_polls.weight(node, body, is_inner=is_inner)
         self.in_blocks = self.weight == signal_polls.LOOP_WEIGHT and signal_polls.polls_in_blocks(node)
+        emitter.unordered |= reassociated_sums(node)
         self.copies = signal_polls.copies(node) if self.weight == signal_polls.SCALAR_WEIGHT else 1
 
     def emit(self) -> list[Any]:

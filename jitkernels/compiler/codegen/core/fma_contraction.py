@@ -19,6 +19,8 @@ from jitkernels.microkernels.maths import basic
 
 CONTRACT_FLAG = " contract "
 """The fast-math flag that allows contraction of a product and a sum, if both have it."""
+ANY_ORDER_FLAG = " reassoc "
+"""The fast-math flag that allows another order of the terms of a sum."""
 PRODUCT = rf'@"(?:{basic.multiply.__name__}|{basic.square.__name__})\.[0-9a-f]+"'
 SYMBOL = re.compile(PRODUCT)
 RESULT = re.compile(rf"(%\S+) = call [^@]*{PRODUCT}")
