@@ -18,9 +18,8 @@ class CompileJob:
     """One object file. `parts`: LLVM IR texts or bitcode, of which only `visible` names are exported.
 
     `apart`: texts that are optimized separately, as by `fuse`, and linked then, as are those already
-    `optimized`. `passes`: a pipeline of
-    `jitkernels.codegen.llvm_backend`: ``optimize`` (`optimize`, with loop unrolling if
-    `unrolls`), ``straighten`` (`run_light_pipeline`) or ``fuse``.
+    `optimized`. `passes`: a pipeline of `jitkernels.codegen.llvm_backend`: ``optimize``, with the options `unrolls` and
+    `versions_strides`, ``straighten`` (`run_light_pipeline`) or ``fuse``.
     `externals` may stay undefined. `hides_functions`: an exported function of `parts` other than `symbol` is an
     error. `level`: see `codegen.target_machine`; `reduces`: see `llvm_backend._without_strength_reduction`. `forms`:
     intermediate texts that are dumped beside the object on request, by suffix.
@@ -38,6 +37,7 @@ class CompileJob:
     level: int = 3
     unrolls: bool = True
     reduces: bool = True
+    versions_strides: bool = True
     hides_functions: bool = False
     forms: Mapping[str, str] = field(default_factory=dict, repr=False)
     target: cpu_target.Target | None = None

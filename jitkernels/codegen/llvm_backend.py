@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -42,17 +42,21 @@ def _target_machine(target: cpu_target.Target, vector_bytes: int, level: int) ->
     )
 
 
-def optimize(module: Any, target: Any, *, unrolls: bool = True) -> None:
+def optimize(module: Any, target: Any, *, unrolls: bool = True, versions_strides: bool = True) -> None:
     """Run LLVM's O3 pipeline without SLP vectorization, which spoils register tiles and finds nothing in loops.
 
-    `unrolls`: allow loop unrolling, which doubles compile time.
+    `unrolls`: allow loop unrolling, which doubles compile time. `versions_strides`: let loops along a stride that only
+    the call knows load vectors where it is 1, and run element by element otherwise; if false, they gather.
     """
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.loop_interleaving = True
     options.loop_unrolling = unrolls
     options.slp_vectorization = False
     builder = llvm.create_pass_builder(target, options)
-    with _freed(builder.getModulePassManager()) as pipeline:
+    with (
+        nullcontext() if versions_strides else _option("enable-mem-access-versioning"),
+        _freed(builder.getModulePassManager()) as pipeline,
+    ):
         pipeline.run(module, builder)
 
 
@@ -121,7 +125,7 @@ def object_of(job: CompileJob) -> bytes:
         forms["unoptimized.ll"] = str(first)
     target = _target_machine(job.target or cpu_target.target(), job.vector_bytes, job.level)
     if job.passes == "optimize":
-        optimize(first, target, unrolls=job.unrolls)
+        optimize(first, target, unrolls=job.unrolls, versions_strides=job.versions_strides)
     else:
         {"straighten": run_light_pipeline, "fuse": fuse}[job.passes](first, target)
     for other in joined[: len(job.apart)]:
@@ -146,19 +150,23 @@ def _refuse_exported(module: Any, symbol: str) -> None:
             raise BuildError(f"{function.name} is exported: expected only {symbol}")
 
 
-@contextmanager
-def _without_strength_reduction() -> Iterator[None]:
+def _without_strength_reduction() -> AbstractContextManager[None]:
     """Disable LLVM's loop strength reduction, which is 40 % of code generation.
 
-    Most of our addresses are as good; of 22 programs 6 run 8 to 15 % longer. It is a process-wide option, so that no
-    other thread may compile meanwhile.
+    Most of our addresses are as good; of 22 programs 6 run 8 to 15 % longer.
     """
+    return _option("disable-lsr", inside="true", after="false")
+
+
+@contextmanager
+def _option(name: str, inside: str = "false", after: str = "true") -> Iterator[None]:
+    """Set an option of LLVM for a while. It is process-wide, so that no other thread may compile meanwhile."""
     with llvm.ffi.lib._lock:
-        llvm.set_option("", "-disable-lsr=true")
+        llvm.set_option("", f"-{name}={inside}")
         try:
             yield
         finally:
-            llvm.set_option("", "-disable-lsr=false")
+            llvm.set_option("", f"-{name}={after}")
 
 
 def drop_unused(module: Any) -> None:

@@ -122,7 +122,7 @@ def test_one_specialization_serves_all_sizes() -> None:
 
     compiled = jk.jit(summed)
     for n in range(2, 40):
-        assert compiled(array(n)) == summed(array(n))
+        assert compiled(array(n)) == pytest.approx(summed(array(n)), rel=1e-14)  # vectors add up in another order
     assert compiled.stats().compiles == 1
 
 

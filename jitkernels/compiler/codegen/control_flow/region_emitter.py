@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jitkernels.codegen.python.types import NUMBERS
+from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.control_flow import (
     branch_to_select,
+    deferred_checks,
     hoisted_bounds_checks,
     parallel_loop,
     signal_polls,
 )
 from jitkernels.compiler.codegen.control_flow.poll_interval import PollCountdown
-from jitkernels.compiler.codegen.control_flow.reassociated_sums import INSTRUCTIONS
+from jitkernels.compiler.codegen.control_flow.reassociated_sums import INSTRUCTIONS, Addends
 from jitkernels.compiler.codegen.control_flow.region_evaluator import StridedPointer, Values
 from jitkernels.compiler.codegen.control_flow.rotated_loop import RotatedLoop
 from jitkernels.compiler.codegen.control_flow.scalar_emitter import FlowFunction
@@ -46,6 +47,8 @@ class FlowEmitter(SplitLoop, PollCountdown):
         self.functions: list[str] = []
         self.proven: set[Node] = set()
         self.unordered: set[Node] = set()
+        self.addends: Addends = {}
+        self.failed = ""
 
     def text(self) -> str:
         """Return the functions: the entry, which loads the array addresses, and the body with noalias parameters."""
@@ -81,16 +84,25 @@ class FlowEmitter(SplitLoop, PollCountdown):
         self.can_fill = self.can_fill or "grows" in node.options
         return super()._bounded(node, index)
 
+    def _check(self, node: Node, condition: Register) -> None:
+        """Bail out if a check is true; in a loop that defers it, behind the loop."""
+        if not self.failed or not deferred_checks.is_of_floats(node):
+            super()._check(node, condition)
+        elif condition.text != "false":
+            before = self._get(self.failed, "bool")
+            self._set(self.failed, Register(self._new(f"or i1 {before.text}, {condition.text}"), "bool"))
+
     def _applied(self, node: Node, operands: list[Register]) -> Register:
         if node.operation == "less" and node.inputs[0].operation == "bounded" and has_value(node.inputs[1], 0):
             return Register("false", "bool")
         if node in self.unordered:
-            left, right = (self._cast(operand, node.dtype).text for operand in operands)
-            instruction = INSTRUCTIONS[node.operation]
-            return Register(
-                self._new(f"{instruction}{ANY_ORDER_FLAG}{llvm_type(node.dtype)} {left}, {right}"), node.dtype
-            )
+            left, right = (self._cast(operand, node.dtype) for operand in operands)
+            return self._unordered(INSTRUCTIONS[node.operation], left, right)
         return super()._applied(node, operands)
+
+    def _unordered(self, instruction: str, left: Register, right: Register) -> Register:
+        text = f"{instruction}{ANY_ORDER_FLAG}{llvm_type(left.dtype)} {left.text}, {right.text}"
+        return Register(self._new(text), left.dtype)
 
     def _flow_loop(self, node: Node, operands: list[Any]) -> list[Any]:
         if self.part is None:
@@ -208,6 +220,18 @@ class FlowEmitter(SplitLoop, PollCountdown):
         return True
 
     def _branch(self, node: Node, operands: list[Any], values: Values) -> list[Any]:
+        """Emit a branch; to sums that it may add to in any order, what it adds is added behind it."""
+        sums = self.addends.get(node, ())
+        inside = [*operands]
+        for position, _ in sums:
+            total = operands[position + 1]
+            inside[position + 1] = Register(constant(NUMBERS[total.dtype], -0.0), total.dtype)
+        results = self._sides(node, inside, values)
+        for position, index in sums:
+            results[index] = self._unordered("fadd", operands[position + 1], results[index])
+        return results
+
+    def _sides(self, node: Node, operands: list[Any], values: Values) -> list[Any]:
         condition, *captured = operands
         if branch_to_select.is_speculatable(node):
             sides = [self._region(node.options[name], captured) for name in ("yes", "no")]

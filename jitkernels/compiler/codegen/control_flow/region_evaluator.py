@@ -59,7 +59,7 @@ class RegionEvaluator:
                 if node not in values:
                     values[node] = self._value(node, values)
                 if node in checks:
-                    self._bail_out_if(values[node])
+                    self._check(node, values[node])
             if group is not None:
                 self._call_nests(group, values)
         return [values[node] for node in graph.outputs]
@@ -146,6 +146,10 @@ class RegionEvaluator:
     def _applied(self, node: Node, operands: list[Register]) -> Register:
         """An elementwise operation."""
         raise NotImplementedError
+
+    def _check(self, node: Node, condition: Register) -> None:  # noqa: ARG002  # for code that defers some checks
+        """Bail out if a check of a region is true."""
+        self._bail_out_if(condition)
 
     def _bail_out_if(self, condition: Register, label: str = "refused") -> None:
         """Leave the function with the status of a label where a condition is true."""

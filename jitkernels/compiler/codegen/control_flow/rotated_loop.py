@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from jitkernels.compiler.codegen.control_flow import bounded_while, hoisted_bounds_checks, signal_polls
+from jitkernels.compiler.codegen.control_flow import bounded_while, deferred_checks, hoisted_bounds_checks, signal_polls
 from jitkernels.compiler.codegen.control_flow.reassociated_sums import reassociated_sums
 from jitkernels.compiler.codegen.control_flow.region_evaluator import Values
 from jitkernels.compiler.codegen.control_flow.split_loop import SplitRange
@@ -39,12 +39,18 @@ class RotatedLoop:
         is_inner = emitter.depth > 1 or (emitter.part is not None and emitter.depth > 0)
         self.is_inner, self.weight = is_inner, signal_polls.weight(node, body, is_inner=is_inner)
         self.in_blocks = self.weight == signal_polls.LOOP_WEIGHT and signal_polls.polls_in_blocks(node)
-        emitter.unordered |= reassociated_sums(node)
+        self.defers_checks = deferred_checks.may_defer(node, body)
+        if self.exit_branch is None:
+            additions, addends = reassociated_sums(node)
+            emitter.unordered |= additions
+            emitter.addends |= addends
         self.copies = signal_polls.copies(node) if self.weight == signal_polls.SCALAR_WEIGHT else 1
 
     def emit(self) -> list[Any]:
         """Emit the loop, in versions and parts; return the final loop-carried values."""
         emitter, node, lines = self.emitter, self.node, self.emitter.block.lines
+        around = emitter.failed
+        failed = emitter.failed = emitter._variable(Register("false", "bool")) if self.defers_checks else ""
         parts = emitter._parts(node, self.operands, self.swapped)
         indices = hoisted_bounds_checks.hoistable_indices(node, emitter.flow.bodies) if len(parts) == 1 else []
         if indices:
@@ -57,6 +63,9 @@ class RotatedLoop:
         else:
             for part in parts:
                 self._emit_part(part)
+        emitter.failed = around
+        if failed:
+            emitter._bail_out_if(emitter._get(failed, "bool"))
         if not self.weight and self.is_inner:
             bound = bounded_while.monotonic_counter(node)
             if self.counts:

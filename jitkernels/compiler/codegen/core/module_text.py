@@ -77,6 +77,7 @@ class Fused:
                 vector_bytes=self.vector_bytes,
                 level=self.level,
                 unrolls=self.unrolls,
+                versions_strides=False,
                 reduces=not nests,
                 hides_functions=True,
             )
@@ -94,7 +95,9 @@ def module_source(
     unrolls: bool = True,
 ) -> Fused:
     """Make a source of LLVM IR."""
-    names = ("all", "passes", *(() if unrolls else ("but", "unrolling"))) if is_whole else llvm_passes.INLINING_PASSES
+    names: Sequence[str] = llvm_passes.INLINING_PASSES
+    if is_whole:
+        names = ("all", "passes", "but", "stride", "versions", *(() if unrolls else ("unrolling",)))
     whole = f"{llvm_passes.recipe(names, vector_bytes, level)}{text}"
     return Fused(name, zlib.compress(whole.encode(), 1), vector_bytes, externals, level, is_whole, unrolls)
 
