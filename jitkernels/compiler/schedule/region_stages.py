@@ -20,7 +20,7 @@ from jitkernels.compiler.ir.region_memory import (
     updated_operands,
 )
 from jitkernels.compiler.ir.regions import COPIED
-from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.errors import GraphError
 
 Strides = tuple[Number, ...]
@@ -96,7 +96,8 @@ def _add(
         home = versions
     except GraphError:  # an earlier version is needed beside a later one
         nodes, stages = _staged(graph, home)
-    body = Body([])
+    body, read, views = Body([]), readers(nodes), _unchanged_views(nodes, home)
+    views -= {view for view in views if not _is_of_rows(view) or any(map(is_direct, read[view]))}.union(graph.roots)
     for stage in range(max(stages.values(), default=0) + 1):
         direct = [node for node in nodes if stages[node] == stage and is_direct(node)]
         for node in direct:
@@ -104,8 +105,10 @@ def _add(
             if is_control_flow(node):
                 _refuse_twice(node)
                 bodies |= bodies_of(node, [strides.get(operand) for operand in node.inputs])
-        arrays = {node: None for node in nodes if stages[node] == stage and not is_direct(node)}
-        live = {operand for node in nodes if node not in arrays for operand in node.inputs}.union(graph.roots)
+        computed = [node for node in nodes if stages[node] == stage and not is_direct(node)]
+        again = {operand for node in computed for operand in node.inputs if operand in views}.difference(computed)
+        arrays = dict.fromkeys((*again, *computed))
+        live = {operand for node in nodes if node not in arrays for operand in node.inputs}.union(graph.roots) - views
         group = _group([*arrays], [node for node in arrays if node in live], home, strides) if arrays else None
         body.stages.append((direct, group))
         for node in group.results if group else ():
@@ -195,12 +198,27 @@ def _delay(
     nodes: Sequence[Node], read: Mapping[Node, list[Node]], home: Mapping[Node, Node], stages: dict[Node, int]
 ) -> None:
     """Move views of unchanged arrays into the nests that read them, instead of materializing them."""
-    changed_here = {home_array(array) for node in nodes for array in overwritten(node)}.union(home.values())
+    views = _unchanged_views(nodes, home)
     for node in reversed(nodes):
-        source = node.inputs[0] if node.operation == "view" else node
-        if source.operation == "parameter" and node is not source and source not in changed_here and read[node]:
+        if node in views and read[node]:
             latest = min(stages[reader] - is_direct(reader) for reader in read[node])
             stages[node] = max(stages[node], latest)
+
+
+def _is_of_rows(view: Node) -> bool:
+    """Whether the elements of a view lie side by side: reading them twice is cheaper than a copy."""
+    _, steps = view.options["map"][-1]
+    return view.ndim > 0 and len(steps) == 1 and steps[0][0] == view.ndim - 1 and same(steps[0][1], 1)
+
+
+def _unchanged_views(nodes: Sequence[Node], home: Mapping[Node, Node]) -> set[Node]:
+    """The views of arrays that a region does not change: nests of any stage may read these anew."""
+    changed = {home_array(array) for node in nodes for array in overwritten(node)}.union(home.values())
+    return {
+        node
+        for node in nodes
+        if node.operation == "view" and node.inputs[0].operation == "parameter" and node.inputs[0] not in changed
+    }
 
 
 def _refuse_late_reads(
