@@ -212,7 +212,7 @@ def _is_of_rows(view: Node) -> bool:
 
 
 def _unchanged_views(nodes: Sequence[Node], home: Mapping[Node, Node]) -> set[Node]:
-    """The views of arrays that a region does not change: nests of any stage may read these anew."""
+    """The views of arrays that a region does not change: nests of any stage may read these again."""
     changed = {home_array(array) for node in nodes for array in overwritten(node)}.union(home.values())
     return {
         node
