@@ -11,6 +11,7 @@ from jitkernels.compiler.capture.dynamic import (  # noqa: F401  # likewise
     segment_reductions,
     unique,
 )
+from jitkernels.compiler.capture.native import native_calls  # noqa: F401  # likewise
 from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers its operations
     array_function,
     concatenate,
