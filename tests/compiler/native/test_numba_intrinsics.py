@@ -12,7 +12,7 @@ import jitkernels as jk
 from jitkernels.errors import TracingError
 
 
-def bits_of(typing_context: Any, x: Any) -> Any:
+def _bits_of(typing_context: Any, x: Any) -> Any:
     """The bits of a float32."""
     if x != types.float32:
         return None
@@ -23,7 +23,7 @@ def bits_of(typing_context: Any, x: Any) -> Any:
     return types.int32(types.float32), code
 
 
-bits_of = intrinsic(bits_of)
+bits_of: Any = intrinsic(_bits_of)
 
 
 def bits_in_a_loop(x: Any) -> Any:
@@ -39,7 +39,7 @@ def test_an_intrinsic_computes_what_numba_makes_of_it() -> None:
 
 
 def test_an_intrinsic_of_other_types_is_refused() -> None:
-    with pytest.raises(TracingError, match="numba intrinsic 'bits_of' of float64"):
+    with pytest.raises(TracingError, match="numba intrinsic '_bits_of' of float64"):
         jk.jit(bits_in_a_loop, strict=True)(np.ones(3))
     with pytest.raises(NotImplementedError):
         jk.jit(bits_in_a_loop)(np.ones(3))
