@@ -6,17 +6,20 @@ from typing import Any
 
 DISPATCHERS = "numba.core.dispatcher"
 CALLBACKS = "numba.core.ccallback"
+UFUNCS = "numba.np.ufunc.dufunc"
 RANGES = "numba.misc.special"
 
 
 def python_function(value: Any) -> types.FunctionType | None:
-    """The Python function under ``@njit`` or ``@cfunc``; None for other values."""
-    dispatchers, callbacks = sys.modules.get(DISPATCHERS), sys.modules.get(CALLBACKS)
+    """The Python function under ``@njit``, ``@cfunc``, or ``@vectorize`` without types; None for other values."""
+    dispatchers, callbacks, ufuncs = (sys.modules.get(name) for name in (DISPATCHERS, CALLBACKS, UFUNCS))
     function = None
     if dispatchers is not None and isinstance(value, dispatchers.Dispatcher):
         function = value.py_func
     elif callbacks is not None and isinstance(value, callbacks.CFunc):
         function = value.__wrapped__
+    elif ufuncs is not None and isinstance(value, ufuncs.DUFunc) and not value._frozen:
+        function = value._dispatcher.py_func
     return function if type(function) is types.FunctionType else None
 
 

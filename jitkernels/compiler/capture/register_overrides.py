@@ -30,6 +30,7 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     scalar_functions,
     select_clip_predicates,
     shape_ops,
+    strided_views,
     traced_fourier,
     ufuncs,
 )
