@@ -30,8 +30,8 @@ def in_a_loop(x: Any, y: Any, n: int) -> Any:
 @pytest.mark.parametrize(
     ("first", "second", "promoted"),
     [
-        ("uint16", "int32", "int32"), ("int8", "int64", "int64"), ("uint8", "int8", "int16"), ("uint32", "int32", "int64"),
-        ("float32", "float64", "float64"),
+        ("uint16", "int32", "int32"), ("int8", "int64", "int64"), ("uint8", "int8", "int16"),
+        ("uint32", "int32", "int64"), ("float32", "float64", "float64"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("function", [in_a_branch, in_a_loop])
