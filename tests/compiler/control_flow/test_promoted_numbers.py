@@ -47,3 +47,22 @@ def test_numbers_are_promoted(function: Callable[..., Any], first: str, second: 
 def test_integers_that_no_dtype_holds_are_not_promoted() -> None:
     x, y = np.arange(10).astype(np.uint64), np.arange(10)
     assert jk.jit(in_a_branch)(x, y, 5) == in_a_branch(x, y, 5)
+
+
+@pytest.mark.parametrize("extreme", [min, max])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_extremes_of_numpy_scalars(extreme: Callable[..., Any], dtype: str) -> None:
+    """Python's ``min`` and ``max`` of a constant scalar of NumPy and an element."""
+    kind = np.dtype(dtype).type
+
+    def clamped(x: Any) -> Any:
+        total, bound = x[0] - x[0], kind(4)
+        for i in range(len(x)):
+            total += extreme(bound, x[i]) - extreme(x[i], bound, x[0])
+        return total, extreme(bound, x[3])
+
+    x = np.arange(10).astype(dtype)
+    compiled = jk.jit(clamped, strict=True)
+    for got, expected in zip(compiled(x), clamped(x), strict=True):
+        assert got == expected
+        assert got.dtype == expected.dtype

@@ -379,7 +379,7 @@ def array_of_a_list_that_grows_later(x: Any) -> Any:
     chosen = []
     for i in range(len(x)):
         if x[i] > 0.5:
-            chosen.append(x[i])
+            chosen.append(x[i])  # noqa: PERF401  # a list that grows is what is tested
     early = np.array(chosen, dtype=np.float32)
     chosen.append(7.0)
     return early, np.array(chosen)
