@@ -361,7 +361,8 @@ def test_operators_of_selected_elements(name: str) -> None:
 
 def runs(groups: Any, dtype: Any) -> Any:
     """Where runs of equal numbers begin, and how long they are, in lists that become arrays."""
-    starts, counts = [], []
+    starts: list[Any] = []
+    counts: list[Any] = []
     if len(groups) == 0:
         return np.array(starts, dtype=dtype), np.array(counts, dtype=dtype)
     starts.append(0)
