@@ -4,6 +4,8 @@ import sys
 import types
 from typing import Any
 
+import numpy as np
+
 from jitkernels.compiler.capture.rewrite.stencil_function import stencil_function
 from jitkernels.compiler.ir.builder import UnsupportedError
 
@@ -11,6 +13,7 @@ DISPATCHERS = "numba.core.dispatcher"
 CALLBACKS = "numba.core.ccallback"
 UFUNCS = "numba.np.ufunc.dufunc"
 STENCILS = "numba.stencils.stencil"
+TYPES = "numba.core.types"
 RANGES = "numba.misc.special"
 
 
@@ -38,8 +41,14 @@ def refuse_stencil(value: Any) -> None:
 
 
 def as_python(value: Any) -> Any:
-    """The Python equivalent of a value: `range` for ``prange``, the Python function of a compiled one."""
+    """The Python equivalent of a value: `range` for ``prange``, the Python function of a compiled one.
+
+    Types of numba are those of NumPy's scalars, as dtypes and as functions.
+    """
     ranges = sys.modules.get(RANGES)
     if ranges is not None and value is ranges.prange:
         return range
+    kinds = sys.modules.get(TYPES)
+    if kinds is not None and isinstance(value, kinds.Number | kinds.Boolean):
+        return getattr(np, str(value), value)
     return python_function(value) or value
