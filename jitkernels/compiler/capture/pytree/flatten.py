@@ -174,8 +174,7 @@ class Flattener:
         if kind is types.ModuleType:
             impure.refuse_module(value)
             return "static", kind, free_variables.Same(value)
-        inner = getattr(kind, "__jitkernels_traced__", None)
-        if inner is not None:
+        if (inner := getattr(kind, "__jitkernels_traced__", None)) is not None:
             return self.flatten(inner(value))
         refuse_stencil(value)
         if is_native(value):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.rewrite.rewrite_function import bare, source_tree
+from jitkernels.compiler.capture.rewrite.rewrite_function import bare, inside, source_tree
 from jitkernels.errors import BuildError
 
 FACTORY = "_stencil_factory"
@@ -43,10 +43,8 @@ def _function(stencil: Any) -> types.FunctionType:
     text = _text(kernel.__name__, ast.unparse(ast.fix_missing_locations(tree)), names, hood, stencil)
     file = f"<stencil {kernel.__code__.co_filename}:{kernel.__code__.co_firstlineno}>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
-    made: dict[str, Any] = {}
-    exec(compile(text, file, "exec"), kernel.__globals__, made)  # the user's kernel, rewritten
-    result: types.FunctionType = made[FACTORY](np)
-    return result
+    code = inside(inside(compile(text, file, "exec", dont_inherit=True), FACTORY), kernel.__name__)
+    return types.FunctionType(code, kernel.__globals__, kernel.__name__, None, (types.CellType(np),))
 
 
 def _text(name: str, kernel: str, names: list[str], hood: Any, stencil: Any) -> str:
@@ -60,8 +58,8 @@ def _text(name: str, kernel: str, names: list[str], hood: Any, stencil: Any) -> 
     border = stencil.options.get("cval", 0)
     lines = [
         f"def {FACTORY}(_np):",
-        *(f"    {line}" for line in kernel.replace(f"def {name}(", f"def {name}_kernel(", 1).splitlines()),
         f"    def {name}({', '.join(names)}):",
+        *(f"        {line}" for line in kernel.replace(f"def {name}(", f"def {name}_kernel(", 1).splitlines()),
         f"        _values = _np.array({call})",
         f"        _result = _np.full({first}.shape, {_literal(border)}, _values.dtype)",
         f"        _result[{inside}] = _values",
