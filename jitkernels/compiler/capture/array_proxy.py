@@ -89,6 +89,8 @@ class Traced:
             raise UnsupportedError("an assignment to the shape of an array that is not known to be contiguous")
         self._view = METHODS["reshape"](self, shape).view
 
+    strides = property(lambda self: SERVICES["strides"](self))
+
     @property
     def extents(self) -> tuple[Number, ...]:
         return self._view.shape
@@ -273,8 +275,6 @@ class Traced:
                 raise UnsupportedError(f"ndarray.{name}")
             raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
         return lambda *arguments, **keywords: method(self, *arguments, **keywords)
-
-    # Operators
 
     def _operate(self, ufunc: Any, left: Any, right: Any) -> Any:
         return SERVICES["operate"](self.tracer, ufunc, left, right)

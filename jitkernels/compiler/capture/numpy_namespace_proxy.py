@@ -16,6 +16,7 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.bytecode_calls import is_called
 from jitkernels.compiler.capture.free_variables import Same
+from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.override_registry import SERVICES, TABLE
 from jitkernels.compiler.capture.static_arrays import frozen
 from jitkernels.compiler.capture.symint import SymInt
@@ -156,6 +157,8 @@ def stand_in(value: Any) -> Any:
         return MathProxy() if value is math else BuiltinsProxy() if value is builtins else value
     if value is type:
         return BUILTINS["type"]
+    if is_native(value):
+        return SERVICES["native"](value)
     if str(getattr(value, "__module__", "")).startswith("numpy.random"):
         return hooks.trace_random_module(value) or value
     if isinstance(value, types.BuiltinFunctionType) and hasattr(value.__self__, "schema"):

@@ -1,5 +1,6 @@
 """Fill the override registry: import the modules that implement operations of traced arrays."""
 
+from jitkernels.compiler.capture import strided_views  # noqa: F401  # registers functions
 from jitkernels.compiler.capture.callee_monitor import internal_unless_user_code
 from jitkernels.compiler.capture.control_flow import builtin_folds, list_as_array  # noqa: F401  # register functions
 from jitkernels.compiler.capture.control_flow.tagged_union import unwrapping
@@ -12,6 +13,7 @@ from jitkernels.compiler.capture.dynamic import (  # noqa: F401  # likewise
     unique,
 )
 from jitkernels.compiler.capture.linear_algebra import matmul_einsum, small_systems  # noqa: F401  # likewise
+from jitkernels.compiler.capture.native import native_calls  # noqa: F401  # likewise
 from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers its operations
     array_function,
     concatenate,

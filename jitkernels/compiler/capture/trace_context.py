@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.compiler.capture.constant_failures import ConstantFailures
+from jitkernels.compiler.capture.functionalization import Storage
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker
 from jitkernels.compiler.capture.static_arrays import cache_aligned, packed_array, shared_copy
 from jitkernels.compiler.ir import builder, interpreter
@@ -99,7 +100,8 @@ class Tracer:
     generator, if the function uses it.
     `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`. `copies_masked`:
     elements chosen by a mask are copied where they are chosen; `needs_masked_copies`: tracing again so would help.
-    `inlined_references`: the schemas whose references are being traced.
+    `inlined_references`: the schemas whose references are being traced. `call_order`: the token of the last native
+    call; `addresses`: constant arrays of the addresses of native functions.
     """
 
     def __init__(self, *, winograd: bool = False, copies_masked: bool = False) -> None:
@@ -137,6 +139,8 @@ class Tracer:
         self.random_state: Any = None
         self._values: dict[Node, Any] = {}
         self._begun = serial()
+        self.call_order = Storage(builder.constant(False, "bool"))
+        self.addresses: dict[int, Node] = {}
 
     def limit_operations(self, node: Node) -> None:
         """Raise UnsupportedError once the trace has too many operations to compile in reasonable time."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.free_variables import is_library, names_of
+from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.flatten import CYTHON, FOREIGN, Leaf, leaves_of
 from jitkernels.compiler.capture.random import generator_states
@@ -261,7 +262,7 @@ class ObjectAccessBuilder:
                 self._static(self._step("value", step, word=self._word(_own(value, key))), one)
         elif type(value) in EQUAL or (type(value) is float and value and value == value):
             self._step("equal", step, word=self._word(value))
-        elif isinstance(value, SAME) or type(value) is np.ndarray or _is_library_function(value):
+        elif isinstance(value, SAME) or type(value) is np.ndarray or _is_library_function(value) or is_native(value):
             self._step("same", step, word=self._word(value))
         else:
             raise UnreachableError(f"a constant of type {type(value).__name__}, which may change")

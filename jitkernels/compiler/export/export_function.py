@@ -14,6 +14,7 @@ from jitkernels.compiler.dispatch.specialization import Specialization, speciali
 from jitkernels.compiler.export.manifest import Description
 from jitkernels.compiler.export.write_bundle import write
 from jitkernels.compiler.ir.builder import UnsupportedError
+from jitkernels.compiler.ir.regions import walk_nodes
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import BundleError
 from jitkernels.selection.overrides import use
@@ -48,6 +49,8 @@ def _export(directory: Path | str, compiled: Any, call: FlatCall) -> Description
         raise BundleError(f"{name} falls back to NumPy: {specialization.reason}")
     if call.locks:
         raise BundleError(f"{name} draws from a random generator, whose state is an object of this process")
+    if any(node.operation == "native_call" for node in walk_nodes(specialization.graph)):
+        raise BundleError(f"{name} calls a native function, whose address is one of this process")
     if specialization.has_foreign:
         raise BundleError(f"{name} takes arrays of another library: expected NumPy's")
     plan = specialization.plan

@@ -252,6 +252,12 @@ def _bounded(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> 
     return np.int64(index + extent if index < 0 else index)
 
 
+def _native_call(node: Node, inputs: Sequence[Any], value: Callable[[Any], int]) -> tuple[Any, ...]:
+    """The result of a native function, and the order token."""
+    address, _, *arguments = inputs
+    return node.options["signature"].call(int(address), arguments), np.False_
+
+
 WHOLE: dict[str, Callable[[int, int], int]] = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
 """Operations that may overflow 64 bits, as Python functions without overflow."""
 
@@ -289,6 +295,7 @@ OPERATIONS: dict[str, Operation] = {
         Operation("branch", _branch),
         Operation("bounded", _bounded),
         Operation("overflows", _overflows),
+        Operation("native_call", _native_call),
     )
 }
 

@@ -16,7 +16,9 @@ LOOP_NEST_OPERATIONS = frozenset({
 })  # fmt: skip
 """Operations that loop nests and kernels of a region compute, beside elementwise ones."""
 VIEWS = frozenset({"view", "reshape"})
-SCALAR_OPERATIONS = frozenset({"constant", "extent", "cast", "bounded", "overflows", "parameter", "item"})
+SCALAR_OPERATIONS = frozenset(
+    {"constant", "extent", "cast", "bounded", "overflows", "parameter", "item", "native_call"}
+)
 
 
 @dataclass

@@ -19,7 +19,7 @@ BITWISE_AND_LOGICAL = {f"{kind}_{name}" for kind in ("bitwise", "logical") for n
 COMMUTATIVE = frozenset(("add", "multiply", "equal", "not_equal", *BITWISE_AND_LOGICAL))
 COMMUTATIVE_FOR_INTEGERS = frozenset(("maximum", "minimum", "fmax", "fmin"))
 SWAPPED_COMPARISONS = {"greater": "less", "greater_equal": "less_equal"}
-NEVER_SHARED = frozenset(("input", "call"))
+NEVER_SHARED = frozenset(("input", "call", "native_call"))
 
 Key = tuple[Any, ...]
 

@@ -36,7 +36,7 @@ MAX_ITERATION_ELEMENTS = 1 << 12
 MAX_BATCHED_ELEMENTS = 1 << 22
 """The most elements of a batched value that may need memory of its own."""
 
-STAYING = frozenset({"loop", "branch", "item", "call", "kernel", "bounded", "overflows"})
+STAYING = frozenset({"loop", "branch", "item", "call", "kernel", "bounded", "overflows", "native_call"})
 """Operations that keep their loop."""
 NUMBER_SUFFIX = "t"
 """Of the symbol of an iteration's number, after the symbol of the induction variable."""

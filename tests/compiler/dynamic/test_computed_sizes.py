@@ -357,3 +357,44 @@ def test_operators_of_selected_elements(name: str) -> None:
         for got, expected in zip(compiled(x), function(x), strict=True):
             assert got.dtype == expected.dtype
             np.testing.assert_array_equal(got, expected)
+
+
+def runs(groups: Any, dtype: Any) -> Any:
+    """Where runs of equal numbers begin, and how long they are, in lists that become arrays."""
+    starts: list[Any] = []
+    counts: list[Any] = []
+    if len(groups) == 0:
+        return np.array(starts, dtype=dtype), np.array(counts, dtype=dtype)
+    starts.append(0)
+    last = groups[0]
+    for i in range(1, len(groups)):
+        if groups[i] != last:
+            counts.append(np.intp(i - starts[-1]))
+            starts.append(np.intp(i))
+            last = groups[i]
+    counts.append(np.intp(len(groups) - starts[-1]))
+    return np.array(starts, dtype=dtype), np.asarray(counts, dtype=dtype)
+
+
+def array_of_a_list_that_grows_later(x: Any) -> Any:
+    chosen = []
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            chosen.append(x[i])  # noqa: PERF401  # a list that grows is what is tested
+    early = np.array(chosen, dtype=np.float32)
+    chosen.append(7.0)
+    return early, np.array(chosen)
+
+
+@pytest.mark.parametrize("dtype", [np.intp, np.int32, np.float64])
+def test_arrays_of_grown_lists(dtype: Any) -> None:
+    compiled = jk.jit(lambda groups: runs(groups, dtype), strict=True)
+    for lengths in ([3, 1, 4, 2], [5], [1, 1, 1]):
+        groups = np.repeat(np.arange(len(lengths)), lengths)
+        for got, expected in zip(compiled(groups), runs(groups, dtype), strict=True):
+            np.testing.assert_array_equal(got, expected)
+            assert got.dtype == expected.dtype
+    x = np.random.default_rng(0).random(20)
+    later = jk.jit(array_of_a_list_that_grows_later, strict=True)
+    for got, expected in zip(later(x), array_of_a_list_that_grows_later(x), strict=True):
+        np.testing.assert_array_equal(got, expected)

@@ -13,14 +13,12 @@ from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, common
 from jitkernels.compiler.capture.source_locations import line_of
 from jitkernels.compiler.capture.symint import SymInt
-from jitkernels.compiler.capture.trace_context import Tracer, current, user_frame
+from jitkernels.compiler.capture.trace_context import Tracer, user_frame
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
 
-FLOATS = ("float16", "float32", "float64")
-"""Floats of which derivatives take the wider where a number has different types on two paths."""
 PYTHON_NUMBERS = (bool, int, float, complex)
 Kind = Any
 """What a variable holds: int, float or bool, the dtype name of a NumPy scalar, `Unset`, or None for anything else."""
@@ -145,14 +143,27 @@ def join_kinds(name: str, first: Kind, other: Kind, line: int = 0) -> Kind:
             widened = common(python, dtype)
             if widened == dtype and (python is not bool or dtype == "bool"):
                 return dtype
-        tracer = current()
-        if tracer is not None and tracer.differentiates and first in FLOATS and other in FLOATS:
-            return max(first, other, key=FLOATS.index)
+        promoted = _promoted(first, other)
+        if promoted:
+            return promoted
     raise UnsupportedError(
         f"{describe_variable(name)} is {_describe_kind(first)} on one path and {_describe_kind(other)} on another: "
         "expected one type",
         line_of(name, line) if line else 0,
     )
+
+
+def _promoted(first: Kind, other: Kind) -> str:
+    """The dtype of a number that has another type on each path, as numba promotes it; "" where there is none.
+
+    Integers keep their values, and so do floats: what differs from NumPy is the dtype of results on one of the paths.
+    """
+    if first in PYTHON_NUMBERS or other in PYTHON_NUMBERS:
+        return ""
+    kinds = {np.dtype(first).kind, np.dtype(other).kind}
+    common_dtype = np.promote_types(first, other)
+    is_exact = kinds == {"f"} or (kinds <= {"i", "u"} and common_dtype.kind in "iu")
+    return str(common_dtype) if is_exact else ""
 
 
 def _describe_kind(kind: Kind) -> str:

@@ -36,5 +36,18 @@ def copied(array: DynamicArray) -> Elementwise:
     return applied(array.tracer, lambda element: element, (array,), array.dtype)
 
 
+def made_array(a: Any, dtype: Any = None, **options: Any) -> Elementwise:
+    """``numpy.array(a, dtype)``, also of a list of computed length."""
+    if not isinstance(a, DynamicArray) or options:
+        raise UnknownSizeError("numpy.array of arrays of computed length, with options")
+    return copied(a) if dtype is None else astype(a, dtype)
+
+
+def as_array(a: Any, dtype: Any = None, **options: Any) -> DynamicArray:
+    """``numpy.asarray(a, dtype)``: the array itself where it has the dtype."""
+    is_same = isinstance(a, DynamicArray) and not options and dtype in (None, a.dtype)
+    return a if is_same else made_array(a, dtype, **options)
+
+
 METHODS.update(astype=astype, copy=copied)
-FUNCTIONS.update({np.copy: copied})
+FUNCTIONS.update({np.copy: copied, np.array: made_array, np.asarray: as_array})

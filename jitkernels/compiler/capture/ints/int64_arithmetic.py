@@ -16,6 +16,7 @@ from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
+from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_at_least
 
@@ -245,7 +246,15 @@ def round_to_int(tracer: Tracer, value: Traced, rounding: str = "trunc") -> Any:
 def _is_number(value: Any) -> bool:
     if type(value) is Traced:
         return value.is_scalar or value.is_weak
-    return type(value) is SymInt or type(value) in CLASSES
+    return type(value) is SymInt or type(value) in CLASSES or (isinstance(value, np.generic) and is_known(value.dtype))
+
+
+def _traced_scalar(tracer: Tracer, value: Any) -> Any:
+    """A scalar of NumPy as a number of the trace, whose comparisons NumPy leaves to the trace; else the value."""
+    if type(value) is Traced or not isinstance(value, np.generic):
+        return value
+    dtype = value.dtype.name
+    return as_number(tracer, cast_to(tracer, value, dtype), dtype)
 
 
 def _traced_extreme(function: Callable[..., Any], better: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -258,7 +267,7 @@ def _traced_extreme(function: Callable[..., Any], better: Callable[[Any, Any], A
         tracer = traced[0].tracer
         if all(tracer.is_known(argument.node) for argument in traced):
             return function(*arguments)
-        return min_or_max(tracer, arguments, better)
+        return min_or_max(tracer, [_traced_scalar(tracer, argument) for argument in arguments], better)
 
     return call
 

@@ -3,10 +3,44 @@
 import operator
 from typing import Any
 
-from jitkernels.compiler.capture.ints import induction_symbols
-from jitkernels.compiler.ir import dim_bounds, symbolic_dims
+import numpy as np
+
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow.loop_state import as_number
+from jitkernels.compiler.capture.ints import induction_symbols, intervals
+from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
+from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.dim_proofs import from_end, larger, smaller
+from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+
+
+def with_signed_ints(key: Any) -> Any:
+    """A key with int64 in place of uint64 indices and bounds of slices, of which loops know no extents."""
+    if type(key) is tuple:
+        return tuple([with_signed_ints(part) for part in key])
+    if type(key) is not slice:
+        return _signed(key)
+    return slice(_signed(key.start), _signed(key.stop), key.step)
+
+
+def _signed(bound: Any) -> Any:
+    if not (type(bound) is Traced and bound.tracer.depth and not bound.ndim and bound.dtype == np.uint64):
+        return bound
+    return as_number(bound.tracer, _int64(bound.tracer, bound.node), int)
+
+
+def _int64(tracer: Tracer, node: Node) -> Node:
+    """A uint64 as an int64, sums and all; calls bail out where it, or a part of it, does not fit."""
+    if node.operation == "add":
+        node = elementwise("add", *(_int64(tracer, operand) for operand in node.inputs))
+    else:
+        is_cast = node.operation == "cast" and node.inputs[0].dtype == "int64"
+        node = node.inputs[0] if is_cast else builder.cast(node, "int64")
+    if not intervals.is_natural(intervals.interval(tracer, node)):
+        tracer.checks.append(elementwise("less", node, 0))
+    return node
 
 
 def slice_extents(key: slice, extent: Number) -> tuple[Number, Number, Number]:

@@ -11,7 +11,7 @@ from jitkernels.compiler.capture.dynamic.dynamic_gather import gathered, scatter
 from jitkernels.compiler.capture.dynamic.dynamic_slice import dynamic_slice
 from jitkernels.compiler.capture.ints import element_access, induction_symbols, int_cast_checks
 from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
-from jitkernels.compiler.capture.ints.slice_bounds import slice_extents
+from jitkernels.compiler.capture.ints.slice_bounds import slice_extents, with_signed_ints
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, kind_of, operand
 from jitkernels.compiler.capture.override_registry import serves
@@ -52,6 +52,7 @@ def getitem(array: Traced, key: Any) -> Any:
         key = key.dense()
     if isinstance(key, DynamicArray):
         return gathered(array, key)
+    key = with_signed_ints(key)
     part = dynamic_slice(array, key)
     if part is not None:
         return part
@@ -97,6 +98,7 @@ def setitem(array: Traced, key: Any, value: Any) -> None:
     if isinstance(key, DynamicArray):
         scatter_elements(array, key, value)
         return
+    key = with_signed_ints(key)
     part = dynamic_slice(array, key)
     if part is not None:
         part.assign(value)

@@ -23,8 +23,9 @@ from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.numpy_call_spec import ArrayPlaceholder, Called, described
 
-REFERENCES = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in ("refer", "attrs", "compiler/capture/random"))
-"""Folders of the references of kernels, and of the code that these use; of the distributions of random generators."""
+FOLDERS = "refer", "attrs", "compiler/capture/random", "compiler/capture/native"
+REFERENCES = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in FOLDERS)
+"""Folders of the references of kernels, and of the code that these use; of code that traces themselves run."""
 _copies: dict[Any, Any] = {}
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture import free_variables, impure
-from jitkernels.compiler.capture.numba_dispatchers import as_python
+from jitkernels.compiler.capture.native.native_functions import is_native
+from jitkernels.compiler.capture.numba_dispatchers import as_python, refuse_stencil
 from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.capture.trace_context import INT64
 from jitkernels.compiler.ir import pytree
@@ -173,9 +174,11 @@ class Flattener:
         if kind is types.ModuleType:
             impure.refuse_module(value)
             return "static", kind, free_variables.Same(value)
-        inner = getattr(kind, "__jitkernels_traced__", None)
-        if inner is not None:
+        if (inner := getattr(kind, "__jitkernels_traced__", None)) is not None:
             return self.flatten(inner(value))
+        refuse_stencil(value)
+        if is_native(value):
+            return "static", kind, free_variables.Same(value)
         if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
             return self._foreign(value)
         return self._object(value, kind)

@@ -115,7 +115,7 @@ def _compile(tree: ast.FunctionDef, code: types.CodeType, *imported: str) -> typ
     body: list[ast.stmt] = [*(ast.Import([ast.alias(name)]) for name in imported), around(tree, code.co_freevars)]
     module = ast.fix_missing_locations(ast.Module(body, []))
     code_of_module = compile(module, code.co_filename, "exec", dont_inherit=True)
-    return _inside(_inside(code_of_module, "around"), code.co_name)
+    return inside(inside(code_of_module, "around"), code.co_name)
 
 
 def around(tree: ast.FunctionDef, free: Sequence[str]) -> ast.FunctionDef:
@@ -124,7 +124,8 @@ def around(tree: ast.FunctionDef, free: Sequence[str]) -> ast.FunctionDef:
     return ast.copy_location(function("around", free, [*itself, tree]), tree)
 
 
-def _inside(code: types.CodeType, name: str) -> types.CodeType:
+def inside(code: types.CodeType, name: str) -> types.CodeType:
+    """The code object of a name among the constants of another one."""
     return next(
         constant for constant in code.co_consts if isinstance(constant, types.CodeType) and constant.co_name == name
     )

@@ -77,6 +77,8 @@ class RegionEvaluator:
                 return self._bounded(node, operands[0])
             case "overflows":
                 return self._overflows(node.options["of"], *operands)
+            case "native_call":
+                return self._native_call(node, operands[0], operands[2:])
             case "gather":
                 return self._loaded(self._element(operands[0], operands[1:]), node.dtype)
             case "scatter":
@@ -123,6 +125,10 @@ class RegionEvaluator:
 
     def _overflows(self, of: str, left: Register, right: Register) -> Register:
         """Return whether a 64-bit operation overflows."""
+        raise NotImplementedError
+
+    def _native_call(self, node: Node, address: Register, arguments: Sequence[Register]) -> list[Register]:
+        """Call the function at an address; return its result, and the order token, which is false."""
         raise NotImplementedError
 
     def _element(self, array: StridedPointer, indices: Sequence[Register]) -> str:

@@ -21,6 +21,8 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 
+EXTENSIONS = {"bool": "zeroext", "int8": "signext", "int16": "signext", "uint8": "zeroext", "uint16": "zeroext"}
+"""How C passes integers that are narrower than an int."""
 OF_LLVM = {"add": "add", "subtract": "sub", "multiply": "mul"}
 
 
@@ -139,6 +141,20 @@ class ScalarEmitter(RegionEvaluator):
 
     def _overflows(self, of: str, left: Register, right: Register) -> Register:
         return overflow_bit(self.function, self.block, of, left, right)
+
+    def _native_call(self, node: Node, address: Register, arguments: Sequence[Register]) -> list[Register]:
+        order = Register("false", "bool")
+        pointer = self._new(f"inttoptr i64 {address.text} to ptr")
+        passed = ", ".join(
+            f"{llvm_type(argument.dtype)} {EXTENSIONS.get(argument.dtype, '')} {argument.text}"
+            for argument in arguments
+        )
+        result = node.options["signature"].result
+        if not result:
+            self.block.lines.append(f"  call void {pointer}({passed})")
+            return [order, order]
+        called = f"call {EXTENSIONS.get(result, '')} {llvm_type(result)} {pointer}({passed})"
+        return [Register(self._new(called), result), order]
 
     def _element(self, array: StridedPointer, indices: Sequence[Register]) -> str:
         total = ""

@@ -35,6 +35,8 @@ def unprintable(flow: Flow) -> str:
     """Why the LLVM generator writes a loop or branch; empty where Python can say it."""
     inside = [flow.node, *(node for region in regions_of(flow.node) for node in walk_nodes(region))]
     for node in inside:
+        if node.operation == "native_call":
+            return "a native function is called in a loop or branch"
         if node.operation == "loop":
             first = 3 if node.options["counts"] else 0
             shift = 1 if node.options["counts"] else 0
