@@ -180,7 +180,7 @@ class RangeKernel:
     @property
     def externals(self) -> tuple[External, ...]:
         called = self.identity.called if self.identity else self.module.externals.values()
-        own = (*called, *self.calls)
+        own = (*called, *self.calls, *(hooks.pooled_memory() if callable(self.workspace) else ()))
         return (*own, *hooks.parallel_runtime()) if self.parallel or self.together else own
 
     @unlocked_cached_property

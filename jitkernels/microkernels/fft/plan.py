@@ -9,7 +9,7 @@ from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.factors import FftLimits, last_radix, put_radices, smooth_length, steps_of
 from jitkernels.microkernels.fft.plan_cache import (
     count_kept,
-    drop_plan,
+    free_words,
     no_words,
     put_plan,
     set_tables,
@@ -29,6 +29,7 @@ blocks; the chirp and its transform; roots between halves of a real transform. A
 FIRST_RADICES, SECOND_RADICES = 16, 56
 """The number of radices and the radices, of the first step or the only one, and of the second."""
 TABLE_ALIGNMENT = 16
+any_tables = tables_of("void")
 
 
 @inlined()
@@ -52,6 +53,13 @@ def pass_roots(radices: Any, n: int) -> int:
 def key_of(n: int, beside: bool, real: bool) -> int:
     """The key of a plan, which is never 0."""
     return 4 * n + (2 if beside else 0) + (1 if real else 0)
+
+
+@noinline()
+def drop_plan(words: Any) -> None:
+    """Free a plan and its tables."""
+    heap_free(any_tables(words))
+    free_words(words)
 
 
 @inlined()
