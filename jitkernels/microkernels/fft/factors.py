@@ -14,9 +14,12 @@ from jitkernels.codegen.source_protocol import inlined, noinline
 from jitkernels.core import cpu_target, dtypes
 
 PRIMES = (2, 3, 5, 7, 11, 13)
-LEAST_ANY_RADIX, MAX_RADIX = 17, 127
+LEAST_ANY_RADIX, MAX_RADIX = 17, 311
 """The primes that the pass of any radix takes. Its operations grow with the radix: from about here on a convolution is
-faster."""
+faster.
+"""
+WHOLE_COUNT = 16
+"""The numbers of a vector: a prime that leaves a length fewer has passes of vectors in part, and the less it may be."""
 
 
 class FftLimits(NamedTuple):
@@ -61,9 +64,12 @@ def largest_of(n: int) -> int:
 
 @inlined()
 def has_radices(n: int) -> bool:
-    """Whether the length has passes: no primes but `PRIMES`, or some of them and others up to `MAX_RADIX`."""
+    """Whether the length has passes: no primes but `PRIMES`, or some of them and others that are worth a pass."""
     rest = of_large_primes(n)
-    return rest == 1 or rest < n and largest_of(rest) <= MAX_RADIX
+    if rest == 1 or rest == n:
+        return rest == 1
+    prime = largest_of(rest)
+    return prime * WHOLE_COUNT <= MAX_RADIX * min(n // prime, WHOLE_COUNT)
 
 
 @inlined()
