@@ -48,17 +48,19 @@ class AlignedStores(SerpentineOrder):
         count = new(block, f"sub nsw i64 {end}, {begin}")
         pays = self.are_many if self.schedule.streamed else "false"
         if self.schedule.peels_long:
-            is_long = new(block, f"icmp sge i64 {count}, {MIN_PEELED_VECTORS * self.lanes}")
+            gain = "1"
             if cpu_target.target().accesses_halves:
-                is_long = new(block, f"and i1 {is_long}, {self._straddles_less(block, first, (begin, vector))}")
+                gain = self._gain(block, first, (begin, vector))
+            least = MIN_PEELED_VECTORS * self.lanes * (1 if gain == "1" else STRADDLING_LOAD)
+            is_long = new(block, f"icmp sge i64 {new(block, f'mul nsw i64 {count}, {gain}')}, {least}")
             pays = new(block, f"or i1 {pays}, {is_long}")
         for condition in (f"icmp ne i64 {steps}, 0", f"icmp slt i64 {steps}, {count}"):
             pays = new(block, f"and i1 {pays}, {new(block, condition)}")
         line = new(block, f"add nsw i64 {begin}, {steps}")
         return new(block, f"select i1 {pays}, i64 {line}, i64 {end}")
 
-    def _straddles_less(self, block: Block, stored: str, where: tuple[str, int]) -> str:
-        """Whether vectors straddle less if those that are stored are aligned, to the disadvantage of aligned loads.
+    def _gain(self, block: Block, stored: str, where: tuple[str, int]) -> str:
+        """How much less a vector costs if those that are stored are aligned, to the disadvantage of aligned loads.
 
         `stored`: the address of the first element that is stored; `where`: its index, and the bytes of a vector.
         """
@@ -73,7 +75,7 @@ class AlignedStores(SerpentineOrder):
             behind = new(block, f"sub i64 {loaded}, {stored}")
             before = new(block, f"add i64 {before}, {self._straddling(block, loaded, vector, STRADDLING_LOAD)}")
             after = new(block, f"add i64 {after}, {self._straddling(block, behind, vector, STRADDLING_LOAD)}")
-        return new(block, f"icmp slt i64 {after}, {before}")
+        return new(block, f"sub i64 {before}, {after}")
 
     def _straddling(self, block: Block, address: str, vector: int, cost: int) -> str:
         """The cost of vectors from an address on: `cost` where halves of a line straddle, 1 where whole ones do."""

@@ -7,15 +7,13 @@ from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.access_map import IndexMap
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import same
-from jitkernels.compiler.schedule.nest.loop_order import Loops
+from jitkernels.compiler.schedule.nest.loop_order import COMPUTE_BOUND_COST, Loops
 from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 MIN_STREAMED_ROW_BYTES = 16 * CACHE_LINE_BYTES
 """The least bytes of a row that is stored by streaming stores: full cache lines are most of it."""
-COMPUTE_BOUND_COST = 12
-"""The cost of an element, in additions, from which on the loop is bound by computation, not by stores."""
 MIN_PEELED_VECTORS = 32
 """The least vectors for which peeling pays: a mispredicted branch and a masked vector take as long as 24 split stores,
 at a cycle each (of 384 and 512 floats, 64 bytes at a time: 21 and 21 ns instead of 23 and 33)."""
