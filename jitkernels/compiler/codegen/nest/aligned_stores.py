@@ -19,9 +19,10 @@ from jitkernels.core import cpu_target
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
+LOAD, STORE = 4, 8
+"""Quarters of a cycle that a vector loaded or stored as two halves takes (`cpu_target.Target.accesses_halves`)."""
 STRADDLING_LOAD, STRADDLING_STORE = 4, 5
-"""Costs of vectors that straddle in their halves, where one that straddles between these costs 1
-(`cpu_target.Target.accesses_halves`)."""
+"""What is added where halves straddle; a vector that straddles between them takes one more."""
 
 
 class AlignedStores(SerpentineOrder):
@@ -65,8 +66,9 @@ class AlignedStores(SerpentineOrder):
         `stored`: the address of the first element that is stored; `where`: its index, and the bytes of a vector.
         """
         new, (begin, vector) = self.function.new, where
-        before, after = self._straddling(block, stored, vector, STRADDLING_STORE), "0"
-        for array, index_map in loads_beside(self.loops, self.schedule.aligned or 0):
+        loads = loads_beside(self.loops, self.schedule.aligned or 0)
+        before = after = str(LOAD * len(loads))
+        for array, index_map in loads:
             _, pointer, _ = self.values.address(block, array, index_map)
             loaded = new(block, f"ptrtoint ptr {pointer} to i64")
             if begin != "0":
@@ -75,7 +77,12 @@ class AlignedStores(SerpentineOrder):
             behind = new(block, f"sub i64 {loaded}, {stored}")
             before = new(block, f"add i64 {before}, {self._straddling(block, loaded, vector, STRADDLING_LOAD)}")
             after = new(block, f"add i64 {after}, {self._straddling(block, behind, vector, STRADDLING_LOAD)}")
-        return new(block, f"sub i64 {before}, {after}")
+        store = new(block, f"add i64 {STORE}, {self._straddling(block, stored, vector, STRADDLING_STORE)}")
+        return new(block, f"sub i64 {self._larger(block, before, store)}, {self._larger(block, after, str(STORE))}")
+
+    def _larger(self, block: Block, one: str, other: str) -> str:
+        is_larger = self.function.new(block, f"icmp sgt i64 {one}, {other}")
+        return self.function.new(block, f"select i1 {is_larger}, i64 {one}, i64 {other}")
 
     def _straddling(self, block: Block, address: str, vector: int, cost: int) -> str:
         """The cost of vectors from an address on: `cost` where halves of a line straddle, 1 where whole ones do."""
