@@ -173,8 +173,9 @@ def _part(names: list[str], workspace: int, no_memory: int, body: str) -> list[s
             "  ret i64 %status",
             "}",
         ]
-    if workspace == SIZED:
-        return _sized_part(passed, ", ".join(_integers(names)), no_memory, body)
+    if workspace == SIZED or workspace > heap_memory.LARGE_BYTES:
+        needed = f"call i64 @needed({', '.join([*_integers(names), 'i64 %begin', 'i64 %end'])})"
+        return _sized_part(passed, needed if workspace == SIZED else f"add i64 {workspace}, 0", no_memory, body)
     if workspace <= STACK_BYTES:
         return [
             f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
@@ -217,12 +218,12 @@ def _integers(arguments: list[str]) -> list[str]:
     return [argument for argument in arguments if argument.startswith("i64")]
 
 
-def _sized_part(passed: str, integers: str, no_memory: int, body: str) -> list[str]:
-    """The same with a dynamic size: a block too small is replaced, and a large one is not cached here."""
+def _sized_part(passed: str, needed: str, no_memory: int, body: str) -> list[str]:
+    """The same of a size that is `needed`: a block too small is replaced, and a large one is not cached here."""
     return f"""@slots = internal global [{SLOTS} x ptr] zeroinitializer
 {heap_memory.TEXT}define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{
 start:
-  %wanted = call i64 @needed({integers}, i64 %begin, i64 %end)
+  %wanted = {needed}
   %padded = add i64 %wanted, {heap_memory.HEADER_BYTES + 63}
   %bytes = and i64 %padded, -64
   %wrapped = urem i64 %slot, {SLOTS}

@@ -9,6 +9,8 @@ LARGE_BYTES = 1 << 20
 """Bytes of the largest block that comes from the C library."""
 HEADER_BYTES = 64
 """Bytes in front of what a caller may use, the first word of which is the size of the block."""
+HUGE_PAGE_BYTES = 1 << 21
+"""Large blocks are multiples of a huge page: a rest in small pages would have more conflicts in the caches."""
 
 TEXT = f"""declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
@@ -19,7 +21,9 @@ start:
   %large = icmp sgt i64 %bytes, {LARGE_BYTES}
   br i1 %large, label %pool, label %library
 pool:
-  %piece = call ptr @jk_pool_allocate(i64 %bytes)
+  %more = add i64 %bytes, {HUGE_PAGE_BYTES - 1}
+  %pages = and i64 %more, {-HUGE_PAGE_BYTES}
+  %piece = call ptr @jk_pool_allocate(i64 %pages)
   ret ptr %piece
 library:
   %made = call ptr @aligned_alloc(i64 64, i64 %bytes)
