@@ -135,7 +135,7 @@ def last_radix(n: int, lanes: int) -> int:
 def next_radix(rest: int) -> int:
     """The radix of a pass, where the radices of `rest` are left: large primes first, where vectors are whole.
 
-    Then eights, but fours where a two would be left.
+    Then eights, but fours where a two would be left, and nines.
     """
     large = of_large_primes(rest)
     if large > 1:
@@ -144,6 +144,8 @@ def next_radix(rest: int) -> int:
         return 8
     if rest % 4 == 0:
         return 4
+    if rest % 9 == 0 and rest % 2 != 0:
+        return 9
     radix = 2
     while rest % radix != 0:
         radix += 1

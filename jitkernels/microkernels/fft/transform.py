@@ -46,7 +46,7 @@ class Planes(NamedTuple):
 
 def passing_of(dtype: str, lanes: int, way: str) -> Any:
     """Return the function ``(radix, source, target, size, roots, ido, l1)`` that runs the pass of a radix."""
-    p8, p4, p2, p3, p5, p7, p11, p13 = (fft_pass(way, radix, dtype, lanes) for radix in PASS_RADICES)
+    p8, p4, p2, p3, p9, p5, p7, p11, p13 = (fft_pass(way, radix, dtype, lanes) for radix in PASS_RADICES)
     any_radix = any_radix_of(dtype, lanes, "beside" if way == "beside" else "along")
     p16 = fft_pass(way, 16, dtype, lanes) if way == "last" and lanes == 16 else p8  # no other pass has it
 
@@ -63,6 +63,8 @@ def passing_of(dtype: str, lanes: int, way: str) -> Any:
             p2(source, xi, target, yi, roots, ido, l1)
         elif radix == 3:
             p3(source, xi, target, yi, roots, ido, l1)
+        elif radix == 9:
+            p9(source, xi, target, yi, roots, ido, l1)
         elif radix == 5:
             p5(source, xi, target, yi, roots, ido, l1)
         elif radix == 7:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.ir import symbolic_dims
-from jitkernels.compiler.ir.access_map import IndexMap
+from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.compiler.schedule.nest.loop_order import COMPUTE_BOUND_COST, Loops
