@@ -18,7 +18,7 @@ from jitkernels.microkernels.fft.roots import root_of_unity
 
 RESULTS = 4
 """Results k computed at once, and as many r - k: their sums are 16 registers."""
-MASKED, VECTORS, BROADCAST = "narrow", "along", "beside"
+MASKED_VECTORS, WHOLE_VECTORS, BROADCAST_ROOTS = "narrow", "along", "beside"
 """How numbers are read and multiplied by roots: some lanes of vectors, whole ones, or each by one root."""
 
 
@@ -67,7 +67,7 @@ class AnyRadixText(PassText):
         out.line(f"%blocks.more = add i64 %half, {RESULTS - 1}")
         out.line(f"%blocks = udiv i64 %blocks.more, {RESULTS}")
         out.line(f"%final = sub i64 %half, {RESULTS}")
-        if self.way == MASKED:
+        if self.way == MASKED_VECTORS:
             self.mask = self.first_lanes("%live")
         first = self._input("0")
         out.line("br label %fold")
@@ -146,7 +146,7 @@ class AnyRadixText(PassText):
             pair = self.math.minus_i_times(even, odd)
             for at, value in zip((number, out.value(f"sub i64 %radix, {number}")), pair, strict=True):
                 root = out.value(f"mul i64 {self.sum(at, -1)}, %root_step")
-                load = self._broadcast if self.way == BROADCAST else self._load_root
+                load = self._broadcast if self.way == BROADCAST_ROOTS else self._load_root
                 rotated = self.math.times(value, Complex(load("%w", root), load("%wi", root)))
                 self._store_both(rotated, out.value(f"mul i64 {at}, %y_step"), self.mask)
 
@@ -167,7 +167,9 @@ class PassArrays(NamedTuple):
 @functools.cache  # passes along rows and last ones share one
 def any_radix_of(dtype: str, lanes: int, way: str) -> Any:
     """Return the pass ``(arrays, radix, ido, l1)`` along rows or of columns beside each other."""
-    masked, whole, beside = (AnyRadixText(dtype, lanes, kind).text() for kind in (MASKED, VECTORS, BROADCAST))
+    masked, whole, beside = (
+        AnyRadixText(dtype, lanes, kind).text() for kind in (MASKED_VECTORS, WHOLE_VECTORS, BROADCAST_ROOTS)
+    )
 
     @noinline()
     def along(arrays: PassArrays, radix: int, ido: int, l1: int) -> None:
@@ -200,4 +202,4 @@ def any_radix_of(dtype: str, lanes: int, way: str) -> Any:
                     offset(roots, i), offset(imaginary, i), matrix, radix, step, step * l1, ido, lanes,
                 )  # fmt: skip
 
-    return columns if way == BROADCAST else along
+    return columns if way == BROADCAST_ROOTS else along

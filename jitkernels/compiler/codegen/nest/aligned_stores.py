@@ -19,8 +19,8 @@ from jitkernels.core import cpu_target
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
-LOAD, STORE = 4, 8
-"""Quarters of a cycle that a vector loaded or stored as two halves takes (`cpu_target.Target.accesses_halves`)."""
+LOAD_QUARTER_CYCLES, STORE_QUARTER_CYCLES = 4, 8
+"""What a vector takes that is loaded or stored as two halves (`cpu_target.Target.accesses_halves`)."""
 STRADDLING_LOAD, STRADDLING_STORE = 4, 5
 """What is added where halves straddle; a vector that straddles between them takes one more."""
 
@@ -67,7 +67,7 @@ class AlignedStores(SerpentineOrder):
         """
         new, (begin, vector) = self.function.new, where
         loads = loads_beside(self.loops, self.schedule.aligned or 0)
-        before = after = str(LOAD * len(loads))
+        before = after = str(LOAD_QUARTER_CYCLES * len(loads))
         for array, index_map in loads:
             _, pointer, _ = self.values.address(block, array, index_map)
             loaded = new(block, f"ptrtoint ptr {pointer} to i64")
@@ -77,8 +77,13 @@ class AlignedStores(SerpentineOrder):
             behind = new(block, f"sub i64 {loaded}, {stored}")
             before = new(block, f"add i64 {before}, {self._straddling(block, loaded, vector, STRADDLING_LOAD)}")
             after = new(block, f"add i64 {after}, {self._straddling(block, behind, vector, STRADDLING_LOAD)}")
-        store = new(block, f"add i64 {STORE}, {self._straddling(block, stored, vector, STRADDLING_STORE)}")
-        return new(block, f"sub i64 {self._larger(block, before, store)}, {self._larger(block, after, str(STORE))}")
+        store = new(
+            block, f"add i64 {STORE_QUARTER_CYCLES}, {self._straddling(block, stored, vector, STRADDLING_STORE)}"
+        )
+        return new(
+            block,
+            f"sub i64 {self._larger(block, before, store)}, {self._larger(block, after, str(STORE_QUARTER_CYCLES))}",
+        )
 
     def _larger(self, block: Block, one: str, other: str) -> str:
         is_larger = self.function.new(block, f"icmp sgt i64 {one}, {other}")
