@@ -43,8 +43,8 @@ def test_pooled_pages_are_reused(elements: int) -> None:
 
 KERNELS = {
     "a workspace of dynamic size, and tables": "numbers = np.ones(500_009); call = lambda: jk.rfft(numbers)",
-    "a workspace of fixed size": "a = np.ones((1500, 1500), np.float32); c = a.copy(); call = lambda: jk.matmul(a, a, out=c)",
-    "scratch": "numbers = np.arange(1_000_000.0)[::-1].copy(); out = numbers.copy(); call = lambda: jk.sort(numbers, out=out)",
+    "a workspace of fixed size": "a = np.ones((1500, 1500), 'f'); c = a.copy(); call = lambda: jk.matmul(a, a, out=c)",
+    "scratch": "numbers = np.arange(1_000_000.0)[::-1]; out = numbers.copy(); call = lambda: jk.sort(numbers, out=out)",
 }
 COUNTED_CALLS = """
 import resource
