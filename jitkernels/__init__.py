@@ -86,6 +86,7 @@ _PROVIDERS = {
     "discover_schemas": ("jitkernels.attrs.schema.registry", "import_all_schemas"),
     "implement_by_numba": ("jitkernels.dispatch.numba_extension.entry_compiler", "implementation_of"),
     "parallel_runtime": ("jitkernels.runtime.threads.team_size", "externals"),
+    "pooled_memory": ("jitkernels.runtime.workspace_allocator", "memory"),
     "prepare_launcher": ("jitkernels.dispatch.native.launcher", "reason_for_slow_path"),
     "trace_everyday_function": ("jitkernels.compiler.capture.kernels.kernel_call", "operator_proxy"),
     "trace_kernel": ("jitkernels.compiler.capture.kernels.kernel_call", "call"),

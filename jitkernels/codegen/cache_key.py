@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.bytecode_key import written
+from jitkernels.codegen.function_ast import written
 from jitkernels.codegen.parameters import struct_fields, used_fields
 from jitkernels.codegen.source_protocol import (
     WRITERS,

@@ -5,6 +5,7 @@ Written as text and not with a builder because it is part of the cache key that 
 
 from typing import NamedTuple
 
+from jitkernels.codegen import heap_memory
 from jitkernels.core import dtypes
 
 SLOTS = 64
@@ -13,8 +14,6 @@ STACK_BITS = 23
 """Stacks are usually 8 MB apart."""
 STACK_BYTES = 40960
 """Bytes of the largest workspace on the stack, which costs nothing and cannot fail."""
-MAX_KEPT = 1 << 25
-"""Bytes of the largest workspace of dynamic size that is cached; larger ones are freed after the call."""
 SIZED = -1
 """A workspace of dynamic size, which ``i64 @needed(integer arguments, begin, end)`` returns."""
 MAX_MEMBERS = 64
@@ -174,8 +173,9 @@ def _part(names: list[str], workspace: int, no_memory: int, body: str) -> list[s
             "  ret i64 %status",
             "}",
         ]
-    if workspace == SIZED:
-        return _sized_part(passed, ", ".join(_integers(names)), no_memory, body)
+    if workspace == SIZED or workspace > heap_memory.LARGE_BYTES:
+        needed = f"call i64 @needed({', '.join([*_integers(names), 'i64 %begin', 'i64 %end'])})"
+        return _sized_part(passed, needed if workspace == SIZED else f"add i64 {workspace}, 0", no_memory, body)
     if workspace <= STACK_BYTES:
         return [
             f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
@@ -218,15 +218,13 @@ def _integers(arguments: list[str]) -> list[str]:
     return [argument for argument in arguments if argument.startswith("i64")]
 
 
-def _sized_part(passed: str, integers: str, no_memory: int, body: str) -> list[str]:
-    """The same with a dynamic size: a workspace stores its size in front, and one too small is replaced."""
+def _sized_part(passed: str, needed: str, no_memory: int, body: str) -> list[str]:
+    """The same of a size that is `needed`: a block too small is replaced, and a large one is not cached here."""
     return f"""@slots = internal global [{SLOTS} x ptr] zeroinitializer
-declare ptr @aligned_alloc(i64, i64)
-declare void @free(ptr)
-define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{
+{heap_memory.TEXT}define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{
 start:
-  %wanted = call i64 @needed({integers}, i64 %begin, i64 %end)
-  %padded = add i64 %wanted, 127
+  %wanted = {needed}
+  %padded = add i64 %wanted, {heap_memory.HEADER_BYTES + 63}
   %bytes = and i64 %padded, -64
   %wrapped = urem i64 %slot, {SLOTS}
   %place = getelementptr ptr, ptr @slots, i64 %wrapped
@@ -238,23 +236,20 @@ measure:
   %fits = icmp sge i64 %room, %bytes
   br i1 %fits, label %use, label %exchange
 exchange:
-  call void @free(ptr %kept)
+  call void @jk_heap_release(ptr %kept)
   br label %allocate
 allocate:
-  %fresh = call ptr @aligned_alloc(i64 64, i64 %bytes)
+  %fresh = call ptr @jk_heap_block(i64 %bytes)
   %failed = icmp eq ptr %fresh, null
-  br i1 %failed, label %refuse, label %mark
+  br i1 %failed, label %refuse, label %use
 refuse:
   ret i64 {no_memory}
-mark:
-  store i64 %bytes, ptr %fresh
-  br label %use
 use:
-  %whole = phi ptr [ %kept, %measure ], [ %fresh, %mark ]
-  %area = getelementptr i8, ptr %whole, i64 64
+  %whole = phi ptr [ %kept, %measure ], [ %fresh, %allocate ]
+  %area = getelementptr i8, ptr %whole, i64 {heap_memory.HEADER_BYTES}
   %status = call i64 {body}({passed}, ptr %area, i64 %begin, i64 %end)
   %size = load i64, ptr %whole
-  %large = icmp sgt i64 %size, {MAX_KEPT}
+  %large = icmp sgt i64 %size, {heap_memory.LARGE_BYTES}
   br i1 %large, label %drop, label %keep
 keep:
   %other = atomicrmw xchg ptr %place, ptr %whole acq_rel
@@ -262,7 +257,7 @@ keep:
   br i1 %alone, label %done, label %drop
 drop:
   %dropped = phi ptr [ %whole, %use ], [ %other, %keep ]
-  call void @free(ptr %dropped)
+  call void @jk_heap_release(ptr %dropped)
   br label %done
 done:
   ret i64 %status

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from jitkernels.codegen import entry_points, error_status, numba_functions
+from jitkernels.codegen import entry_points, error_status, heap_memory, numba_functions
 from jitkernels.codegen.cache_key import Identity
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.codegen.compiling import compiled
@@ -180,7 +180,8 @@ class RangeKernel:
     @property
     def externals(self) -> tuple[External, ...]:
         called = self.identity.called if self.identity else self.module.externals.values()
-        own = (*called, *self.calls)
+        is_pooled = callable(self.workspace) or self.workspace > heap_memory.LARGE_BYTES
+        own = (*called, *self.calls, *(hooks.pooled_memory() if is_pooled else ()))
         return (*own, *hooks.parallel_runtime()) if self.parallel or self.together else own
 
     @unlocked_cached_property

@@ -158,6 +158,26 @@ class Target:
         """
         return self.is_x86 and not self.name.startswith("znver")
 
+    @property
+    def accesses_halves(self) -> bool:
+        """Whether vectors of 64 bytes are loaded and stored as two halves, so that loads that straddle are slow too.
+
+        Zen 4 takes a cycle more for a load and about one and a quarter for a store of 64 bytes that straddles two
+        lines, but a quarter where the halves do not. A copy in L1 takes 3.6 cycles per line into an array 16 bytes
+        behind a line, 2.3 into one 32 behind, and 2.1 into lines; a product of two arrays 2.5, and 4.7 where both are
+        16 bytes behind. Intel's processors serve two lines in a cycle.
+        """
+        return self.name.startswith("znver")
+
+    @property
+    def stalls_on_aliases(self) -> bool:
+        """Whether a load waits long for a store before it to the same place in another page (4K aliasing).
+
+        On Zen 4 a product of two arrays takes 28 cycles per line instead of 2.4 if its result lies a line behind them
+        in their pages and lines are taken two at a time, 9 if it loads four lines before it stores any.
+        """
+        return self.name.startswith("znver")
+
     def does(self, word: str) -> bool:
         """Whether the operation that `native.source.instruction` calls `word` is one instruction on whole vectors."""
         return {"fma": self.fuses, "ldexp": "avx512dq" in self.features}[word]

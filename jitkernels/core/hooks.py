@@ -48,6 +48,8 @@ address_of_source = Hook("address_of_source")
 """(source): the address of a built and loaded source."""
 parallel_runtime = Hook("parallel_runtime")
 """(): the external symbols that parallel code links against."""
+pooled_memory = Hook("pooled_memory")
+"""(): the external symbols that code with memory of dynamic size links against."""
 discover_schemas = Hook("discover_schemas")
 """(): import the schemas of other packages."""
 implement_by_numba = Hook("implement_by_numba")

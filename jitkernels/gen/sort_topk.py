@@ -14,7 +14,7 @@ from jitkernels.attrs.sort_topk import SortAttr, TopkAttr
 from jitkernels.codegen import error_status
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
-from jitkernels.core import cpu_target
+from jitkernels.core import cpu_target, hooks
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
@@ -183,6 +183,7 @@ def _nest(attr: SortAttr | TopkAttr, body: Any, variant: Mapping[str, Any], **op
         block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         flags=(),
         reads_first=True,
+        calls=hooks.pooled_memory(),
         **options,
         **variant,
     )

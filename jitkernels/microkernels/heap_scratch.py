@@ -1,5 +1,9 @@
-"""Heap scratch of a range kernel, whose size only the call determines."""
+"""Heap scratch of a range kernel, whose size only the call determines.
 
+A kernel without a workspace of dynamic size lists `hooks.pooled_memory()` among its `calls`.
+"""
+
+from jitkernels.codegen import heap_memory
 from jitkernels.codegen.source_protocol import IRFunction
 
 
@@ -10,11 +14,13 @@ def heap_allocator(element: str) -> IRFunction:
         symbol,
         f"{element}*",
         ("int64",),
-        f"""declare ptr @aligned_alloc(i64, i64)
-define ptr @{symbol}(i64 %bytes) noinline nounwind {{
-  %more = add i64 %bytes, 127
+        f"""{heap_memory.TEXT}define ptr @{symbol}(i64 %bytes) noinline nounwind {{
+  %more = add i64 %bytes, {heap_memory.HEADER_BYTES + 63}
   %whole = and i64 %more, -64
-  %memory = call ptr @aligned_alloc(i64 64, i64 %whole)
+  %block = call ptr @jk_heap_block(i64 %whole)
+  %none = icmp eq ptr %block, null
+  %behind = getelementptr i8, ptr %block, i64 {heap_memory.HEADER_BYTES}
+  %memory = select i1 %none, ptr null, ptr %behind
   ret ptr %memory
 }}
 """,
@@ -25,14 +31,19 @@ heap_free = IRFunction(
     "heap_free",
     "void",
     ("void*",),
-    """declare void @free(ptr)
-define void @heap_free(ptr %memory) noinline nounwind {
-  call void @free(ptr %memory)
+    f"""{heap_memory.TEXT}define void @heap_free(ptr %memory) noinline nounwind {{
+  %none = icmp eq ptr %memory, null
+  br i1 %none, label %done, label %free
+free:
+  %block = getelementptr i8, ptr %memory, i64 -{heap_memory.HEADER_BYTES}
+  call void @jk_heap_release(ptr %block)
+  br label %done
+done:
   ret void
-}
+}}
 """,
 )
-"""Free the scratch."""
+"""Free the scratch, or nothing where it is null."""
 
 is_null = IRFunction(
     "is_null",

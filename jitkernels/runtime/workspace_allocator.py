@@ -358,6 +358,11 @@ def externals() -> tuple[External, ...]:
     )
 
 
+def memory() -> tuple[External, ...]:
+    """Those that allocate and free."""
+    return tuple(external for external in externals() if external.symbol in (ALLOCATE, RELEASE))
+
+
 def release() -> int:
     """Release all cached pieces; return their bytes. Pieces in use are cached again when they are freed."""
     if not _addresses.cache_info().currsize:

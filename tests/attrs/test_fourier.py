@@ -76,7 +76,7 @@ def test_other_arguments() -> None:
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 def test_long_ones_are_as_accurate_as_numpy(dtype: str) -> None:
     """Two steps, primes, and what has both; NumPy transforms single precision in double precision."""
-    for n in (1 << 17, 44_100 * 2, 10_007, 65_537, 1009 * 64):
+    for n in (1 << 17, 44_100 * 2, 10_007, 65_537, 1009 * 64, 17 * 61 * 128, 311 * 512, 3**11):
         x = array((1, n), dtype)
         exact = np.fft.fft(x.astype(np.clongdouble))
         got, peers = (np.linalg.norm(y - exact) / np.linalg.norm(exact) for y in (jk.fft(x), np.fft.fft(x)))
@@ -121,9 +121,9 @@ def test_gradients(loss: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
-@pytest.mark.parametrize("n", [11, 13, 22, 121, 143, 169, 1001, 2197, 17, 34, 251, 997, 1994])
+@pytest.mark.parametrize("n", [11, 13, 22, 121, 143, 169, 1001, 2197, 17, 34, 251, 997, 1994, 68, 544, 646, 81, 1458])
 def test_lengths_of_large_primes(n: int, dtype: str) -> None:
-    """Passes of 11 and 13, wide, narrow and last, and convolutions, of rows and of columns."""
+    """Passes of 9, 11, 13 and any radix, wide, narrow and last, and convolutions, of rows and of columns."""
     numbers = array((2, n), dtype.replace("f", "c").replace("8", "16").replace("4", "8"))
     for name in ("fft", "ifft", "rfft", "irfft"):
         values = numbers.real if name == "rfft" else numbers

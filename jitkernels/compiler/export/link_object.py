@@ -29,6 +29,12 @@ define ptr @{workspace_allocator.ALLOCATE}(i64 %bytes) {{
   %more = add i64 %bytes, 63
   %size = and i64 %more, -64
   %piece = call ptr @aligned_alloc(i64 64, i64 %size)
+  %none = icmp eq ptr %piece, null
+  br i1 %none, label %failed, label %made
+failed:
+  ret ptr null
+made:
+  store i64 %size, ptr %piece
   ret ptr %piece
 }}
 define void @{workspace_allocator.RELEASE}(ptr %piece) {{

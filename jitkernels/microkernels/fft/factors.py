@@ -1,7 +1,8 @@
 """How lengths are divided: into the radices of passes, into two steps, or into a longer length that has radices.
 
-1. Lengths of the primes up to 13 have passes of their own. The last radix is the one whose pass transposes: the number
-   of lanes where that divides the length, so that all passes before it have whole vectors, else the largest.
+1. Lengths of the primes up to 13 have passes of their own, and larger primes one for any radix. The last radix is the
+   one whose pass transposes: the number of lanes where that divides the length, so that all passes before it have whole
+   vectors, else the largest that has a pass of its own.
 2. Long ones are two steps (Bailey, 1990): `across` transforms whose numbers lie far apart, as many at once as a vector
    has lanes, then `down` transforms of neighbours. All passes of either run in the cache.
 3. Any other length is a convolution with a chirp (Bluestein, 1970), of a power of two times 1, 3, 5, 9 or 15.
@@ -9,10 +10,16 @@
 
 from typing import Any, NamedTuple
 
-from jitkernels.codegen.source_protocol import inlined
+from jitkernels.codegen.source_protocol import inlined, noinline
 from jitkernels.core import cpu_target, dtypes
 
 PRIMES = (2, 3, 5, 7, 11, 13)
+LEAST_ANY_RADIX, MAX_RADIX = 17, 311
+"""The primes that the pass of any radix takes. Its operations grow with the radix: from about here on a convolution is
+faster.
+"""
+WHOLE_COUNT = 16
+"""The numbers of a vector: a prime that leaves a length fewer has passes of vectors in part, and the less it may be."""
 
 
 class FftLimits(NamedTuple):
@@ -38,9 +45,31 @@ def without(n: int, prime: int) -> int:
 
 
 @inlined()
+def of_large_primes(n: int) -> int:
+    """N without its factors `PRIMES`."""
+    return without(without(without(without(without(without(n, 2), 3), 5), 7), 11), 13)
+
+
+@noinline()
+def largest_of(n: int) -> int:
+    """The largest prime factor of a number without factors `PRIMES`, or one more than `MAX_RADIX` for a larger one."""
+    rest, prime, largest = n, LEAST_ANY_RADIX, 1
+    while rest > 1 and prime <= MAX_RADIX:
+        if rest % prime == 0:
+            rest, largest = rest // prime, prime
+        else:
+            prime += 2
+    return largest if rest == 1 else MAX_RADIX + 1
+
+
+@inlined()
 def has_radices(n: int) -> bool:
-    """Whether the length has no other primes."""
-    return without(without(without(without(without(without(n, 2), 3), 5), 7), 11), 13) == 1
+    """Whether the length has passes: no primes but `PRIMES`, or some of them and others that are worth a pass."""
+    rest = of_large_primes(n)
+    if rest == 1 or rest == n:
+        return rest == 1
+    prime = largest_of(rest)
+    return prime * WHOLE_COUNT <= MAX_RADIX * min(n // prime, WHOLE_COUNT)
 
 
 @inlined()
@@ -64,7 +93,10 @@ def smooth_length(n: int) -> int:
 
 @inlined()
 def largest_prime(n: int) -> int:
-    """The largest of the primes that divides n, which has no others; 2 for 1."""
+    """The largest of the primes that divides n; 2 for 1."""
+    rest = of_large_primes(n)
+    if rest > 1:
+        return largest_of(rest)
     if n % 13 == 0:
         return 13
     if n % 11 == 0:
@@ -95,17 +127,25 @@ def last_radix(n: int, lanes: int) -> int:
         return 16
     if n % 8 == 0:
         return 8
-    prime = largest_prime(n)
+    prime = largest_prime(n // of_large_primes(n))
     return 4 if n % 4 == 0 and prime <= 3 else prime
 
 
 @inlined()
 def next_radix(rest: int) -> int:
-    """The radix of a pass, where the radices of `rest` are left: eights, but fours where a two would be left."""
+    """The radix of a pass, where the radices of `rest` are left: large primes first, where vectors are whole.
+
+    Then eights, but fours where a two would be left, and nines.
+    """
+    large = of_large_primes(rest)
+    if large > 1:
+        return largest_of(large)
     if rest % 8 == 0 and rest % 16 != 0 or rest % 32 == 0:
         return 8
     if rest % 4 == 0:
         return 4
+    if rest % 9 == 0 and rest % 2 != 0:
+        return 9
     radix = 2
     while rest % radix != 0:
         radix += 1

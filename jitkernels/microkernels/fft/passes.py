@@ -17,7 +17,7 @@ from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.butterfly import Butterflies, Complex
 from jitkernels.microkernels.gemm.microkernel import Text
 
-PASS_RADICES = (8, 4, 2, 3, 5, 7, 11, 13)
+PASS_RADICES = (8, 4, 2, 3, 9, 5, 7, 11, 13)
 MIN_OUTLINED_RADIX = 11
 """The least prime whose butterfly is a function of its own where it runs rarely: LLVM takes long for five copies of its
 code than for all other radices.

@@ -6,10 +6,11 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
+from jitkernels.microkernels.fft.any_radix import matrix_filling_of, matrix_size
 from jitkernels.microkernels.fft.factors import FftLimits, last_radix, put_radices, smooth_length, steps_of
 from jitkernels.microkernels.fft.plan_cache import (
     count_kept,
-    drop_plan,
+    free_words,
     no_words,
     put_plan,
     set_tables,
@@ -29,6 +30,7 @@ blocks; the chirp and its transform; roots between halves of a real transform. A
 FIRST_RADICES, SECOND_RADICES = 16, 56
 """The number of radices and the radices, of the first step or the only one, and of the second."""
 TABLE_ALIGNMENT = 16
+any_tables = tables_of("void")
 
 
 @inlined()
@@ -39,12 +41,12 @@ def padded(n: int) -> int:
 
 @inlined()
 def pass_roots(radices: Any, n: int) -> int:
-    """The elements of the roots of all passes."""
+    """The elements of the roots of all passes, and of the matrices of those of any radix."""
     total, ido = 0, n
     for t in range(radices[0]):
         radix = radices[1 + t]
         ido = ido // radix
-        total += padded(2 * (radix - 1) * ido)
+        total += padded(2 * (radix - 1) * ido) + padded(matrix_size(radix))
     return total
 
 
@@ -52,6 +54,13 @@ def pass_roots(radices: Any, n: int) -> int:
 def key_of(n: int, beside: bool, real: bool) -> int:
     """The key of a plan, which is never 0."""
     return 4 * n + (2 if beside else 0) + (1 if real else 0)
+
+
+@noinline()
+def drop_plan(words: Any) -> None:
+    """Free a plan and its tables."""
+    heap_free(any_tables(words))
+    free_words(words)
 
 
 @inlined()
@@ -81,7 +90,7 @@ def roots_filling_of(dtype: str, lanes: int) -> Any:
     The latter are ``(n, across, table)``, of the numbers of a block beside each other, and
     ``(n, across, down, table)``, of the first number of each block.
     """
-    number = np.dtype(dtype).type
+    number, fill_matrix = np.dtype(dtype).type, matrix_filling_of(dtype)
 
     @noinline()
     def fill_passes(radices: Any, n: int, table: Any) -> None:
@@ -96,6 +105,9 @@ def roots_filling_of(dtype: str, lanes: int) -> Any:
                     at[(k - 1) * ido + i] = number(re)
                     imaginary[(k - 1) * ido + i] = number(-im)
             at = offset(at, padded(2 * (radix - 1) * ido))
+            if matrix_size(radix) > 0:
+                fill_matrix(radix, at)
+                at = offset(at, padded(matrix_size(radix)))
 
     @noinline()
     def fill_square(n: int, across: int, table: Any) -> None:

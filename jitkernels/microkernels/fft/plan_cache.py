@@ -97,21 +97,18 @@ replace:
 )
 """Put a plan back; returns the one that it replaces, for the caller to free, or null."""
 
-drop_plan = IRFunction(
-    "fft_drop_plan",
+free_words = IRFunction(
+    "fft_free_words",
     "void",
     ("int64_t*",),
-    f"""declare void @free(ptr)
-define void @fft_drop_plan(ptr %plan) noinline nounwind {{
-  %tables.at = getelementptr i64, ptr %plan, i64 {TABLES_WORD}
-  %tables = load ptr, ptr %tables.at
-  call void @free(ptr %tables)
+    """declare void @free(ptr)
+define void @fft_free_words(ptr %plan) noinline nounwind {
   call void @free(ptr %plan)
   ret void
-}}
+}
 """,
 )
-"""Free a plan and its tables."""
+"""Free the words of a plan."""
 
 
 count_kept = IRFunction(

@@ -10,6 +10,7 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
+from jitkernels.microkernels.fft.any_radix import PassArrays, any_radix_of, matrix_size
 from jitkernels.microkernels.fft.factors import FftLimits, smooth_length, steps_of
 from jitkernels.microkernels.fft.passes import PASS_RADICES, fft_pass
 from jitkernels.microkernels.fft.plan import (
@@ -45,7 +46,8 @@ class Planes(NamedTuple):
 
 def passing_of(dtype: str, lanes: int, way: str) -> Any:
     """Return the function ``(radix, source, target, size, roots, ido, l1)`` that runs the pass of a radix."""
-    p8, p4, p2, p3, p5, p7, p11, p13 = (fft_pass(way, radix, dtype, lanes) for radix in PASS_RADICES)
+    p8, p4, p2, p3, p9, p5, p7, p11, p13 = (fft_pass(way, radix, dtype, lanes) for radix in PASS_RADICES)
+    any_radix = any_radix_of(dtype, lanes, "beside" if way == "beside" else "along")
     p16 = fft_pass(way, 16, dtype, lanes) if way == "last" and lanes == 16 else p8  # no other pass has it
 
     @inlined()
@@ -61,14 +63,20 @@ def passing_of(dtype: str, lanes: int, way: str) -> Any:
             p2(source, xi, target, yi, roots, ido, l1)
         elif radix == 3:
             p3(source, xi, target, yi, roots, ido, l1)
+        elif radix == 9:
+            p9(source, xi, target, yi, roots, ido, l1)
         elif radix == 5:
             p5(source, xi, target, yi, roots, ido, l1)
         elif radix == 7:
             p7(source, xi, target, yi, roots, ido, l1)
         elif radix == 11:
             p11(source, xi, target, yi, roots, ido, l1)
-        else:
+        elif radix == 13:
             p13(source, xi, target, yi, roots, ido, l1)
+        else:
+            any_radix(
+                PassArrays(source, target, size, roots, offset(roots, padded(2 * (radix - 1) * ido))), radix, ido, l1
+            )
 
     return run
 
@@ -93,7 +101,7 @@ def running_of(dtype: str, lanes: int, *, beside: bool) -> Any:
                 first(radix, at, target, planes.size, roots, ido, l1)
             else:
                 last(radix, at, target, planes.size, roots, ido, l1)
-            roots = offset(roots, padded(2 * (radix - 1) * ido))
+            roots = offset(roots, padded(2 * (radix - 1) * ido) + padded(matrix_size(radix)))
             l1 *= radix
             at = target
             turn = 1 - turn

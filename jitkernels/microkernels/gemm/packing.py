@@ -15,7 +15,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from jitkernels.microkernels.gemm.microkernel import Text, declarations, element_size, element_type
+from jitkernels.microkernels.gemm.microkernel import LINE_BYTES, Text, declarations, element_size, element_type
+
+PREFETCHED_STEPS = 8
+"""How many steps ahead of a panel that is copied its source is prefetched: processors look ahead in one page only."""
 
 #: IR arguments of both functions, in order.  Strides, offsets and counts are in elements.
 PACK_ARGUMENTS = (
@@ -102,6 +105,10 @@ def copy_panel(symbol: str, dtype: str, lanes: int, width: int) -> str:
             out.lines.append(f"  %{side}_{name} = phi ptr [ %{side}_start, %choose ], [ %{side}_next_{name}, %{name} ]")
         out.lines.append(f"  %p_{name} = phi i64 [ 0, %choose ], [ %p_next_{name}, %{name} ]")
         values = []
+        ahead = out.value(f"mul i64 %source_stride, {PREFETCHED_STEPS}")
+        later = out.element(make.kind, f"%source_{name}", ahead)
+        for at in range(0, width, LINE_BYTES // make.align):
+            out.line(f"call void @llvm.prefetch.p0(ptr {out.element(make.kind, later, at)}, i32 0, i32 3, i32 1)")
         for group, mask in zip(make.groups, masks, strict=True):
             address = out.element(make.kind, f"%source_{name}", group)
             exact = name == "fast" and group + lanes <= width

@@ -13,9 +13,9 @@ from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen import error_status
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
-from jitkernels.microkernels.fft.plan_cache import no_words, put_plan, set_tables, tables_of, take_plan
+from jitkernels.microkernels.fft.plan_cache import free_words, no_words, put_plan, set_tables, tables_of, take_plan
 from jitkernels.microkernels.fft.row_ranges import FftArrays, FftAttr, RowRange, block_of, threads_of
-from jitkernels.microkernels.heap_scratch import heap_free, is_null
+from jitkernels.microkernels.heap_scratch import is_null
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.more.mkl import library
 from jitkernels.more.mkl.library import external, one_thread, set_threads
@@ -60,7 +60,7 @@ def planning_of(plan: Any, destroy: Any) -> tuple[Any, Any]:
     def drop(words: Any) -> None:
         if is_null(descriptor_of(words)) == 0:
             destroy(descriptor_of(words))
-        heap_free(words)
+        free_words(words)
 
     @noinline()
     def take(batch: Batch, x: Any, y: Any) -> Any:

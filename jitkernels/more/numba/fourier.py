@@ -11,7 +11,7 @@ import numpy as np
 from jitkernels.attrs.fourier import FftC2CAttr, FftC2RAttr, FftR2CAttr
 from jitkernels.attrs.schema.registry import implements
 from jitkernels.codegen.range_kernel import RangeKernel
-from jitkernels.microkernels.fft.factors import doubled, has_radices
+from jitkernels.microkernels.fft.factors import doubled, of_large_primes
 from jitkernels.microkernels.fft.row_ranges import FftAttr, block_of, threads_of
 from jitkernels.more.numba.numba_kernel import RowArguments, numba_kernel, real, usable
 from jitkernels.more.numba.stockham import PLANES, fill_tables, first_turn, is_last, length_of, transform, turns_of
@@ -91,6 +91,6 @@ def _kernel(attr: FftAttr, body: Callable[..., None], parallel: bool) -> RangeKe
     size = PLANES * np.dtype(attr.dtype).itemsize
 
     def needed(n: int) -> Any:
-        return (n if has_radices(n) else doubled(1, 2 * n - 1)) * size
+        return (n if of_large_primes(n) == 1 else doubled(1, 2 * n - 1)) * size
 
     return numba_kernel(attr, body, "rows", parallel=parallel, workspace=needed, block=block_of(attr))

@@ -41,6 +41,34 @@ def test_pooled_pages_are_reused(elements: int) -> None:
     assert script(COUNTED.replace("ELEMENTS", str(elements)), MALLOC_MMAP_THRESHOLD_="100000") < 500
 
 
+KERNELS = {
+    "a workspace of dynamic size, and tables": "numbers = np.ones(500_009); call = lambda: jk.rfft(numbers)",
+    "a workspace of fixed size": "a = np.ones((1500, 1500), 'f'); c = a.copy(); call = lambda: jk.matmul(a, a, out=c)",
+    "scratch": "numbers = np.arange(1_000_000.0)[::-1]; out = numbers.copy(); call = lambda: jk.sort(numbers, out=out)",
+}
+COUNTED_CALLS = """
+import resource
+import numpy as np
+import jitkernels as jk
+from jitkernels.benchmarks.processes import script
+jk.set_num_threads(1)
+CALL
+with jk.use("gen"):
+    for _ in range(4):
+        call()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(5):
+        call()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_reuse_large_memory(kernel: str) -> None:
+    pytest.importorskip("resource")
+    assert script(COUNTED_CALLS.replace("CALL", KERNELS[kernel]), MALLOC_MMAP_THRESHOLD_="16000000") < 500
+
+
 DECAYED = """
 import time
 from pathlib import Path

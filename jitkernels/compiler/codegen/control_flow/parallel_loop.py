@@ -279,9 +279,4 @@ The calling thread polls for signals; the others, which must not wait for the GI
 
 def externals() -> tuple[External, ...]:
     """The external functions that parallel loops link to."""
-    lending = [
-        external
-        for external in workspace_allocator.externals()
-        if external.symbol in (workspace_allocator.ALLOCATE, workspace_allocator.RELEASE)
-    ]
-    return (team_size.parallel_loop_function(), *c_api.signals(), *lending)
+    return (team_size.parallel_loop_function(), *c_api.signals(), *workspace_allocator.memory())

@@ -92,7 +92,7 @@ class LoopEmitter(AlignedStores):
             return
         if schedule.doubles_steps:
             unrolled_end = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, {-2 * wide}')}")
-            self.emit_loop(block, LoopSpec(loop, begin, unrolled_end, 2 * wide, 2 * wide), body)
+            self.emit_loop(block, LoopSpec(loop, begin, unrolled_end, 2 * wide, 2 * wide, streamed=streamed), body)
             begin = unrolled_end
         enters = schedule.fills_step and not is_large and self.aligned_store is None
         self.emit_loop(block, LoopSpec(loop, begin, main_end, wide, wide, enters=enters, streamed=streamed), body)

@@ -22,6 +22,8 @@ from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 MAX_SCATTERED = 16
 """The most lanes of small elements that are stored one by one: each takes some instructions."""
+COMPUTE_BOUND_COST = 12
+"""The cost of an element, in additions, from which on the loop is bound by computation, not by stores."""
 CHEAP = 2.0
 """The cost of an element, in additions, up to which memory is the bottleneck."""
 

@@ -9,7 +9,7 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_loop_variant, same
 from jitkernels.compiler.schedule.nest import vector_runs
-from jitkernels.compiler.schedule.nest.loop_order import Loops
+from jitkernels.compiler.schedule.nest.loop_order import COMPUTE_BOUND_COST, Loops
 from jitkernels.compiler.schedule.nest.nest_schedule import PhaseSchedule, RecentStore, RowJam
 from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
 from jitkernels.compiler.schedule.nest.scratch_values import scratch_of
@@ -20,6 +20,8 @@ from jitkernels.core import cpu_target
 from jitkernels.microkernels.maths.blocked_summation import ADDS
 from jitkernels.microkernels.tuning_space import STREAM_BYTES
 
+MAX_ALIASED_BYTES = 256
+"""Bytes of a step whose loads are all before its stores, from which on few wait for stores of the one before."""
 MAX_HALVED = 8
 """The most lanes of vectors whose remainder is halved: each half is code of its own."""
 MAX_UNROLLED_VECTORS = 6
@@ -155,6 +157,23 @@ def _specialized_vectors(own: Loops, count: Number, lanes: int) -> int:
 
 
 def doubles_steps(own: Loops) -> bool:
+    """Return whether a first loop takes two unrolled iterations at a time."""
+    return _loads_before_stores(own) or _lengthens_runs(own)
+
+
+def _loads_before_stores(own: Loops) -> bool:
+    """Return whether loads would wait for stores of the iterations before, which have nothing to do with them.
+
+    Where an array lies a little behind another in their pages, the fewer lines are stored between loads the better.
+    """
+    if not cpu_target.target().stalls_on_aliases or own.reduces or own.scanned or own.directions:
+        return False
+    is_only = [*own.extents] == [own.lane_loop] and own.step_lanes > 1
+    is_short = own.step_lanes * own.widest < MAX_ALIASED_BYTES
+    return is_only and is_short and own.nest.cost < COMPUTE_BOUND_COST and not own.short_lanes
+
+
+def _lengthens_runs(own: Loops) -> bool:
     """Return whether reduced rows, one per lane, are loaded in runs of two unrolled iterations.
 
     Caches deliver longer runs faster, and fewer lines straddle where arrays begin within a line.

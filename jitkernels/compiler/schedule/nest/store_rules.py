@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.builder import IndexMap
+from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import same
-from jitkernels.compiler.schedule.nest.loop_order import Loops
+from jitkernels.compiler.schedule.nest.loop_order import COMPUTE_BOUND_COST, Loops
 from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
 from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 MIN_STREAMED_ROW_BYTES = 16 * CACHE_LINE_BYTES
 """The least bytes of a row that is stored by streaming stores: full cache lines are most of it."""
-COMPUTE_BOUND_COST = 12
-"""The cost of an element, in additions, from which on the loop is bound by computation, not by stores."""
 MIN_PEELED_VECTORS = 32
 """The least vectors for which peeling pays: a mispredicted branch and a masked vector take as long as 24 split stores,
 at a cycle each (of 384 and 512 floats, 64 bytes at a time: 21 and 21 ns instead of 23 and 33)."""
@@ -85,6 +85,19 @@ def aligning_pays(own: Loops, index: int | None) -> bool:
         return False
     is_cheap = not own.reduces and own.nest.cost < COMPUTE_BOUND_COST
     return is_cheap and _may_be_long(own, own.lane_loop) and _may_straddle(own, target, own.lane_loop)
+
+
+def loads_beside(own: Loops, index: int) -> list[tuple[StridedArray, IndexMap]]:
+    """The loads of a target that straddle as its stores do: neighbours along the lanes, of elements of its size."""
+    target, loop = own.targets[index], own.lane_loop
+    size, found = NUMBERS[target.output.dtype].size, {}
+    for node, index_map in own.values.needed(target.node, target.index_map):
+        array = own.values.arrays.get(node)
+        if array is None or loop is None or NUMBERS[array.dtype].size != size:
+            continue
+        if same(array.coefficients(index_map)[1].get(loop, 0), 1):
+            found[array.word] = array, index_map
+    return list(found.values())
 
 
 def _may_be_long(own: Loops, loop: int) -> bool:
