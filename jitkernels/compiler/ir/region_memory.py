@@ -272,18 +272,40 @@ def _with_copies_inside(region: Graph, updated: set[int]) -> Graph:
     """Insert copies in a region of captured arrays that it would update in place."""
     nodes = list(region)
     captured = {operand for index, operand in enumerate(region.inputs) if index not in updated}
+    read = readers(nodes)
     new: dict[Node, Node] = {}
     for node in nodes:
         inputs = [new[operand] for operand in node.inputs]
-        is_scalar_store = node.operation == "scatter" and is_direct(node)
-        for index in [0] if is_scalar_store else updated_operands(node) if is_control_flow(node) else []:
+        for index in _updated_by(node):
             array = node.inputs[index]
-            if (viewed_array(array) if array.operation == "reshape" else array) in captured:
+            is_captured = (viewed_array(array) if array.operation == "reshape" else array) in captured
+            if is_captured or _is_needed_later(array, node, read):
                 inputs[index] = builder.copy(inputs[index])
         new[node] = _with_copies(node, inputs)
     if all(new[node] is node for node in nodes):
         return region
     return rebuild_roots(region, new.__getitem__)
+
+
+def _is_needed_later(array: Node, writer: Node, read: Mapping[Node, list[Node]]) -> bool:
+    """Whether an array that a region computes has readers behind the node that updates it, or that update it too.
+
+    Equal arrays, such as two that are filled with zeros, are one node.
+    """
+    if is_direct(array) or base_of(array).operation == "parameter" or len(read[array]) < 2:
+        return False
+    if sum(operand is array for operand in writer.inputs) > 1:
+        return True
+    others = [reader for reader in read[array] if reader is not writer]
+    updating = [reader for reader in others if array in [reader.inputs[i] for i in _updated_by(reader)]]
+    return bool(updating) or any(writer in sorted_nodes([reader]) for reader in others)
+
+
+def _updated_by(node: Node) -> list[int]:
+    """The indices of the operands in whose memory a scalar store, a loop or a branch leaves its results."""
+    if node.operation == "scatter" and is_direct(node):
+        return [0]
+    return updated_operands(node) if is_control_flow(node) else []
 
 
 def _reading(array: Node, read: Mapping[Node, list[Node]], returned: set[Node], flow: Node) -> list[Node]:
