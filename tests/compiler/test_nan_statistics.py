@@ -78,6 +78,13 @@ def test_quantiles(function: Any, shape: tuple[int, ...], holes: float) -> None:
     check(lambda x: function(x, [0.25 * whole, 0.9 * whole]), x)
 
 
+@pytest.mark.parametrize("function", QUANTILES, ids=lambda one: one.__name__)
+def test_quantiles_of_ints(function: Any) -> None:
+    x = array((40, 3), "int64", 0.0)
+    for q in (0.3, 0.5):
+        check(lambda x, q: function(x, q, axis=0), x, q)
+
+
 @pytest.mark.parametrize("q", [1.5, -0.1, np.nan])
 def test_quantiles_out_of_range(q: float) -> None:
     compiled = jk.jit(lambda x, q: np.quantile(x, q))

@@ -21,6 +21,9 @@ LONGEST_NETWORK = 25
 LONGEST_SORTED = 6000
 """Elements of a vector outside of loops that are sorted; beyond, NumPy's selection of single elements is faster."""
 
+AVERAGED = ("float64", "int64", "int32")
+"""Dtypes of which NumPy computes quantiles in double precision."""
+
 
 @overrides(np.median)
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
@@ -90,8 +93,9 @@ def _by_sorting(rows: Any, outer: int) -> Any:
 def _sorted_rows(a: Any, axis: Any, name: str, out: Any, overwrite_input: Any) -> tuple[Any, Any, tuple[int, ...]]:
     """An array, its elements with the reduced axes last and sorted, and these axes."""
     array = of_array(a)
-    if is_given(out) or overwrite_input is not False or array.dtype.name != "float64" or not array.ndim:
+    if is_given(out) or overwrite_input is not False or array.dtype.name not in AVERAGED or not array.ndim:
         raise UnsupportedError(f"numpy.{name} with these options")
+    array = METHODS["astype"](array, np.float64, copy=False)
     axes = axes_of(axis, array.ndim)
     others = [i for i in range(array.ndim) if i not in axes]
     count = symbolic_dims.product(array.extents[i] for i in axes)
