@@ -1,4 +1,4 @@
-"""`numpy.searchsorted` and `numpy.digitize` of numbers and arrays, in and outside of loops, as compiled binary searches."""
+"""`numpy.searchsorted` and `numpy.digitize` of numbers and arrays: compiled binary searches, also in loops."""
 
 from typing import Any
 

@@ -144,7 +144,7 @@ def home_operand_index(item: Node) -> int | None:
 
 
 def nest_update(output: Node) -> tuple[Node, Node] | None:
-    """The update by a nest, in whose memory loops, branches and stores leave an output, and the parameter it updates."""
+    """The update by a nest in whose memory loops, branches and stores leave an output, and its parameter."""
     update = home_array(output)
     base = update
     while base.operation == "update":

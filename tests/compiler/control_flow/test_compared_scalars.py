@@ -45,8 +45,7 @@ def halved(x: Any, most: int) -> Any:
         y = np.cos(x)
         if x < 0.1:
             break
-        else:
-            count += 1
+        count += 1
     else:
         raise RuntimeError("no convergence")
     z = y + count
@@ -59,8 +58,7 @@ def searched(x: Any, most: int) -> Any:
             break
     else:
         raise RuntimeError("no convergence")
-    y = x[i] + 1.0
-    return y
+    return x[i] + 1.0
 
 
 @pytest.mark.parametrize(("function", "x"), [(halved, 9.0), (searched, np.arange(10) / 8)])
