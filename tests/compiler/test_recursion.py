@@ -44,14 +44,16 @@ def power_of_thirteen(x: Any, n: int) -> Any:
     return power(x, 13) + n
 
 
-@numba.njit
-def staircase(rows: int, columns: int) -> Any:
+def wide(rows: int, columns: int) -> Any:
     if rows > columns:
         return staircase(columns, rows).T
     result = np.full((rows, columns), False)
     for i in range(rows):
         result[i, i : i + columns - rows + 1] = True
     return result
+
+
+staircase: Any = numba.njit(wide)
 
 
 @pytest.mark.parametrize("sizes", [(5, 8), (8, 5), (6, 6)])

@@ -20,10 +20,10 @@ def test_scalar_on_the_left(compare: Callable[..., Any], scalar: Any) -> None:
         return compare(scalar, x)
 
     compiled = jk.jit(number, strict=True)
-    for x in (0.25, 0.5, 1.0, 3.0, np.nan):
+    values = (0.25, 0.5, 1.0, 3.0, np.nan)
+    for x in values:
         np.testing.assert_equal(compiled(x), number(x))
-    x = np.array([0.25, 0.5, 1.0, 3.0, np.nan])
-    np.testing.assert_array_equal(jk.jit(elements, strict=True)(x), elements(x))
+    np.testing.assert_array_equal(jk.jit(elements, strict=True)(np.array(values)), elements(np.array(values)))
 
 
 def test_chain() -> None:
