@@ -21,7 +21,6 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     matmul_einsum,
     mean_var,
     missing_ufuncs,
-    nan_reductions,
     order_statistics,
     python_complex_ops,
     python_float_ops,
