@@ -46,7 +46,7 @@ def refined(a: Any, b: Any, rounds: int) -> Any:
 def middles(x: Any, rounds: int) -> Any:
     for _ in range(rounds):
         x = x - 0.5 * np.median(x, axis=0)
-        x = x * (0.1 + np.tanh(np.percentile(x, [25, 75]).sum()))
+        x = x * (0.1 + np.tanh(np.percentile(x, [25, 75], method="hazen").sum()))
     return x
 
 

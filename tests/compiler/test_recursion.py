@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from jitted import reasons
@@ -41,6 +42,27 @@ def halves(x: Any, level: int) -> Any:
 
 def power_of_thirteen(x: Any, n: int) -> Any:
     return power(x, 13) + n
+
+
+def wide(rows: int, columns: int) -> Any:
+    if rows > columns:
+        return staircase(columns, rows).T
+    result = np.full((rows, columns), False)
+    for i in range(rows):
+        result[i, i : i + columns - rows + 1] = True
+    return result
+
+
+staircase: Any = numba.njit(wide)
+
+
+@pytest.mark.parametrize("sizes", [(5, 8), (8, 5), (6, 6)])
+def test_recursion_of_numba(sizes: tuple[int, int]) -> None:
+    """Functions of numba's, which call themselves under the name of the compiled function."""
+    compiled = jk.jit(staircase.py_func, strict=True)
+    np.testing.assert_array_equal(compiled(*sizes), staircase.py_func(*sizes))
+    around = jk.jit(lambda m, n: staircase(m, n), strict=True)
+    np.testing.assert_array_equal(around(*sizes), staircase.py_func(*sizes))
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,15 @@ def home_operand_index(item: Node) -> int | None:
     return base + 1 if base >= 0 else None
 
 
+def nest_update(output: Node) -> tuple[Node, Node] | None:
+    """The update by a nest in whose memory loops, branches and stores leave an output, and its parameter."""
+    update = home_array(output)
+    base = update
+    while base.operation == "update":
+        base = base.inputs[0]
+    return (update, base) if base is not update is not output and base.operation == "parameter" else None
+
+
 def updated_input(region: Graph, index: int) -> int | None:
     """The index of the region input that a result updates in place; None if it is another array."""
     base = base_of(region.outputs[index])
@@ -212,8 +221,20 @@ def _with_copies(node: Node, inputs: list[Node]) -> Node:
     """A node with new operands, and copies in its regions."""
     if not is_control_flow(node):
         return node.replace_inputs(inputs)
-    updated = _updated_parameters(node)
-    return with_regions(node, inputs, lambda region: _with_copies_inside(region, updated))
+    updated, targets = _updated_parameters(node), _targets_by_region(node)
+
+    def change(region: Graph) -> Graph:
+        return _with_copies_inside(_without_copies_home(region, targets.get(region, {})), updated)
+
+    return with_regions(node, inputs, change)
+
+
+def _targets_by_region(flow: Node) -> dict[Graph, dict[int, int]]:
+    """By the number of each array that a region leaves in the memory of an input, the index of that input."""
+    if flow.operation == "loop":
+        return {flow.options["body"]: targets_of(flow)}
+    bases = {i: position for i, position in enumerate(flow.options["bases"]) if position >= 0}
+    return {flow.options[name]: bases for name in ("yes", "no")}
 
 
 def _updated_parameters(flow: Node) -> set[int]:
@@ -224,22 +245,69 @@ def _updated_parameters(flow: Node) -> set[int]:
     return set(range(loop.first_parameter, loop.first_parameter + loop.carried_count))
 
 
+def _without_copies_home(region: Graph, targets: Mapping[int, int]) -> Graph:
+    """Remove copies of results that are in their parameter's memory already, where a nest updates it before.
+
+    `targets`: by the number of a result, the index of the parameter in whose memory it is. All else that reads the
+    parameter has to come before the update.
+    """
+    outputs = list(region.outputs)
+    read = readers(region)
+    for index, position in targets.items():
+        copied = outputs[index]
+        if copied.operation != "view" or not builder.is_identity(
+            copied.inputs[0].shape, copied.options["map"], copied.shape
+        ):
+            continue
+        node, parameter = copied.inputs[0], region.inputs[position]
+        found = nest_update(node) if is_direct(node) else None
+        if found is None or found[1] is not parameter or len(read[node]) > 1 or node in region.roots:
+            continue
+        before = sorted_nodes([found[0]])
+        versions = [parameter, *(one for one in before if one.operation == "update" and base_of(one) is parameter)]
+        if not any(one in region.roots for one in versions) and {*before}.issuperset(read[parameter]):
+            outputs[index] = node
+    return region if outputs == list(region.outputs) else region.remade(outputs, region.writes, region.checks)
+
+
 def _with_copies_inside(region: Graph, updated: set[int]) -> Graph:
     """Insert copies in a region of captured arrays that it would update in place."""
     nodes = list(region)
     captured = {operand for index, operand in enumerate(region.inputs) if index not in updated}
+    read = readers(nodes)
     new: dict[Node, Node] = {}
     for node in nodes:
         inputs = [new[operand] for operand in node.inputs]
-        is_scalar_store = node.operation == "scatter" and is_direct(node)
-        for index in [0] if is_scalar_store else updated_operands(node) if is_control_flow(node) else []:
+        for index in _updated_by(node):
             array = node.inputs[index]
-            if (viewed_array(array) if array.operation == "reshape" else array) in captured:
+            is_captured = (viewed_array(array) if array.operation == "reshape" else array) in captured
+            if is_captured or _is_needed_later(array, node, read):
                 inputs[index] = builder.copy(inputs[index])
         new[node] = _with_copies(node, inputs)
     if all(new[node] is node for node in nodes):
         return region
     return rebuild_roots(region, new.__getitem__)
+
+
+def _is_needed_later(array: Node, writer: Node, read: Mapping[Node, list[Node]]) -> bool:
+    """Whether an array that a region computes has readers behind the node that updates it, or that update it too.
+
+    Equal arrays, such as two that are filled with zeros, are one node.
+    """
+    if is_direct(array) or base_of(array).operation == "parameter" or len(read[array]) < 2:
+        return False
+    if sum(operand is array for operand in writer.inputs) > 1:
+        return True
+    others = [reader for reader in read[array] if reader is not writer]
+    updating = [reader for reader in others if array in [reader.inputs[i] for i in _updated_by(reader)]]
+    return bool(updating) or any(writer in sorted_nodes([reader]) for reader in others)
+
+
+def _updated_by(node: Node) -> list[int]:
+    """The indices of the operands in whose memory a scalar store, a loop or a branch leaves its results."""
+    if node.operation == "scatter" and is_direct(node):
+        return [0]
+    return updated_operands(node) if is_control_flow(node) else []
 
 
 def _reading(array: Node, read: Mapping[Node, list[Node]], returned: set[Node], flow: Node) -> list[Node]:

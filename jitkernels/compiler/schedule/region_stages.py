@@ -16,6 +16,7 @@ from jitkernels.compiler.ir.region_memory import (
     home_operand_index,
     is_control_flow,
     is_direct,
+    nest_update,
     targets_of,
     updated_operands,
 )
@@ -90,6 +91,7 @@ def _add(
         for i, position in targets.items()
         if graph.outputs[i].ndim and graph.outputs[i] is not graph.inputs[position]
     }
+    home |= dict(found for found in map(nest_update, home) if found is not None)
     try:
         versions = _with_earlier_versions(home)
         nodes, stages = _staged(graph, versions)
@@ -115,7 +117,8 @@ def _add(
             strides[node] = strides[home[node]] if node in home else builder.contiguous(node.shape)
     for i, position in targets.items():
         output, base = graph.outputs[i], graph.inputs[position]
-        if output.ndim and is_direct(output) and home_array(output) is not base:
+        array = home_array(output) if output.ndim else output
+        if output.ndim and is_direct(output) and array is not base and home.get(array) is not base:
             raise GraphError("an array that is left in the memory of another")
     bodies[id(graph)] = body
 

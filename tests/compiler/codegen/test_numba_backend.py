@@ -31,7 +31,7 @@ FALLBACK_REASONS = {
     "slices.products_of_blocks": "product",
     "whole.lstm": "product",
     "scalars.levenshtein": "arrays change places",
-    "small.moving_median": "NumPy in a loop or branch",
+    "small.moving_median": "kernel in a loop or branch",
 }
 """Programs with a loop that the LLVM generator writes, and why; the nests in these are printed all the same."""
 

@@ -31,17 +31,21 @@ def call_function(tracer: Tracer, function: Any, arguments: tuple[Any, ...], key
     name = getattr(function, "__name__", str(function))
     if function in UNSUPPORTED_FUNCTIONS:
         raise UnsupportedError(f"numpy.{name}")
+    composed = DECOMPOSITIONS.get(function) if keywords.get("out") is None else None
     # In a loop or branch NumPy is called only where the shape of the result is known.
-    is_decomposed = tracer.differentiates or (tracer.depth and function not in numpy_callouts.OF_KNOWN_SHAPE)
-    if is_decomposed and function in DECOMPOSITIONS and keywords.get("out") is None:
+    is_decomposed = tracer.depth and override is None and function not in numpy_callouts.OF_KNOWN_SHAPE
+    if composed is not None and (tracer.differentiates or is_decomposed):
         with contextlib.suppress(UnsupportedError):  # unsupported options use the undifferentiated path
-            return DECOMPOSITIONS[function](*arguments, **keywords)
+            return composed(*arguments, **keywords)
     if override is not None:
         try:
             return override(*arguments, **keywords)
         except UnsupportedError:
             if keywords.get("out") is not None or function in TABLE_WRITES or function in OF_COMPUTED_SIZE:
                 raise
+        if tracer.depth and composed is not None and function not in numpy_callouts.OF_KNOWN_SHAPE:
+            with contextlib.suppress(UnsupportedError):
+                return composed(*arguments, **keywords)
     elif numpy_callouts.is_python(function):
         before = [
             (leaf, leaf.view.storage.node) for leaf in pytree.leaves((arguments, keywords)) if type(leaf) is Traced

@@ -1,10 +1,11 @@
-"""`numpy.searchsorted` of one number: a binary search in compiled code."""
+"""`numpy.searchsorted` and `numpy.digitize`: binary searches in compiled code."""
 
 from typing import Any
 
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.control_flow.iterables import element_loop
 from jitkernels.compiler.capture.control_flow.loop_state import State, as_number
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
@@ -47,6 +48,19 @@ def position(table: Traced, value: Traced, side: str) -> Any:
 
     SERVICES["while"](lambda: left.low < left.high, body, left)
     return as_number(tracer, as_int(tracer, left.low), "int64")
+
+
+def positions(table: Traced, values: Traced, side: str) -> Any:
+    """The `position` of each element of an array, as an array of its shape."""
+    flat = values if values.ndim == 1 else values.reshape(-1)
+    places: Any = SERVICES["zeros"](table.tracer, flat.shape[0], "int64")
+
+    def body(index: Any) -> None:
+        places[index] = position(table, flat[index], side)
+
+    nothing = State((), lambda: (), lambda _: None, 0)
+    SERVICES["for"](element_loop(flat.shape[0]), None, body, nothing)
+    return places if values.ndim == 1 else places.reshape(values.shape)
 
 
 def _less(left: Node, right: Node) -> Node:

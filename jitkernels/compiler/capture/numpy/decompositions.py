@@ -173,11 +173,6 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return np.sum(array * heavy, axis=axis) / total
 
 
-@decomposes(np.nanmean)
-def nanmean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
-    return np.nansum(a, axis=axis, keepdims=keepdims) / np.sum(~np.isnan(a), axis=axis, keepdims=keepdims)
-
-
 @decomposes(np.logaddexp.reduce)
 def logaddexp_reduce(a: Any, axis: Any = 0, *, keepdims: bool = False) -> Any:
     array = of_array(a)

@@ -1,16 +1,28 @@
-"""`numpy.median` of short axes by a sorting network, and of whole rows by the kernel that sorts."""
+"""`numpy.median` of short axes by a sorting network, and of whole rows by the kernel that sorts; quantiles likewise.
 
+Sorted rows end with their NaN. So the statistics that leave out NaN take the first elements of these rows.
+"""
+
+import numbers
 from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.numpy.reductions import axes_of
+from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
 from jitkernels.compiler.capture.numpy.shape_ops import of_array
-from jitkernels.compiler.capture.override_registry import overrides
-from jitkernels.compiler.ir.builder import UnsupportedError
+from jitkernels.compiler.capture.override_registry import METHODS, overrides
+from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 
 LONGEST_NETWORK = 25
 """Elements of an axis that a network of minima and maxima sorts; beyond, the kernel takes less code and time."""
+
+LONGEST_SORTED = 6000
+"""Elements of a vector outside of loops that are sorted; beyond, NumPy's selection of single elements is faster."""
+
+AVERAGED = ("float64", "int64", "int32")
+"""Dtypes of which NumPy computes quantiles in double precision."""
 
 
 @overrides(np.median)
@@ -76,3 +88,103 @@ def _by_sorting(rows: Any, outer: int) -> Any:
     low, high, last = ordered[..., (size - 1) // 2], ordered[..., size // 2], ordered[..., -1]
     middle = np.where(low == high, low, (low + high) / rows.dtype.type(2))
     return np.where(np.isnan(last), last, middle)[()]
+
+
+def _sorted_rows(a: Any, axis: Any, name: str, out: Any, overwrite_input: Any) -> tuple[Any, Any, tuple[int, ...]]:
+    """An array, its elements with the reduced axes last and sorted, and these axes."""
+    array = of_array(a)
+    if is_given(out) or overwrite_input is not False or array.dtype.name not in AVERAGED or not array.ndim:
+        raise UnsupportedError(f"numpy.{name} with these options")
+    array = METHODS["astype"](array, np.float64, copy=False)
+    axes = axes_of(axis, array.ndim)
+    others = [i for i in range(array.ndim) if i not in axes]
+    count = symbolic_dims.product(array.extents[i] for i in axes)
+    if not count > 0:
+        raise UnsupportedError(f"numpy.{name} of no elements")
+    if not others and not tracer_of().depth and symbolic_dims.value_of(count) > LONGEST_SORTED:
+        raise UnsupportedError(f"numpy.{name} of a long vector")
+    rows = np.reshape(np.transpose(array, (*others, *axes)), (*(array.shape[i] for i in others), -1))
+    return array, np.sort(rows, axis=-1), axes
+
+
+def _at(ordered: Any, positions: Any) -> Any:
+    """An element of each sorted row; `positions`: of one for all rows, or of one for each."""
+    if ordered.ndim == 1:
+        return ordered[positions]
+    return np.take_along_axis(ordered, np.broadcast_to(positions, ordered.shape[:-1])[..., None], axis=-1)[..., 0]
+
+
+def _between(ordered: Any, counts: Any, fraction: Any) -> Any:
+    """The quantile of the first elements of sorted rows by linear interpolation, in NumPy's order of operations."""
+    place = (counts - 1) * fraction
+    below = METHODS["astype"](of_array(np.floor(place)), np.int64)[()]
+    low, high = _at(ordered, below), _at(ordered, np.minimum(below + 1, counts - 1))
+    weight, difference = place - below, high - low
+    return np.where(weight >= 0.5, high - difference * (1 - weight), low + difference * weight)
+
+
+def _fractions(q: Any, divisor: float, name: str) -> tuple[list[Any], tuple[int, ...]]:
+    """The quantiles to compute, each checked, and the leading shape of the result."""
+    if type(q) is Traced and not q.ndim:
+        fraction: Any = np.divide(of_array(q), divisor)
+        above, below = (elementwise(f"{word}_equal", fraction.node, end) for word, end in (("greater", 0), ("less", 1)))
+        is_outside = elementwise("logical_not", elementwise("logical_and", above, below))
+        tracer_of().checks.append(is_outside)  # NumPy raises ValueError
+        return [fraction], ()
+    if type(q) is Traced or not isinstance(q, numbers.Real | list | tuple | np.ndarray):
+        raise UnsupportedError(f"numpy.{name} of an array of quantiles")
+    given = np.asarray(q, np.float64) / divisor
+    if given.ndim > 1 or not ((given >= 0) & (given <= 1)).all():
+        raise UnsupportedError(f"numpy.{name} of these quantiles")
+    return given.ravel().tolist(), given.shape
+
+
+def _quantiles(name: str, divisor: float, leaves_out: bool) -> Any:
+    def compute(
+        a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
+        keepdims: Any = False, *, weights: Any = None, interpolation: Any = None,
+    ) -> Any:  # fmt: skip
+        if method != "linear" or is_given(weights) or is_given(interpolation):
+            raise UnsupportedError(f"numpy.{name} with these options")
+        fractions, shape = _fractions(q, divisor, name)
+        array, ordered, axes = _sorted_rows(a, axis, name, out, overwrite_input)
+        counts, last = _counts(ordered, leaves_out), ordered[..., -1]
+        results = [_between(ordered, np.maximum(counts, 1), fraction) for fraction in fractions]
+        results = [_marked(result, counts, last, leaves_out) for result in results]
+        if keepdims is not False and is_given(keepdims):
+            kept = tuple(1 if i in axes else size for i, size in enumerate(array.shape))
+            results = [np.reshape(result, kept) for result in results]
+        return np.stack(results) if shape else results[0][()]
+
+    return compute
+
+
+def _counts(ordered: Any, leaves_out: bool) -> Any:
+    return np.sum(~np.isnan(ordered), axis=-1) if leaves_out else ordered.shape[-1]
+
+
+def _marked(result: Any, counts: Any, last: Any, leaves_out: bool) -> Any:
+    """NaN where a row has one, or where nothing is left of it, of which NumPy warns: zero divided by zero."""
+    if leaves_out:
+        return np.where(counts > 0, result, 0.0 / counts)
+    return np.where(np.isnan(last), last, result)
+
+
+overrides(np.quantile)(_quantiles("quantile", 1.0, False))
+overrides(np.percentile)(_quantiles("percentile", 100.0, False))
+overrides(np.nanquantile)(_quantiles("nanquantile", 1.0, True))
+overrides(np.nanpercentile)(_quantiles("nanpercentile", 100.0, True))
+
+
+@overrides(np.nanmedian)
+def nanmedian(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = np._NoValue
+) -> Any:
+    array, ordered, axes = _sorted_rows(a, axis, "nanmedian", out, overwrite_input)
+    counts = _counts(ordered, True)
+    present = np.maximum(counts, 1)
+    low, high = _at(ordered, (present - 1) // 2), _at(ordered, present // 2)
+    middle = np.where(counts > 0, np.where(low == high, low, (low + high) / 2.0), 0.0 / counts)
+    if is_given(keepdims) and keepdims:
+        middle = np.reshape(middle, tuple(1 if i in axes else size for i, size in enumerate(array.shape)))
+    return middle[()]

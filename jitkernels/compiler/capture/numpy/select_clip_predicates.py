@@ -283,10 +283,23 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     table, values = of_array(a), of_array(v)
     if table.ndim != 1:
         raise ValueError("object too deep for desired array")
-    if not values.ndim and side in ("left", "right") and "c" not in table.dtype.kind + values.dtype.kind:
-        return binary_search.position(table, values, side)
+    if side in ("left", "right") and "c" not in table.dtype.kind + values.dtype.kind:
+        if not values.ndim:
+            return binary_search.position(table, values, side)
+        if not table.tracer.differentiates:
+            return binary_search.positions(table, values, side)
     call = functools.partial(np.searchsorted, side=side)
     return call_with_shape_of(table.tracer, call, "searchsorted", "int64", values, table, values)
+
+
+@overrides(np.digitize)
+def digitize(x: Any, bins: Any, right: Any = False) -> Any:
+    values, edges = of_array(x), of_array(bins)
+    if edges.ndim != 1 or "c" in values.dtype.kind + edges.dtype.kind or type(right) is not bool:
+        raise UnsupportedError("digitize with these bins")
+    increases: Any = np.all(edges[1:] >= edges[:-1])
+    edges.tracer.checks.append(builder.elementwise("logical_not", increases.node))  # they may decrease
+    return np.searchsorted(edges, values, side="left" if right else "right")
 
 
 @overrides(np.interp)

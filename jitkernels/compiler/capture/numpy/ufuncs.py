@@ -175,6 +175,11 @@ COMPOSED: dict[Any, Any] = {
 NOT_ELEMENTWISE = {np.matmul, np.vecdot} | {getattr(np, name) for name in ("matvec", "vecmat") if hasattr(np, name)}
 
 
+def _scalar_compared(value: Any) -> Any:
+    """An operand of a comparison: NumPy makes an array of its own scalars there, if they are on the left."""
+    return value[()] if type(value) is np.ndarray and not value.ndim else value
+
+
 @serves("ufunc")
 def call_ufunc(tracer: Tracer, ufunc: Any, way: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Implementation of `__array_ufunc__`."""
@@ -190,6 +195,8 @@ def call_ufunc(tracer: Tracer, ufunc: Any, way: str, inputs: tuple[Any, ...], ke
         raise UnsupportedError(f"numpy.{ufunc.__name__} with where= and no out=")  # NumPy warns of it
     casting = keywords.get("casting", "same_kind")
     dtype = _dtype_of(ufunc, keywords)
+    if ufunc in int_cast_checks.COMPARISONS:
+        inputs = tuple(map(_scalar_compared, inputs))
     operands = [operand(tracer, value) for value in inputs]
     taken = _zero_masked_gradients(tracer, operands, where) if tracer.differentiates and where is not True else operands
     nodes = elementwise(tracer, ufunc, taken, dtype, casting)

@@ -315,9 +315,10 @@ class Flattener:
         attributes = free_variables.attributes_of(names, around, value.__globals__)
         parts = []
         for name, item in bound.items():
-            if id(item) in self._open and type(item) is types.FunctionType:
+            callee = as_python(item)  # which a recursive function of numba's is open as
+            if id(callee) in self._open and type(callee) is types.FunctionType:
                 functions = [number for number in self._open if number in self._functions]
-                parts.append((name, ("recursive", functions.index(id(item)))))
+                parts.append((name, ("recursive", functions.index(id(callee)))))
                 continue
             parts.append((name, self._referred(name, item, name in statics)))
         read = tuple([(item.chain, self._read(item)) for item in attributes])

@@ -228,6 +228,5 @@ class JumpEliminator:
             orelse, then = self.block(node.orelse, outer_loop)  # a `break` here ends the enclosing loop
             guarded_else = guard(stops, orelse) if stops else ast.If(ast.Constant(True), orelse, [])
             output.append(ast.copy_location(guarded_else, node))
-            if then.jumps != Jumps.NEVER:
-                return BlockExit(Jumps.MAYBE, flags | then.flags)
+            flags |= then.flags  # none where it raises
         return _may_jump(flags)
