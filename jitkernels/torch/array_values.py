@@ -1,10 +1,11 @@
-"""Values of ATen's arguments as operators see them: axes, sizes and numbers."""
+"""Values of ATen's arguments as operators see them: axes, sizes and numbers, symbolic ones among them."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from jitkernels.compiler.capture.numpy_namespace_proxy import FunctionProxy, has_traced
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
@@ -29,6 +30,12 @@ def axes_of(dim: Any, dimensions: int) -> tuple[int, ...]:
     return tuple(int(axis) % max(dimensions, 1) for axis in dims)
 
 
-def as_array(value: Any) -> Any:
-    """A result as an array: operations of 0-dimensional arrays give numbers."""
-    return value if hasattr(value, "shape") else np.asarray(value)
+def created(function: Any, *args: Any, **keywords: Any) -> Any:
+    """An array that `numpy.zeros` and the like make, in a trace where a size of it is symbolic."""
+    called = FunctionProxy(function) if has_traced((args, keywords)) else function
+    return called(*args, **keywords)
+
+
+def numbers(count: Any) -> Any:
+    """The ints below a number, which may be symbolic."""
+    return created(np.arange, count)

@@ -3,15 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
 from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
 from torch.fx import GraphModule
 
-from jitkernels.torch.compiled_graph import CompiledGraph
 from jitkernels.torch.decompositions import decompositions
-from jitkernels.torch.partition import partition
+from jitkernels.torch.partition import CompiledModule
 from jitkernels.torch.rewrite_pooling import rewrite_pooling
 
 
@@ -37,13 +35,11 @@ def _compile(graph: GraphModule, example_inputs: Sequence[Any]) -> Callable[...,
 def _compile_inference(graph: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     context = TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
-    return _compiled(graph, tuple(metadata.static_input_indices or ()) if metadata is not None else ())
+    return _compiled(graph, () if metadata is None else tuple(metadata.static_input_indices or ()))
 
 
 def _compiled(graph: GraphModule, static: Sequence[int]) -> Callable[..., Any]:
     rewrite_pooling(graph)
-    divided = partition(graph)
-    if divided is None:
-        return make_boxed_func(CompiledGraph(graph.graph, static))
-    with torch.no_grad():
-        return make_boxed_func(divided.forward)
+    inputs = graph.graph.find_nodes(op="placeholder")
+    module = CompiledModule(graph, {inputs[i] for i in static})
+    return make_boxed_func(module.forward)  # type: ignore[no-any-return]

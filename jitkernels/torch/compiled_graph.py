@@ -1,11 +1,11 @@
 """Graphs of tensors as compiled functions of arrays that share their memory."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
-import torch
-from torch.fx import Graph, Node
+from torch import Tensor, from_numpy, is_inference
+from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
 from jitkernels.compiler.api.jit import jit
@@ -21,33 +21,41 @@ MAX_SIZES = 64
 """Most values of sizes for which a graph has code of its own."""
 
 
-class CompiledGraph:
-    """A graph whose nodes are all compiled, as a function of its tensors.
+class NodeError(Exception):
+    """A node cannot be compiled: `node`, and why."""
 
-    `static`: the positions of arguments that are parameters and buffers, which are constants of the code until one
-    changes.
+    def __init__(self, node: Node | None, reason: str) -> None:
+        super().__init__(reason)
+        self.node, self.reason = node, reason
+
+
+class CompiledGraph:
+    """A graph whose nodes are all compiled, as a function of its tensors. Calls raise NodeError for one that is not.
+
+    `static`: the placeholders that are parameters and buffers, which are constants of the code until one changes.
     """
 
-    def __init__(self, graph: Graph, static: Sequence[int] = ()) -> None:
+    def __init__(self, module: GraphModule, static: Collection[Node] = ()) -> None:
+        graph = module.graph
         inputs = [node for node in graph.nodes if node.op == "placeholder"]
         (output,) = (node for node in graph.nodes if node.op == "output")
-        self._results = _flat(output.args[0])
+        self._results = output.args[0] if isinstance(output.args[0], tuple | list) else (output.args[0],)
         replayed = {node: _replayed(node) for node in self._results if isinstance(node, Node)}
         self._replayed = {node: chain for node, chain in replayed.items() if chain is not None}
         computed = dict.fromkeys(one for one in self._results if isinstance(one, Node) and one not in self._replayed)
-        nodes = _needed([node for node in graph.nodes if node.op == "call_function"], computed)
-        read = {one for node in nodes for one in node.all_input_nodes} | set(computed)
-        self._inputs, self._positions = inputs, {node: i for i, node in enumerate(inputs)}
-        self._outputs, self._nodes, self._static = [*computed], nodes, tuple(static)
-        symbols = {one for one in inputs if not isinstance(one.meta["val"], torch.Tensor)}
-        self._read = [node for node in inputs if node in read or node in symbols]
+        self._nodes = _needed([node for node in graph.nodes if node.op == "call_function"], computed)
+        read = {one for node in self._nodes for one in node.all_input_nodes} | set(computed)
+        self._constants = {
+            node: frozen(_array(getattr(module, str(node.target))).copy()) for node in read if node.op == "get_attr"
+        }
+        self._outputs, self._positions = [*computed], {node: i for i, node in enumerate(inputs)}
+        self._read = [node for node in inputs if node in read or not isinstance(node.meta["val"], Tensor)]
+        self._tensors = [node for node in self._read if isinstance(node.meta["val"], Tensor)]
         self._sizes = needed_sizes(self._read)
-        self._known: list[tuple[int, Any, int]] | None = None
-        self._functions: dict[tuple[int, ...], Any] = {}
-        self._tensors = tuple(
-            self._positions[node] for node in self._read if isinstance(node.meta["val"], torch.Tensor)
-        )
-        self._variable = self._tensors
+        self._static = {node for node in static if node in read}
+        self._versions: list[tuple[int, int, int]] | None = None
+        self._functions: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self._variable = tuple(self._positions[node] for node in self._tensors if node not in self._static)
 
     @property
     def functions(self) -> list[Any]:
@@ -58,13 +66,14 @@ class CompiledGraph:
         """The outputs of the graph."""
         if self._static:
             self._check_static(tensors)
-        arrays = tuple([_array(tensors[i]) for i in self._variable])
-        key = tuple([int(tensors[self._positions[node]]) for node in self._sizes]) if self._sizes else ()
-        function = self._functions.get(key)
-        if function is None:
-            function = self._compile(key, tensors)
-        results = iter([_tensor(result) for result in function(arrays)]) if self._outputs else iter(())
-        values = dict(zip(self._outputs, results, strict=True))
+        values: dict[Node, Any] = {}
+        if self._outputs:
+            key = tuple([int(tensors[self._positions[node]]) for node in self._sizes]) if self._sizes else ()
+            function = self._functions.get(key)
+            if function is None:
+                function = self._compile(key, tensors)
+            results = function(tuple([_array(tensors[i]) for i in self._variable]))
+            values = dict(zip(self._outputs, map(_tensor, results), strict=True))
         return tuple([self._value(one, values, tensors) for one in self._results])
 
     def _value(self, result: Any, values: dict[Node, Any], tensors: Sequence[Any]) -> Any:
@@ -83,36 +92,49 @@ class CompiledGraph:
 
     def _check_static(self, tensors: Sequence[Any]) -> None:
         """Read parameters once; where one is another tensor or was written to, all become arguments for good."""
-        if self._known is None:
-            used = [i for i in self._static if i in self._tensors]
-            self._known = [(i, tensors[i].data_ptr(), tensors[i]._version) for i in used]
-            self._variable = tuple(i for i in self._tensors if i not in set(used))
+        if self._versions is None:
+            places = [self._positions[node] for node in self._static]
+            if any(is_inference(tensors[i]) for i in places):  # these count no versions
+                self._make_variable()
+            else:
+                self._versions = [(i, tensors[i].data_ptr(), tensors[i]._version) for i in places]
             return
-        for i, address, version in self._known:
+        for i, address, version in self._versions:
             tensor = tensors[i]
             if tensor.data_ptr() != address or tensor._version != version:
-                self._static, self._variable = (), self._tensors
-                self._functions.clear()
+                self._make_variable()
                 return
 
-    def _compile(self, key: tuple[int, ...], tensors: Sequence[Any]) -> Any:
+    def _make_variable(self) -> None:
+        self._static = set()
+        self._variable = tuple(self._positions[node] for node in self._tensors)
+        self._functions.clear()
+
+    def _compile(self, key: tuple[int, ...], tensors: Sequence[Any]) -> Callable[..., Any]:
+        """The function for sizes that are constants of the code; its first call traces it."""
         if len(self._functions) >= MAX_SIZES:
             self._functions.clear()
         array_function = ArrayFunction(self._nodes, self._read, self._outputs)
         array_function.sizes = dict(zip(self._sizes, key, strict=True))
-        if self._static:
-            used = {i for i, _, _ in self._known or ()}
-            array_function.constants = {
-                node: frozen(_array(tensors[self._positions[node]]).copy())
-                for node in self._read if self._positions[node] in used
-            }  # fmt: skip
+        array_function.constants = self._constants | {
+            node: frozen(_array(tensors[self._positions[node]]).copy()) for node in self._static
+        }
 
         def graph(arrays: Any) -> Any:
             return array_function(arrays)
 
-        function = self._functions[key] = jit(graph, strict=True)
+        function: Any = jit(graph, strict=True)
         function.is_interpreter = True
-        return function
+
+        def call_first(arrays: Any) -> Any:
+            try:
+                results = function(arrays)
+            except Exception as error:  # the node stays torch's, which raises its error
+                raise NodeError(array_function.at, f"{type(error).__name__}: {error}") from error
+            self._functions[key] = function
+            return results
+
+        return call_first
 
 
 def _array(tensor: Any) -> Any:
@@ -123,15 +145,11 @@ def _array(tensor: Any) -> Any:
 def _tensor(array: Any) -> Any:
     """A result as a tensor; sizes stay numbers."""
     if isinstance(array, np.ndarray):
-        return torch.from_numpy(array)
-    return torch.from_numpy(np.asarray(array)) if isinstance(array, np.generic) else array
+        return from_numpy(array)
+    return from_numpy(np.asarray(array)) if isinstance(array, np.generic) else array
 
 
-def _flat(results: Any) -> list[Any]:
-    return [*results] if isinstance(results, tuple | list) else [results]
-
-
-def _needed(nodes: Sequence[Node], outputs: Any) -> list[Node]:
+def _needed(nodes: Sequence[Node], outputs: Collection[Node]) -> list[Node]:
     """The nodes that outputs depend on."""
     wanted, kept = set(outputs), []
     for node in reversed(nodes):
@@ -147,11 +165,10 @@ def _replayed(node: Node) -> list[Node] | None:
     waiting = [node]
     while waiting:
         one = waiting.pop()
-        is_size = one.target in SIZE_OPERATORS or overload_name(one.target) in SIZES
-        if one.op != "placeholder" and not (is_size or overload_name(one.target) in VIEWS) or one.kwargs:
+        is_view = one.target in SIZE_OPERATORS or overload_name(one.target) in (*SIZES, *VIEWS)
+        if one.op != "placeholder" and (not is_view or one.kwargs):
             return None
         chain.pop(one, None)
         chain[one] = None
         waiting += one.all_input_nodes
     return [*reversed(chain)]
-

@@ -30,7 +30,8 @@ class Operator:
 def operator(*names: str, promotes: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Enter a function in the table, for these overloads.
 
-    `promotes`: "result" casts tensors to the dtype of the result, "operands" to the one that torch promotes them to.
+    `promotes`: "result" casts tensors and numbers to the dtype of the result, "tensors" tensors alone, and "operands"
+    to the dtype that torch promotes them to.
     """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,7 @@
 """Divide graphs into parts that are compiled, and nodes that stay torch's."""
 
 import operator as python_operators
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -8,56 +9,81 @@ from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from jitkernels.torch.compiled_graph import CompiledGraph
+from jitkernels.torch.compiled_graph import CompiledGraph, NodeError
 from jitkernels.torch.dtypes import numpy_dtype
 from jitkernels.torch.run_graph import SIZE_OPERATORS, SIZES, operator_of, overload_name
 
 
-def partition(module: GraphModule) -> GraphModule | None:
-    """The module with its compilable parts compiled; None where that is all of it."""
-    nodes = [node for node in module.graph.nodes if node.op == "call_function"]
-    other = [node for node in module.graph.nodes if node.op in ("get_attr", "call_module", "call_method")]
-    if not other and all(map(is_compilable, nodes)) and any(map(_computes, nodes)):
-        return None
-    divided = CapabilityBasedPartitioner(module, _Support()).partition_and_fuse()
-    for name, part in [*divided.named_children()]:
-        if name.startswith("fused_"):
-            setattr(divided, name, _Part(part))
+class CompiledModule(torch.nn.Module):
+    """A graph as a module, compiled but for the nodes that cannot be, which torch runs.
+
+    `reasons`: these nodes, and why. `static`: the placeholders of parameters and buffers.
+    """
+
+    def __init__(self, module: GraphModule, static: Collection[Node] = ()) -> None:
+        super().__init__()
+        self.reasons: dict[Node, str] = {}
+        object.__setattr__(self, "source", module)  # no submodule: it is not run
+        self._static = static
+        (output,) = module.graph.find_nodes(op="output")
+        self._is_single = not isinstance(output.args[0], tuple | list)
+        for node in module.graph.nodes:
+            if node.op == "call_function" and not is_compilable(node):
+                self.reasons[node] = "no operator, or a tensor that NumPy cannot share"
+        self._call = self._planned()
+
+    def _planned(self) -> Any:
+        if not self.reasons:
+            return CompiledGraph(self.source, self._static)
+        return _divided(self.source, self.reasons, self._static)
+
+    def forward(self, *tensors: Any) -> Any:
+        """The outputs. A node that turns out not to be compilable stays torch's from then on."""
+        while True:
+            try:
+                results = self._call(*tensors)
+            except NodeError as error:
+                nodes = [node for node in self.source.graph.nodes if node.op == "call_function"]
+                self.reasons |= dict.fromkeys(nodes if error.node is None else [error.node], error.reason)
+                self._call = self._planned()
+                continue
+            return results[0] if self._is_single and isinstance(self._call, CompiledGraph) else results
+
+
+def _divided(module: GraphModule, reasons: Mapping[Node, str], static: Collection[Node]) -> GraphModule:
+    """The module with its compilable parts as modules of their own."""
+    support = _Support({node.name for node in reasons})
+    divided: GraphModule = CapabilityBasedPartitioner(module, support, allows_single_node_partition=True).partition_and_fuse()
+    names = {node.name for node in static}
+    for node in divided.graph.find_nodes(op="call_module", target=None) or [
+        one for one in divided.graph.nodes if one.op == "call_module"
+    ]:
+        part = divided.get_submodule(node.target)
+        inputs = part.graph.find_nodes(op="placeholder")
+        own = {inner for inner, outer in zip(inputs, node.args, strict=True) if outer.name in names}
+        setattr(divided, node.target, CompiledModule(part, own))
     return divided
 
 
 class _Support(OperatorSupportBase):
-    """Tells torch's partitioner which nodes are compiled."""
+    """Tells torch's partitioner which nodes are compiled: all but those of these names."""
+
+    def __init__(self, excluded: Collection[str]) -> None:
+        self._excluded = excluded
 
     def is_node_supported(self, submodules: Any, node: Node) -> bool:
-        return node.op == "call_function" and is_compilable(node)
-
-
-class _Part(torch.nn.Module):
-    """A compiled part, as a module of the divided graph."""
-
-    def __init__(self, module: GraphModule) -> None:
-        super().__init__()
-        self.compiled = CompiledGraph(module.graph)
-        (output,) = (node for node in module.graph.nodes if node.op == "output")
-        self.is_single = not isinstance(output.args[0], tuple | list)
-
-    def forward(self, *tensors: Any) -> Any:
-        results = self.compiled(*tensors)
-        return results[0] if self.is_single else results
-
-
-def _computes(node: Node) -> bool:
-    return node.target not in SIZE_OPERATORS
+        is_item = node.target is python_operators.getitem
+        source = node.args[0] if is_item else node
+        return node.op == "call_function" and isinstance(source, Node) and source.name not in self._excluded
 
 
 def is_compilable(node: Node) -> bool:
-    """Whether a node is compiled: it has an operator, and all tensors lie in memory with dtypes of NumPy."""
+    """Whether a node may be compiled: it has an operator, and all tensors lie in memory with dtypes of NumPy."""
     if node.target is python_operators.getitem:
         return isinstance(node.args[0], Node) and is_compilable(node.args[0])
     if node.target in SIZE_OPERATORS or overload_name(node.target) in SIZES:
         return True
-    values = [node.meta.get("val"), *(one.meta.get("val") for one in node.all_input_nodes)]
+    values = [node.meta.get("val"), *(one.meta.get("val") for one in node.all_input_nodes if one.op != "get_attr")]
     return operator_of(node) is not None and all(map(_is_plain, values))
 
 

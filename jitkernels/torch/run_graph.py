@@ -59,7 +59,7 @@ class NodeCall:
         self.result = inferred(node.meta.get("val"))
         self.dtype = None
         if self.operator is not None and self.operator.promotes:
-            self.dtype = self.result.dtype if self.operator.promotes == "result" else _promoted(node)
+            self.dtype = _promoted(node) if self.operator.promotes == "operands" else _first(self.result).dtype
 
     def run(self, values: Mapping[Node, Any]) -> Any:
         """The result of the node. Raises NotImplementedError where there is no operator for it."""
@@ -75,7 +75,8 @@ class NodeCall:
             name: _argument(one, values) for name, one in node.kwargs.items() if name not in IGNORED and one is not None
         }
         if self.dtype is not None:
-            args = [_cast(one, self.dtype) for one in args]
+            tensors_only = self.operator.promotes == "tensors"
+            args = [_cast(one, self.dtype) if hasattr(one, "dtype") or not tensors_only else one for one in args]
         if self.operator.takes_result:
             keywords["result"] = self.result
         return _settled(self.operator.function(*args, **keywords), self.result)
@@ -141,6 +142,10 @@ def _argument(value: Any, values: Mapping[Node, Any]) -> Any:
     if isinstance(value, list | tuple):
         return [_argument(one, values) for one in value]
     return numpy_dtype(value) if isinstance(value, torch.dtype) else value
+
+
+def _first(result: Any) -> Inferred:
+    return result[0] if isinstance(result, tuple) else result  # type: ignore[no-any-return]
 
 
 def _promoted(node: Node) -> Any:

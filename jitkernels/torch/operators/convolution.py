@@ -15,6 +15,12 @@ from jitkernels.torch.array_values import like
 from jitkernels.torch.operator_registry import operator
 
 
+def require_images(x: Any) -> None:
+    """Raise NotImplementedError for what the kernels of images do not take."""
+    if x.ndim > 4 or x.dtype.kind != "f":
+        raise NotImplementedError(f"convolutions of {x.ndim - 2} dimensions, or of {x.dtype}")
+
+
 def images(x: Any) -> Any:
     """An array of channels first as images with channels last, those of one dimension a row high."""
     x = x if x.ndim == 4 else np.expand_dims(x, 2)
@@ -56,6 +62,7 @@ def convolution(
     x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
     groups: int,
 ) -> Any:  # fmt: skip
+    require_images(x)
     options = _options(stride, padding, dilation, groups)
     if not transposed:
         return channels_first(jk.conv2d(images(x), _filters(weight), bias, **options), x.ndim)
@@ -71,6 +78,7 @@ def convolution_backward(
     output_padding: Any, groups: int, output_mask: Sequence[bool],
 ) -> Any:  # fmt: skip
     """The cotangents of images, filters and bias, each a convolution."""
+    require_images(x)
     options = _options(stride, padding, dilation, groups)
     filters, gradient, pixels = _filters(weight), images(dy), images(x)
     kernel = tuple(int(extent) for extent in filters.shape[:2])
@@ -200,6 +208,6 @@ def upsample_nearest2d(x: Any, output_size: Any, *scales: Any, result: Any = Non
         extent, count = int(x.shape[axis]), result.shape[axis]
         factor = factors[place] if factors and factors[place] else None
         step = 1 / factor if factor else extent / count
-        index = np.minimum((np.arange(count) * np.float32(step)).astype(np.int64), extent - 1)
+        index = np.minimum((np.arange(int(count)) * np.float32(step)).astype(np.int64), extent - 1)
         x = np.take(x, index, axis=axis)
     return x

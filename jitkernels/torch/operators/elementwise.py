@@ -13,12 +13,12 @@ UNARY = {
     "abs": np.absolute, "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
     "atan": np.arctan, "atanh": np.arctanh, "ceil": np.ceil, "cos": np.cos, "cosh": np.cosh, "exp": np.exp,
     "exp2": np.exp2, "expm1": np.expm1, "floor": np.floor, "log": np.log, "log10": np.log10, "log1p": np.log1p,
-    "log2": np.log2, "neg": np.negative, "round": np.rint, "sign": np.sign, "sgn": np.sign, "sin": np.sin,
+    "log2": np.log2, "neg": np.negative, "round": np.rint, "sin": np.sin,
     "sinh": np.sinh, "sqrt": np.sqrt, "square": np.square, "tan": np.tan, "tanh": np.tanh, "trunc": np.trunc,
     "positive": np.positive, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg, "erf": special_functions.erf,
     "erfc": special_functions.erfc, "lgamma": special_functions.lgamma, "digamma": special_functions.digamma,
     "sigmoid": special_functions.sigmoid, "conj": np.conjugate, "_conj": np.conjugate,
-    "conj_physical": np.conjugate,
+    "conj_physical": np.conjugate, "_conj_physical": np.conjugate,
 }  # fmt: skip
 PREDICATES = {"isnan": np.isnan, "isinf": np.isinf, "signbit": np.signbit, "isfinite": np.isfinite}
 BINARY = {
@@ -56,6 +56,16 @@ for _name, _function in COMPARISONS.items():
     operator(*(f"{_name}.{overload}" for overload in OVERLOADS), promotes="operands")(_function)
 for _name, _function in LOGICAL.items():
     operator(f"{_name}.default")(_function)
+
+
+@operator("sign.default", "sgn.default")
+def sign(x: Any) -> Any:
+    return x if x.dtype == bool else np.sign(x)
+
+
+@operator("ldexp.Tensor", promotes="result")
+def ldexp(x: Any, y: Any) -> Any:
+    return x * np.exp2(y)
 
 
 @operator("logical_not.default")
@@ -126,6 +136,8 @@ def power(x: Any, y: Any) -> Any:
             return np.sqrt(x)
         if y == -1:
             return like(1, x) / x
+    if not hasattr(x, "dtype") and x == 2 and y.dtype.kind == "f":
+        return np.exp2(y)
     return np.power(x, y)
 
 

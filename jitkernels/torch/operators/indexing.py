@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
+from jitkernels.torch.array_values import axes_of, created, numbers
 from jitkernels.torch.operator_registry import operator
 
 
@@ -26,14 +27,14 @@ def embedding_dense_backward(
     flat = np.reshape(indices, (-1,))
     if padding_idx >= 0:
         rows = np.where((flat == padding_idx)[:, None], dy.dtype.type(0), rows)
-    result = np.zeros((num_weights, dy.shape[-1]), dy.dtype)
+    result = created(np.zeros, (num_weights, dy.shape[-1]), dy.dtype)
     np.add.at(result, flat, rows)
     return result
 
 
 @operator("index_select.default")
 def index_select(x: Any, dim: int, index: Any) -> Any:
-    return np.take(x, index, axis=dim)
+    return np.take(x, index, axis=dim) if x.ndim else x
 
 
 @operator("gather.default")
@@ -74,7 +75,7 @@ def _grid(index: Any, dim: int) -> tuple[Any, ...]:
             grid.append(index)
         else:
             shape = tuple(-1 if other == axis else 1 for other in range(index.ndim))
-            grid.append(np.reshape(np.arange(index.shape[axis]), shape))
+            grid.append(np.reshape(numbers(index.shape[axis]), shape))
     return tuple(grid)
 
 
@@ -99,7 +100,7 @@ def scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
 @operator("index_add.default")
 def index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
     result = np.copy(x)
-    where = (*(slice(None),) * (dim % x.ndim), index)
+    where = (*(slice(None),) * axes_of(dim, x.ndim)[0], index) if x.ndim else ()
     np.add.at(result, where, source if alpha == 1 else source * x.dtype.type(alpha))
     return result
 
@@ -109,8 +110,16 @@ def sort(x: Any, *args: Any, dim: int = -1, descending: bool = False, stable: An
     dim, descending = _sort_arguments(args, dim, descending)
     if not x.ndim:
         return x, np.zeros((), np.int64)
-    order = np.argsort(-x if descending else x, axis=dim, kind="stable")
+    order = _order(x, dim, descending)
     return np.take_along_axis(x, order, axis=dim), order
+
+
+def _order(x: Any, dim: int, descending: bool) -> Any:
+    """The indices that sort an axis, stably; NaNs are largest. Descending ones sort the reversed axis."""
+    if not descending:
+        return np.argsort(x, axis=dim, kind="stable")
+    reversed_order = np.flip(np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
+    return x.shape[dim] - 1 - reversed_order
 
 
 def _sort_arguments(args: Sequence[Any], dim: int, descending: bool) -> tuple[int, bool]:
@@ -120,12 +129,14 @@ def _sort_arguments(args: Sequence[Any], dim: int, descending: bool) -> tuple[in
 
 @operator("topk.default")
 def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:  # noqa: A002
+    if not x.ndim:
+        return x, np.zeros((), np.int64)
     axis = dim % x.ndim
     moved = np.moveaxis(x, axis, -1)
     if largest and x.dtype.kind == "f":
         values, order = jk.topk(moved, k)
         return np.moveaxis(values, -1, axis), np.moveaxis(order.astype(np.int64), -1, axis)
-    order = np.argsort(-moved if largest else moved, axis=-1, kind="stable")[..., :k]
+    order = _order(moved, -1, largest)[..., :k]
     return np.moveaxis(np.take_along_axis(moved, order, axis=-1), -1, axis), np.moveaxis(order, -1, axis)
 
 

@@ -14,13 +14,13 @@ def _shifted(x: Any, dim: int) -> Any:
     return x - np.max(x, axis=dim, keepdims=True)
 
 
-@operator("_softmax.default", "softmax.int", promotes="result")
+@operator("_softmax.default", "softmax.int", promotes="tensors")
 def softmax(x: Any, dim: int, half_to_float: Any = False) -> Any:
     exponentials = np.exp(_shifted(x, dim)) if x.ndim else np.exp(x - x)
     return exponentials / np.sum(exponentials, axis=dim, keepdims=True) if x.ndim else exponentials
 
 
-@operator("_log_softmax.default", "log_softmax.int", promotes="result")
+@operator("_log_softmax.default", "log_softmax.int", promotes="tensors")
 def log_softmax(x: Any, dim: int, half_to_float: Any = False) -> Any:
     if not x.ndim:
         return x - x

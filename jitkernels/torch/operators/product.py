@@ -24,6 +24,12 @@ def addmm(addend: Any, x: Any, y: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     return product if beta == 0 else product + _scaled(addend, beta)
 
 
+@operator("addbmm.default")
+def addbmm(addend: Any, x: Any, y: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = _scaled(np.sum(np.matmul(x, y), axis=0), alpha)
+    return product if beta == 0 else product + _scaled(addend, beta)
+
+
 @operator("_addmm_activation.default")
 def addmm_activation(addend: Any, x: Any, y: Any, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
     from jitkernels.torch.operators.elementwise import gelu

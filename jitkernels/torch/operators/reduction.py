@@ -13,22 +13,22 @@ def _axes(x: Any, dim: Any) -> Any:
     return axes_of(dim, x.ndim) if x.ndim else ()
 
 
-@operator("sum.default", "sum.dim_IntList", promotes="result")
+@operator("sum.default", "sum.dim_IntList", promotes="tensors")
 def total(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None, result: Any = None) -> Any:
     return np.sum(x, axis=_axes(x, dim), keepdims=keepdim, dtype=result.dtype)
 
 
-@operator("mean.default", "mean.dim", promotes="result")
+@operator("mean.default", "mean.dim", promotes="tensors")
 def mean(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None, result: Any = None) -> Any:
     return np.mean(x, axis=_axes(x, dim), keepdims=keepdim)
 
 
-@operator("prod.default", promotes="result")
+@operator("prod.default", promotes="tensors")
 def product(x: Any, dtype: Any = None, result: Any = None) -> Any:
     return np.prod(x, dtype=result.dtype)
 
 
-@operator("prod.dim_int", promotes="result")
+@operator("prod.dim_int", promotes="tensors")
 def product_along(x: Any, dim: int, keepdim: bool = False, dtype: Any = None, result: Any = None) -> Any:
     return np.prod(x, axis=_axes(x, dim), keepdims=keepdim, dtype=result.dtype)
 
@@ -114,7 +114,7 @@ def all_true(x: Any, dim: Any = None, keepdim: bool = False, result: Any = None)
     return np.all(x, axis=_axes(x, dim), keepdims=keepdim).astype(result.dtype)
 
 
-@operator("logsumexp.default", promotes="result")
+@operator("logsumexp.default", promotes="tensors")
 def logsumexp(x: Any, dim: Sequence[int], keepdim: bool = False) -> Any:
     axes = _axes(x, dim)
     most = np.max(x, axis=axes, keepdims=True)
@@ -123,17 +123,17 @@ def logsumexp(x: Any, dim: Sequence[int], keepdim: bool = False) -> Any:
     return total if keepdim else np.squeeze(total, axes)
 
 
-@operator("cumsum.default", promotes="result")
+@operator("cumsum.default", promotes="tensors")
 def cumsum(x: Any, dim: int, dtype: Any = None, result: Any = None) -> Any:
     return np.cumsum(x, axis=dim, dtype=result.dtype) if x.ndim else x
 
 
-@operator("cumprod.default", promotes="result")
+@operator("cumprod.default", promotes="tensors")
 def cumprod(x: Any, dim: int, dtype: Any = None, result: Any = None) -> Any:
     return np.cumprod(x, axis=dim, dtype=result.dtype) if x.ndim else x
 
 
-@operator("linalg_vector_norm.default", promotes="result")
+@operator("linalg_vector_norm.default", promotes="tensors")
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:  # noqa: A002
     axes, size = _axes(x, dim), np.absolute(x)
     if ord == 2:

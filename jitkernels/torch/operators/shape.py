@@ -1,6 +1,5 @@
 """Views, and what arranges elements in another way."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,7 +120,7 @@ def split(x: Any, split_size: Any, dim: int = 0) -> Any:
     return [x[_slice(x, dim, begin, begin + size, 1)] for begin in range(0, max(extent, 1), size)]
 
 
-@operator("unbind.int")
+@operator("unbind.int", "unbind_copy.int")
 def unbind(x: Any, dim: int = 0) -> Any:
     return [select(x, dim, i) for i in range(int(x.shape[dim]))]
 
@@ -190,6 +189,8 @@ def pixel_shuffle(x: Any, upscale_factor: int) -> Any:
 
 @operator("unfold.default")
 def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
+    if not x.ndim:
+        return np.reshape(x, (1,))[:size]
     axis = dimension % x.ndim
     count = (int(x.shape[axis]) - size) // step + 1
     lead = (slice(None),) * axis
@@ -197,6 +198,16 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     return np.stack(parts, axis=-1)
 
 
-def elements_of(shape: Sequence[Any]) -> Any:
-    """The number of elements of an array."""
-    return math.prod(shape)
+@operator("narrow_copy.default")
+def narrow_copy(x: Any, dim: int, start: Any, length: Any) -> Any:
+    return x[_slice(x, dim, start, start + length, 1)]
+
+
+@operator("diagonal_scatter.default")
+def diagonal_scatter(x: Any, source: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    result = np.copy(x)
+    first, second = dim1 % x.ndim, dim2 % x.ndim
+    rows = np.arange(int(source.shape[-1])) + max(-offset, 0)
+    moved = np.moveaxis(result, (first, second), (-2, -1))
+    moved[..., rows, rows + offset] = source
+    return result
