@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
-from torch import Tensor, from_numpy, is_inference
+from torch import Tensor, channels_last, contiguous_format, empty_strided, from_numpy, is_inference
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
@@ -33,9 +33,10 @@ class CompiledGraph:
     """A graph whose nodes are all compiled, as a function of its tensors. Calls raise NodeError for one that is not.
 
     `static`: the placeholders that are parameters and buffers, which are constants of the code until one changes.
+    `visible`: the first of so many outputs have the strides that torch infers.
     """
 
-    def __init__(self, module: GraphModule, static: Collection[Node] = ()) -> None:
+    def __init__(self, module: GraphModule, static: Collection[Node] = (), visible: int = 0) -> None:
         graph = module.graph
         inputs = [node for node in graph.nodes if node.op == "placeholder"]
         (output,) = (node for node in graph.nodes if node.op == "output")
@@ -48,6 +49,7 @@ class CompiledGraph:
         self._constants = {
             node: frozen(_array(getattr(module, str(node.target))).copy()) for node in read if node.op == "get_attr"
         }
+        self._layouts = {one: layout_of(one.meta["val"]) for one in self._results[:visible] if isinstance(one, Node)}
         self._outputs, self._positions = [*computed], {node: i for i, node in enumerate(inputs)}
         self._read = [node for node in inputs if node in read or not isinstance(node.meta["val"], Tensor)]
         self._tensors = [node for node in self._read if isinstance(node.meta["val"], Tensor)]
@@ -74,6 +76,9 @@ class CompiledGraph:
                 function = self._compile(key, tensors)
             results = function(tuple([_array(tensors[i]) for i in self._variable]))
             values = dict(zip(self._outputs, map(_tensor, results), strict=True))
+            for node, layout in self._layouts.items():
+                if node in values:
+                    values[node] = with_layout(values[node], layout)
         return tuple([self._value(one, values, tensors) for one in self._results])
 
     def _value(self, result: Any, values: dict[Node, Any], tensors: Sequence[Any]) -> Any:
@@ -135,6 +140,27 @@ class CompiledGraph:
             return results
 
         return call_first
+
+
+def layout_of(value: Any) -> Any:
+    """The strides of a tensor; where they are symbolic its memory format, and None for what is none."""
+    if not isinstance(value, Tensor):
+        return None
+    if all(type(one) is int for one in (*value.shape, *value.stride())):
+        return value.stride()
+    return channels_last if value.ndim == 4 and value.is_contiguous(memory_format=channels_last) else contiguous_format
+
+
+def with_layout(tensor: Any, layout: Any) -> Any:
+    """A tensor in a layout, copied if it has another one."""
+    if layout is None or not isinstance(tensor, Tensor) or tensor.stride() == layout:
+        return tensor
+    if type(layout) is not tuple:
+        return tensor.contiguous(memory_format=layout)
+    extents = zip(tensor.shape, tensor.stride(), layout, strict=True)
+    if all(extent == 1 or stride == wanted for extent, stride, wanted in extents):
+        return tensor
+    return empty_strided(tensor.shape, layout, dtype=tensor.dtype).copy_(tensor)
 
 
 def _array(tensor: Any) -> Any:

@@ -9,7 +9,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from jitkernels.torch.compiled_graph import CompiledGraph, NodeError
+from jitkernels.torch.compiled_graph import CompiledGraph, NodeError, layout_of, with_layout
 from jitkernels.torch.dtypes import numpy_dtype
 from jitkernels.torch.run_graph import SIZE_OPERATORS, SIZES, operator_of, overload_name
 
@@ -17,14 +17,14 @@ from jitkernels.torch.run_graph import SIZE_OPERATORS, SIZES, operator_of, overl
 class CompiledModule(torch.nn.Module):
     """A graph as a module, compiled but for the nodes that cannot be, which torch runs.
 
-    `reasons`: these nodes, and why. `static`: the placeholders of parameters and buffers.
+    `reasons`: these nodes, and why. `static` and `visible` as in `CompiledGraph`.
     """
 
-    def __init__(self, module: GraphModule, static: Collection[Node] = ()) -> None:
+    def __init__(self, module: GraphModule, static: Collection[Node] = (), visible: int = 0) -> None:
         super().__init__()
         self.reasons: dict[Node, str] = {}
         object.__setattr__(self, "source", module)  # no submodule: it is not run
-        self._static = static
+        self._static, self._visible = static, visible
         (output,) = module.graph.find_nodes(op="output")
         self._is_single = not isinstance(output.args[0], tuple | list)
         for node in module.graph.nodes:
@@ -34,7 +34,7 @@ class CompiledModule(torch.nn.Module):
 
     def _planned(self) -> Any:
         if not self.reasons:
-            return CompiledGraph(self.source, self._static)
+            return CompiledGraph(self.source, self._static, self._visible)
         return _divided(self.source, self.reasons, self._static)
 
     def forward(self, *tensors: Any) -> Any:
@@ -55,14 +55,27 @@ def _divided(module: GraphModule, reasons: Mapping[Node, str], static: Collectio
     support = _Support({node.name for node in reasons})
     divided: GraphModule = CapabilityBasedPartitioner(module, support, allows_single_node_partition=True).partition_and_fuse()
     names = {node.name for node in static}
-    for node in divided.graph.find_nodes(op="call_module", target=None) or [
-        one for one in divided.graph.nodes if one.op == "call_module"
-    ]:
+    for node in [*divided.graph.nodes]:
+        if node.op == "call_function":
+            _conform_operands(node)
+        if node.op != "call_module":
+            continue
         part = divided.get_submodule(node.target)
         inputs = part.graph.find_nodes(op="placeholder")
         own = {inner for inner, outer in zip(inputs, node.args, strict=True) if outer.name in names}
         setattr(divided, node.target, CompiledModule(part, own))
+    divided.recompile()
     return divided
+
+
+def _conform_operands(node: Node) -> None:
+    """Give the operands of a node that torch runs the strides that torch infers, which some of its kernels rely on."""
+    for operand in node.all_input_nodes if node.target is not python_operators.getitem else ():
+        layout = layout_of(operand.meta.get("val"))
+        if layout is not None:
+            with node.graph.inserting_before(node):
+                conformed = node.graph.call_function(with_layout, (operand, layout))
+            node.replace_input_with(operand, conformed)
 
 
 class _Support(OperatorSupportBase):
