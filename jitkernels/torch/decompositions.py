@@ -15,6 +15,7 @@ KEPT = (
     aten._softmax_backward_data, aten._log_softmax_backward_data, aten.native_layer_norm, aten.index_add,
     aten.unbind, aten.split, aten.split_with_sizes, aten.log_sigmoid_forward, aten._adaptive_avg_pool2d_backward,
     aten._adaptive_avg_pool2d, aten.upsample_nearest2d, aten.t, aten.addmv, aten.heaviside, aten.lgamma,
+    aten._scaled_dot_product_flash_attention_for_cpu,
 )  # fmt: skip
 """Operators that are in the table themselves."""
 MORE = (

@@ -4,6 +4,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -19,12 +20,14 @@ class Operator:
 
     `function` takes its arguments as ATen's schema orders them, arrays for tensors and NumPy's dtypes for torch's; one
     named `result` gets what torch infers of the results. `promotes`: what tensors are cast to before the call.
+    `module`: the module that enters it; the function may be NumPy's.
     """
 
     name: str
     function: Callable[..., Any]
     takes_result: bool
     promotes: str
+    module: str
 
 
 def operator(*names: str, promotes: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -34,13 +37,15 @@ def operator(*names: str, promotes: str = "") -> Callable[[Callable[..., Any]], 
     to the dtype that torch promotes them to.
     """
 
+    module = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
+
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             takes_result = "result" in inspect.signature(function).parameters
         except ValueError:  # some of NumPy's functions have no signature
             takes_result = False
         for name in names:
-            TABLE[name] = Operator(name, function, takes_result, promotes)
+            TABLE[name] = Operator(name, function, takes_result, promotes, module)
         return function
 
     return enter

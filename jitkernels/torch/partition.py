@@ -32,6 +32,13 @@ class CompiledModule(torch.nn.Module):
                 self.reasons[node] = "no operator, or a tensor that NumPy cannot share"
         self._call = self._planned()
 
+    @property
+    def functions(self) -> list[Any]:
+        """The compiled functions of all parts."""
+        if isinstance(self._call, CompiledGraph):
+            return self._call.functions
+        return [function for part in self._call.children() for function in part.functions]
+
     def _planned(self) -> Any:
         if not self.reasons:
             return CompiledGraph(self.source, self._static, self._visible)
