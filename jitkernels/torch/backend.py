@@ -11,6 +11,7 @@ from torch._guards import TracingContext
 from torch.fx import GraphModule
 
 from jitkernels.torch.decompositions import decompositions
+from jitkernels.torch.fuse_convolutions import fuse_convolutions
 from jitkernels.torch.partition import CompiledModule
 from jitkernels.torch.rewrite_pooling import rewrite_pooling
 
@@ -50,6 +51,7 @@ def _metadata() -> Any:
 
 def _compiled(graph: GraphModule, static: Sequence[int], visible: int) -> Callable[..., Any]:
     rewrite_pooling(graph)
+    fuse_convolutions(graph)
     inputs = graph.graph.find_nodes(op="placeholder")
     module = CompiledModule(graph, {inputs[i] for i in static}, visible)
     return make_boxed_func(module.forward)  # type: ignore[no-any-return]

@@ -27,10 +27,15 @@ class CompiledModule(torch.nn.Module):
         self._static, self._visible = static, visible
         (output,) = module.graph.find_nodes(op="output")
         self._is_single = not isinstance(output.args[0], tuple | list)
-        for node in module.graph.nodes:
-            if node.op == "call_function" and not is_compilable(node):
+        for node in self._computing():
+            if not is_compilable(node):
                 self.reasons[node] = "no operator, or a tensor that NumPy cannot share"
         self._call = self._planned()
+
+    def _computing(self) -> list[Node]:
+        """The nodes that compute something."""
+        nodes = self.source.graph.nodes
+        return [node for node in nodes if node.op == "call_function" and node.target is not python_operators.getitem]
 
     @property
     def functions(self) -> list[Any]:
@@ -50,8 +55,7 @@ class CompiledModule(torch.nn.Module):
             try:
                 results = self._call(*tensors)
             except NodeError as error:
-                nodes = [node for node in self.source.graph.nodes if node.op == "call_function"]
-                self.reasons |= dict.fromkeys(nodes if error.node is None else [error.node], error.reason)
+                self.reasons |= dict.fromkeys(self._computing() if error.node is None else [error.node], error.reason)
                 self._call = self._planned()
                 continue
             return results[0] if self._is_single and isinstance(self._call, CompiledGraph) else results

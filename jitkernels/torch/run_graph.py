@@ -10,6 +10,7 @@ from torch.fx import Node
 
 from jitkernels.compiler.capture.array_proxy import Traced, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
+from jitkernels.compiler.capture.fixed_extents import fix_extents
 from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import current
@@ -77,6 +78,7 @@ class NodeCall:
         if self.dtype is not None:
             tensors_only = self.operator.promotes == "tensors"
             args = [_cast(one, self.dtype) if hasattr(one, "dtype") or not tensors_only else one for one in args]
+        args = [_widened(one) for one in args]
         if self.operator.takes_result:
             keywords["result"] = self.result
         return _settled(self.operator.function(*args, **keywords), self.result)
@@ -95,6 +97,7 @@ class ArrayFunction:
         self.at: Node | None = None
         sources = _size_sources(inputs)
         self._arrays = [node for node in inputs if isinstance(node.meta["val"], torch.Tensor)]
+        self._fixed = {node: inferred(node.meta["val"]).shape for node in self._arrays}
         self._extents = {node: sources.get(str(node.meta["val"])) for node in inputs if node not in self._arrays}
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
@@ -104,6 +107,9 @@ class ArrayFunction:
             tracer.is_quiet = tracer.accepts_arrays = True
         values: dict[Node, Any] = {**self.constants}
         values |= zip((node for node in self._arrays if node not in self.constants), arrays, strict=True)
+        for node in self._arrays:
+            if type(values[node]) is Traced:
+                fix_extents(values[node], self._fixed[node])
         for node, source in self._extents.items():
             values[node] = self.sizes[node] if source is None else values[source[0]].shape[source[1]]
         with monitor_suspended(), np.errstate(all="ignore"):
@@ -165,6 +171,13 @@ def _cast(value: Any, dtype: Any) -> Any:
     if type(value) in (bool, int, float, complex) and not isinstance(value, bool):
         return dtype.type(value) if dtype.kind in "fc" else value
     return value
+
+
+def _widened(value: Any) -> Any:
+    """Half precision in float32, in which torch computes; results are rounded to it."""
+    if isinstance(value, list | tuple):
+        return [_widened(one) for one in value]
+    return value.astype(np.float32) if getattr(value, "dtype", None) == np.float16 else value
 
 
 def _settled(value: Any, result: Any) -> Any:

@@ -18,7 +18,7 @@ def test_another_batch_compiles_nothing(training: bool, monkeypatch: pytest.Monk
     recorded = Recorded(monkeypatch)
     model, _ = made("lenet")
     call = compiled(model)
-    for batch in (4, 6, 9, 2, 31):
+    for batch in (4, 6, 9, 2, 13):  # beyond 15 torch itself guards convolutions
         x = torch.randn(batch, 1, 28, 28, requires_grad=training)
         with torch.set_grad_enabled(training):
             y = call(x)
@@ -157,3 +157,32 @@ def test_double_gradients_are_torchs_error() -> None:
     (gradient,) = torch.autograd.grad(call(x), x, create_graph=True)
     with pytest.raises(RuntimeError, match="does not currently support double backward"):
         gradient.sum().backward()
+
+
+@pytest.mark.parametrize("dimensions", [1, 2])
+@pytest.mark.parametrize("parts", ["norm", "norm relu", "relu", "add", "norm add relu", "add relu", "read twice"])
+def test_convolutions_fuse_what_follows(parts: str, dimensions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = Recorded(monkeypatch)
+    torch.manual_seed(0)
+    layer: Any = (nn.Conv1d if dimensions == 1 else nn.Conv2d)(3, 5, 3, padding=1)
+    norm: Any = (nn.BatchNorm1d if dimensions == 1 else nn.BatchNorm2d)(5).eval()
+    with torch.no_grad():
+        for tensor in (norm.running_mean, norm.weight, norm.bias):
+            tensor.copy_(torch.randn_like(tensor))
+        norm.running_var.uniform_(0.5, 2)
+
+    def function(x: Tensor, other: Tensor) -> Any:
+        first = y = layer(x)
+        y = norm(y) if "norm" in parts else y
+        y = y + other if "add" in parts else y
+        y = torch.relu(y) if "relu" in parts else y
+        return (first, first * 2) if parts == "read twice" else y
+
+    shape = (7,) * dimensions
+    x, other = torch.randn(2, 3, *shape), torch.randn(2, 5, *shape)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(function)(x, other), function(x, other), rtol=1e-4, atol=1e-5)
+    assert not recorded.reasons
+    (module,) = recorded.modules
+    targets = [str(node.target) for node in module.source.graph.nodes if node.op == "call_function"]
+    assert len(targets) == (2 if parts == "read twice" else 1), targets

@@ -72,6 +72,26 @@ def convolution(
     return channels_first(result, x.ndim)
 
 
+@operator("jitkernels.fused_convolution")
+def fused_convolution(
+    x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
+    normalization: Sequence[Any] | None, residual: Any, activation: str,
+) -> Any:  # fmt: skip
+    """A convolution whose filters and bias contain a batch norm, plus a residual, and an activation, as one kernel."""
+    require_images(x)
+    if normalization is not None:
+        scale, shift, mean, variance, eps = normalization
+        factor = like(1, variance) / np.sqrt(variance + like(eps, variance))
+        factor = factor if scale is None else factor * scale
+        term = -mean * factor if bias is None else (bias - mean) * factor
+        bias = term if shift is None else term + shift
+        weight = weight * np.reshape(factor, (-1, *(1,) * (weight.ndim - 1)))
+    added = None if residual is None else images(residual)
+    options = _options(stride, padding, dilation, groups)
+    result = jk.conv2d(images(x), _filters(weight), bias, added, activation=activation, **options)
+    return channels_first(result, x.ndim)
+
+
 @operator("convolution_backward.default")
 def convolution_backward(
     dy: Any, x: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
