@@ -77,7 +77,7 @@ class NodeCall:
         }
         if self.dtype is not None:
             tensors_only = self.operator.promotes == "tensors"
-            args = [_cast(one, self.dtype) if hasattr(one, "dtype") or not tensors_only else one for one in args]
+            args = [_cast(one, self.dtype) if _has_dtype(one) or not tensors_only else one for one in args]
         args = [_widened(one) for one in args]
         if self.operator.takes_result:
             keywords["result"] = self.result
@@ -164,7 +164,7 @@ def _cast(value: Any, dtype: Any) -> Any:
     """An operand in the dtype of an operation; numbers of it are exact, where arrays of one element are not."""
     if isinstance(value, list | tuple):
         return [_cast(one, dtype) for one in value]
-    if hasattr(value, "dtype"):
+    if _has_dtype(value):
         if value.dtype == dtype:
             return value
         return value != value.dtype.type(0) if dtype == bool else value.astype(dtype)
@@ -173,11 +173,17 @@ def _cast(value: Any, dtype: Any) -> Any:
     return value
 
 
+def _has_dtype(value: Any) -> bool:
+    """Whether a value is an array; a symbolic int would be specialized by being asked."""
+    return type(value) is not SymInt and hasattr(value, "dtype")
+
+
 def _widened(value: Any) -> Any:
     """Half precision in float32, in which torch computes; results are rounded to it."""
     if isinstance(value, list | tuple):
         return [_widened(one) for one in value]
-    return value.astype(np.float32) if getattr(value, "dtype", None) == np.float16 else value
+    is_half = _has_dtype(value) and value.dtype == np.float16
+    return value.astype(np.float32) if is_half else value
 
 
 def _settled(value: Any, result: Any) -> Any:
