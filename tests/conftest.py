@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import importlib.util
 import os
 import shutil
 import signal
@@ -20,6 +21,9 @@ from jitkernels.core import cache_dirs
 
 sys.path += [folder for folder in FOLDERS if folder not in sys.path]
 
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+collect_ignore = [] if HAS_TORCH else ["torch"]
+"""The tests of the backend of torch have an environment of their own in CI: torch is no package of the extra `test`."""
 SETTINGS = ("USE", "POLICY", "NUM_THREADS", "KEEP_INTERM", "WORKDIR")  # but CPU_FEATURES may be limited
 _own_cache: Path | None = None
 
@@ -37,6 +41,11 @@ def pytest_configure() -> None:
     # A shell has its background jobs ignore Ctrl-C, and processes inherit that: those of tests shall be interrupted.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_report_header() -> list[str]:
+    """Say why tests are not collected."""
+    return [] if HAS_TORCH else ["tests/torch: not collected, as torch is not installed"]
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -18,6 +18,7 @@ CHECKS = {
     "stub": ("jitkernels", "docs", "--stub", "--check", "jitkernels/__init__.pyi"),
     "docs": ("jitkernels", "docs", "--check", "docs/kernels.md"),
     "rules": ("jitkernels", "docs", "--rules", "--check", "docs/rules.md"),
+    "torch": ("jitkernels", "docs", "--torch", "--check", "docs/torch.md"),
     "onnx": ("jitkernels", "docs", "--onnx", "--check", "docs/onnx.md"),
     "architecture": ("jitkernels", "docs", "--architecture", "--check", "ARCHITECTURE.md"),
 }

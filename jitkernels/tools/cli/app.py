@@ -243,6 +243,7 @@ def docs(
     stub: bool = False,
     rules: bool = False,
     onnx: bool = False,
+    torch: bool = False,
     architecture: bool = False,
 ) -> int:
     """Print the reference of all kernels, generated from the registry schemas.
@@ -255,6 +256,8 @@ def docs(
         Print the list of all rewrite rules instead; with --write or --check, the list in that page (docs/rules.md).
     onnx
         Print the table of ONNX operators instead; with --write or --check, the table in that page (docs/onnx.md).
+    torch
+        Print the table of ATen operators instead; with --write or --check, the table in that page (docs/torch.md).
     stub
         Print the type stub of the package, jitkernels/__init__.pyi, instead.
     check
@@ -264,7 +267,7 @@ def docs(
     """
     from jitkernels.tools.cli import docs as command
 
-    kinds = {"architecture": architecture, "rules": rules, "onnx": onnx, "stub": stub}
+    kinds = {"architecture": architecture, "rules": rules, "onnx": onnx, "torch": torch, "stub": stub}
     kind = next((name for name, is_wanted in kinds.items() if is_wanted), "")
     return command.run(check=check, write=write, kind=kind)
 

@@ -5,10 +5,12 @@ from pathlib import Path
 from jitkernels.errors import ArgumentError
 from jitkernels.tools.docgen import architecture
 from jitkernels.tools.docgen.architecture import drawn
-from jitkernels.tools.docgen.onnx_operators import listed_operators, operators_page
+from jitkernels.tools.docgen.marked_page import with_table
+from jitkernels.tools.docgen.onnx_operators import ONNX_MARKER, listed_operators
 from jitkernels.tools.docgen.reference import page
 from jitkernels.tools.docgen.rules import listed, page_of
 from jitkernels.tools.docgen.stubs import text as type_stub
+from jitkernels.tools.docgen.torch_operators import TORCH_MARKER, listed_overloads
 
 
 def _reason(error: Exception) -> str:
@@ -35,12 +37,12 @@ def _of_architecture(path: Path | None) -> str:
         raise ArgumentError(f"{path}: {_reason(error)}") from None
 
 
-def _with_operators(path: Path | None) -> str:
-    """The table of ONNX operators; for a page that exists, its text with the present table."""
+def _with_operators(path: Path | None, marker: str, table: str) -> str:
+    """A table of operators; for a page that exists, its text with the present table."""
     if path is None:
-        return listed_operators()
+        return table
     try:
-        return operators_page(path.read_text(encoding="utf-8"))
+        return with_table(path.read_text(encoding="utf-8"), marker, table)
     except (OSError, ValueError) as error:
         raise ArgumentError(f"{path}: {_reason(error)}") from None
 
@@ -52,14 +54,16 @@ def _text(path: Path | None, kind: str) -> str:
     if kind == "architecture":
         return _of_architecture(path)
     if kind == "onnx":
-        return _with_operators(path)
+        return _with_operators(path, ONNX_MARKER, listed_operators())
+    if kind == "torch":
+        return _with_operators(path, TORCH_MARKER, listed_overloads())
     return type_stub() if kind == "stub" else page()
 
 
 def run(*, check: Path | None, write: Path | None, kind: str = "") -> int:
     """Print a page, write it to a file, or tell whether a file is up to date.
 
-    `kind`: "stub", "rules", "onnx" or "architecture"; the reference of all kernels if empty.
+    `kind`: "stub", "rules", "onnx", "torch" or "architecture"; the reference of all kernels if empty.
     """
     text = _text(write or check, kind)
     if write is not None:

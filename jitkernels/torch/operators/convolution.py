@@ -1,0 +1,233 @@
+"""Convolutions and pooling, in torch's order of axes: batch, channels, then space.
+
+They compute on channels-last memory, as `jitkernels.onnx` does: an array of channels first is the transposed view of
+such an array, and the transposes of layers that follow one another cancel in the compiler.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import jitkernels as jk
+from jitkernels.compiler.capture.kernels.vjp.convolution_vjp import exchanged
+from jitkernels.torch.array_values import like
+from jitkernels.torch.operator_registry import operator
+
+
+def require_images(x: Any) -> None:
+    """Raise NotImplementedError for what the kernels of images do not take."""
+    if x.ndim > 4 or x.dtype.kind != "f":
+        raise NotImplementedError(f"convolutions of {x.ndim - 2} dimensions, or of {x.dtype}")
+
+
+def images(x: Any) -> Any:
+    """An array of channels first as images with channels last, those of one dimension a row high."""
+    x = x if x.ndim == 4 else np.expand_dims(x, 2)
+    return np.transpose(x, (0, 2, 3, 1))
+
+
+def channels_first(x: Any, dimensions: int) -> Any:
+    """Images with channels last as an array of channels first."""
+    x = np.transpose(x, (0, 3, 1, 2))
+    return x if dimensions == 4 else np.squeeze(x, 2)
+
+
+def _filters(weight: Any) -> Any:
+    """Filters as CONV2D takes them: height, width, channels, filters."""
+    return np.transpose(weight if weight.ndim == 4 else np.expand_dims(weight, 2), (2, 3, 1, 0))
+
+
+def _torch_filters(filters: Any, dimensions: int) -> Any:
+    filters = np.transpose(filters, (3, 2, 0, 1))
+    return filters if dimensions == 4 else np.squeeze(filters, 2)
+
+
+def _pair(values: Sequence[int], first: int) -> tuple[int, int]:
+    """Two numbers, for height and width, of one or two given."""
+    values = tuple(map(int, values))
+    return (first, *values) if len(values) == 1 else (values[0], values[1])
+
+
+def _options(stride: Any, padding: Any, dilation: Any, groups: int) -> dict[str, Any]:
+    sides = _pair(padding, 0)
+    return {
+        "stride": _pair(stride, 1), "padding": tuple((side, side) for side in sides), "dilation": _pair(dilation, 1),
+        "groups": groups,
+    }  # fmt: skip
+
+
+@operator("convolution.default")
+def convolution(
+    x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+    groups: int,
+) -> Any:  # fmt: skip
+    require_images(x)
+    options = _options(stride, padding, dilation, groups)
+    if not transposed:
+        return channels_first(jk.conv2d(images(x), _filters(weight), bias, **options), x.ndim)
+    filters = exchanged(_filters(weight), groups)
+    more = _pair(output_padding, 0)
+    result = jk.conv2d_transpose(images(x), filters, bias, output_padding=more, **options)
+    return channels_first(result, x.ndim)
+
+
+@operator("jitkernels.fused_convolution")
+def fused_convolution(
+    x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
+    normalization: Sequence[Any] | None, residual: Any, activation: str,
+) -> Any:  # fmt: skip
+    """A convolution whose filters and bias contain a batch norm, plus a residual, and an activation, as one kernel."""
+    require_images(x)
+    if normalization is not None:
+        scale, shift, mean, variance, eps = normalization
+        factor = like(1, variance) / np.sqrt(variance + like(eps, variance))
+        factor = factor if scale is None else factor * scale
+        term = -mean * factor if bias is None else (bias - mean) * factor
+        bias = term if shift is None else term + shift
+        weight = weight * np.reshape(factor, (-1, *(1,) * (weight.ndim - 1)))
+    added = None if residual is None else images(residual)
+    options = _options(stride, padding, dilation, groups)
+    result = jk.conv2d(images(x), _filters(weight), bias, added, activation=activation, **options)
+    return channels_first(result, x.ndim)
+
+
+@operator("convolution_backward.default")
+def convolution_backward(
+    dy: Any, x: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+    output_padding: Any, groups: int, output_mask: Sequence[bool],
+) -> Any:  # fmt: skip
+    """The cotangents of images, filters and bias, each a convolution."""
+    require_images(x)
+    options = _options(stride, padding, dilation, groups)
+    filters, gradient, pixels = _filters(weight), images(dy), images(x)
+    kernel = tuple(int(extent) for extent in filters.shape[:2])
+    dx = dw = None
+    if transposed:
+        if output_mask[0]:
+            dx = channels_first(jk.conv2d(gradient, filters, **options), x.ndim)
+        if output_mask[1]:
+            dw = _torch_filters(jk.conv2d_backward_weights(gradient, pixels, kernel, **options), weight.ndim)
+    else:
+        if output_mask[0]:
+            dx = channels_first(_images_gradient(gradient, filters, pixels, kernel, options), x.ndim)
+        if output_mask[1]:
+            dw = _torch_filters(jk.conv2d_backward_weights(pixels, gradient, kernel, **options), weight.ndim)
+    db = np.sum(dy, axis=(0, *range(2, dy.ndim))) if output_mask[2] else None
+    return dx, dw, db
+
+
+def _images_gradient(dy: Any, filters: Any, x: Any, kernel: Any, options: dict[str, Any]) -> Any:
+    """Without strides a convolution with reversed filters, else a transposed one."""
+    own = exchanged(filters, options["groups"])
+    reach = [skip * (extent - 1) + 1 for skip, extent in zip(options["dilation"], kernel, strict=True)]
+    sides = [(most - 1 - low, most - 1 - high) for most, (low, high) in zip(reach, options["padding"], strict=True)]
+    if options["stride"] == (1, 1) and min(map(min, sides)) >= 0:
+        return jk.conv2d(
+            dy, own[::-1, ::-1], padding=tuple(sides), dilation=options["dilation"], groups=options["groups"]
+        )
+    missing = tuple(
+        int(size + low + high - most) % step
+        for size, (low, high), most, step in zip(
+            x.shape[1:3], options["padding"], reach, options["stride"], strict=True
+        )
+    )
+    return jk.conv2d_transpose(dy, own, output_padding=missing, **options)
+
+
+def _window(kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> dict[str, Any]:
+    sides = _pair(padding, 0)
+    return {
+        "window": _pair(kernel, 1), "stride": _pair(stride or kernel, 1), "dilation": _pair(dilation, 1),
+        "padding": tuple((side, side) for side in sides), "ceil_mode": ceil_mode,
+    }  # fmt: skip
+
+
+def _batched(x: Any, dimensions: int) -> Any:
+    """An array with a batch, which torch allows to be missing."""
+    return x if x.ndim == dimensions else np.expand_dims(x, 0)
+
+
+@operator("jitkernels.max_pool2d")
+def max_pool2d(x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil: bool = False) -> Any:
+    """The maxima alone, where nothing reads their places."""
+    padding, dilation = (_sequence(one) for one in (padding, dilation))
+    y = jk.max_pool2d(images(_batched(x, 4)), **_window(kernel, stride, padding, dilation, ceil))
+    return np.reshape(channels_first(y, 4), (*x.shape[:-2], *y.shape[1:3]))
+
+
+def _sequence(value: Any) -> Any:
+    return value if isinstance(value, Sequence) else (value, value)
+
+
+@operator("jitkernels.max_pool2d_backward")
+def max_pool2d_backward(
+    dy: Any, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil: bool = False
+) -> Any:
+    """The cotangent of x from x itself: nothing keeps the places of maxima."""
+    padding, dilation = (_sequence(one) for one in (padding, dilation))
+    options = _window(kernel, stride, padding, dilation, ceil)
+    dx = jk.max_pool2d_backward(images(_batched(x, 4)), images(_batched(dy, 4)), **options)
+    return np.reshape(channels_first(dx, 4), x.shape)
+
+
+@operator("avg_pool2d.default", "avg_pool1d.default")
+def avg_pool2d(
+    x: Any, kernel: Any, stride: Any = (), padding: Any = (0,), ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Any:  # fmt: skip
+    if divisor_override:
+        raise NotImplementedError("divisor_override")
+    options = _window(kernel, stride, _sequence(padding), (1, 1), ceil_mode)
+    y = jk.avg_pool2d(images(_batched(x, 4)), count_include_pad=count_include_pad, **options)
+    return np.reshape(channels_first(y, 4), (*x.shape[:-2], *y.shape[1:3]))
+
+
+@operator("_adaptive_avg_pool2d.default")
+def adaptive_avg_pool2d(x: Any, output_size: Sequence[int]) -> Any:
+    """Means over the parts of images that belong to each result."""
+    for axis, count in zip((x.ndim - 2, x.ndim - 1), output_size, strict=True):
+        extent = int(x.shape[axis])
+        lead = (slice(None),) * axis
+        if count == 1:
+            x = np.mean(x, axis=axis, keepdims=True)
+        elif extent % count == 0:
+            parts = np.reshape(x, (*x.shape[:axis], count, extent // count, *x.shape[axis + 1 :]))
+            x = parts[(*lead, slice(None), 0)] if extent == count else np.mean(parts, axis=axis + 1)
+        else:
+            ends = [(i * extent // count, -(-(i + 1) * extent // count)) for i in range(count)]
+            x = np.stack([np.mean(x[(*lead, slice(*end))], axis=axis) for end in ends], axis=axis)
+    return x
+
+
+@operator("_adaptive_avg_pool2d_backward.default")
+def adaptive_avg_pool2d_backward(dy: Any, x: Any) -> Any:
+    """The cotangents, divided by the sizes of parts, added where parts overlap."""
+    for axis in (x.ndim - 2, x.ndim - 1):
+        count, extent = int(dy.shape[axis]), int(x.shape[axis])
+        shape = (*dy.shape[:axis], extent, *dy.shape[axis + 1 :])
+        if count == 1:
+            dy = np.broadcast_to(dy * like(1 / extent, dy), shape)
+        elif extent % count == 0:
+            dy = np.repeat(dy * like(count / extent, dy), extent // count, axis=axis)
+        else:
+            lead = (slice(None),) * axis
+            total = np.zeros(shape, dy.dtype)
+            for i in range(count):
+                begin, end = i * extent // count, -(-(i + 1) * extent // count)
+                total[(*lead, slice(begin, end))] += dy[(*lead, slice(i, i + 1))] * like(1 / (end - begin), dy)
+            dy = total
+    return dy
+
+
+@operator("upsample_nearest2d.vec", "upsample_nearest2d.default")
+def upsample_nearest2d(x: Any, output_size: Any, *scales: Any, result: Any = None) -> Any:
+    """The nearest pixel below: ``floor(i / scale)``."""
+    factors = scales[0] if scales and isinstance(scales[0], Sequence) else scales
+    for place, axis in enumerate((2, 3)):
+        extent, count = int(x.shape[axis]), result.shape[axis]
+        factor = factors[place] if factors and factors[place] else None
+        step = 1 / factor if factor else extent / count
+        index = np.minimum((np.arange(int(count)) * np.float32(step)).astype(np.int64), extent - 1)
+        x = np.take(x, index, axis=axis)
+    return x

@@ -1,0 +1,323 @@
+"""Arithmetic, comparisons and functions of single elements."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from jitkernels.compiler.ir import special_functions
+from jitkernels.torch.array_values import like
+from jitkernels.torch.operator_registry import operator
+
+UNARY = {
+    "abs": np.absolute, "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
+    "atan": np.arctan, "atanh": np.arctanh, "ceil": np.ceil, "cos": np.cos, "cosh": np.cosh, "exp": np.exp,
+    "exp2": np.exp2, "expm1": np.expm1, "floor": np.floor, "log": np.log, "log10": np.log10, "log1p": np.log1p,
+    "log2": np.log2, "neg": np.negative, "round": np.rint, "sin": np.sin,
+    "sinh": np.sinh, "sqrt": np.sqrt, "square": np.square, "tan": np.tan, "tanh": np.tanh, "trunc": np.trunc,
+    "positive": np.positive, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg, "erf": special_functions.erf,
+    "erfc": special_functions.erfc, "lgamma": special_functions.lgamma, "digamma": special_functions.digamma,
+    "sigmoid": special_functions.sigmoid, "conj": np.conjugate, "_conj": np.conjugate,
+    "conj_physical": np.conjugate, "_conj_physical": np.conjugate,
+}  # fmt: skip
+PREDICATES = {"isnan": np.isnan, "isinf": np.isinf, "signbit": np.signbit, "isfinite": np.isfinite}
+BINARY = {
+    "mul": np.multiply, "maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax, "fmin": np.fmin,
+    "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign, "nextafter": np.nextafter,
+    "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2, "heaviside": np.heaviside, "fmod": np.fmod,
+    "remainder": np.remainder, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor, "bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift,
+    "__lshift__": np.left_shift, "__rshift__": np.right_shift, "floor_divide": np.floor_divide, "gcd": np.gcd,
+    "lcm": np.lcm, "__and__": np.bitwise_and, "__or__": np.bitwise_or, "__xor__": np.bitwise_xor,
+}  # fmt: skip
+COMPARISONS = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+LOGICAL = {"logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor}
+OVERLOADS = "Tensor", "Scalar", "default", "Scalar_Tensor", "Tensor_Scalar"
+"""Overloads that differ in which operands are numbers."""
+FLOATING_ONLY = "ceil", "floor", "trunc", "round"
+"""Functions that leave ints unchanged."""
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+"""Of Klambauer et al., Self-Normalizing Neural Networks (2017)."""
+
+
+def _of_floats(function: Any) -> Any:
+    return lambda x: function(x) if x.dtype.kind in "fc" else x
+
+
+for _name, _function in UNARY.items():
+    operator(f"{_name}.default", promotes="result")(_of_floats(_function) if _name in FLOATING_ONLY else _function)
+for _name, _function in PREDICATES.items():
+    operator(f"{_name}.default")(_function)
+for _name, _function in BINARY.items():
+    operator(*(f"{_name}.{overload}" for overload in OVERLOADS), promotes="result")(_function)
+for _name, _function in COMPARISONS.items():
+    operator(*(f"{_name}.{overload}" for overload in OVERLOADS), promotes="operands")(_function)
+for _name, _function in LOGICAL.items():
+    operator(f"{_name}.default")(_function)
+
+
+@operator("sign.default", "sgn.default")
+def sign(x: Any) -> Any:
+    return x if x.dtype == bool else np.sign(x)
+
+
+@operator("ldexp.Tensor", promotes="result")
+def ldexp(x: Any, y: Any) -> Any:
+    return x * np.exp2(y)
+
+
+@operator("logical_not.default")
+def logical_not(x: Any) -> Any:
+    return np.logical_not(x)
+
+
+@operator("bitwise_not.default")
+def bitwise_not(x: Any) -> Any:
+    return np.logical_not(x) if x.dtype == bool else np.invert(x)
+
+
+@operator("add.Tensor", "add.Scalar", promotes="result")
+def add(x: Any, y: Any, alpha: Any = 1) -> Any:
+    return x + (y if alpha == 1 else y * alpha)
+
+
+@operator("sub.Tensor", "sub.Scalar", promotes="result")
+def subtract(x: Any, y: Any, alpha: Any = 1) -> Any:
+    return x - (y if alpha == 1 else y * alpha)
+
+
+@operator("rsub.Tensor", "rsub.Scalar", promotes="result")
+def reversed_subtract(x: Any, y: Any, alpha: Any = 1) -> Any:
+    return y - (x if alpha == 1 else x * alpha)
+
+
+@operator("div.Tensor", "div.Scalar", "true_divide.Tensor", promotes="result")
+def divide(x: Any, y: Any) -> Any:
+    return x / y
+
+
+@operator("div.Tensor_mode", "div.Scalar_mode", promotes="result")
+def divide_rounded(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
+    if rounding_mode is None:
+        return x / y
+    if rounding_mode == "floor":
+        return np.floor_divide(x, y)
+    if x.dtype.kind == "f":
+        return np.trunc(x / y)
+    quotient = np.floor_divide(x, y)
+    is_lower = (np.remainder(x, y) != 0) & ((x < 0) != (y < 0))
+    return quotient + is_lower.astype(x.dtype)
+
+
+@operator("round.decimals")
+def round_to_decimals(x: Any, decimals: int = 0) -> Any:
+    scale = like(10.0 ** abs(decimals), x)
+    return np.rint(x * scale) / scale if decimals >= 0 else np.rint(x / scale) * scale
+
+
+@operator("reciprocal.default", promotes="result")
+def reciprocal(x: Any) -> Any:
+    return like(1, x) / x
+
+
+@operator("rsqrt.default", promotes="result")
+def rsqrt(x: Any) -> Any:
+    return like(1, x) / np.sqrt(x)
+
+
+@operator("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar", promotes="result")
+def power(x: Any, y: Any) -> Any:
+    if not hasattr(y, "dtype") and x.dtype.kind == "f":
+        if y == 2:
+            return x * x
+        if y == 0.5:
+            return np.sqrt(x)
+        if y == -1:
+            return like(1, x) / x
+    if not hasattr(x, "dtype") and x == 2 and y.dtype.kind == "f":
+        return np.exp2(y)
+    return np.power(x, y)
+
+
+@operator("clamp.default", "clamp.Tensor", "clip.default", promotes="result")
+def clamp(x: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+    """Elements between two bounds; the upper one wins."""
+    result = x if min is None else np.maximum(x, min)
+    return result if max is None else np.minimum(result, max)
+
+
+@operator("clamp_min.default", "clamp_min.Tensor", promotes="result")
+def clamp_min(x: Any, min: Any) -> Any:  # noqa: A002
+    return np.maximum(x, min)
+
+
+@operator("clamp_max.default", "clamp_max.Tensor", promotes="result")
+def clamp_max(x: Any, max: Any) -> Any:  # noqa: A002
+    return np.minimum(x, max)
+
+
+@operator("where.self")
+def where(condition: Any, x: Any, y: Any, result: Any = None) -> Any:
+    return np.where(condition, x.astype(result.dtype), y.astype(result.dtype))
+
+
+@operator("where.ScalarSelf", "where.ScalarOther", "where.Scalar")
+def where_numbers(condition: Any, x: Any, y: Any, result: Any = None) -> Any:
+    of = [one.astype(result.dtype) if hasattr(one, "dtype") else result.dtype.type(one) for one in (x, y)]
+    return np.where(condition, *of)
+
+
+@operator("masked_fill.Scalar", "masked_fill.Tensor")
+def masked_fill(x: Any, mask: Any, value: Any) -> Any:
+    return np.where(mask, value.astype(x.dtype) if hasattr(value, "astype") else like(value, x), x)
+
+
+@operator("addcmul.default", promotes="result")
+def addcmul(x: Any, y: Any, z: Any, value: Any = 1) -> Any:
+    return x + (y * z if value == 1 else value * y * z)
+
+
+@operator("addcdiv.default", promotes="result")
+def addcdiv(x: Any, y: Any, z: Any, value: Any = 1) -> Any:
+    return x + (y / z if value == 1 else value * (y / z))
+
+
+@operator("lerp.Scalar", "lerp.Tensor")
+def lerp(start: Any, end: Any, weight: Any) -> Any:
+    """``start + weight * (end - start)``, from the end where the weight is at least a half, as torch does."""
+    if hasattr(weight, "dtype"):
+        near = np.absolute(weight) < 0.5
+        return np.where(near, start + weight * (end - start), end - (end - start) * (1 - weight))
+    return start + weight * (end - start) if abs(weight) < 0.5 else end - (end - start) * (1 - weight)
+
+
+@operator("relu.default")
+def relu(x: Any) -> Any:
+    return np.maximum(x, like(0, x))
+
+
+@operator("relu6.default")
+def relu6(x: Any) -> Any:
+    return np.minimum(np.maximum(x, like(0, x)), like(6, x))
+
+
+@operator("hardtanh.default")
+def hardtanh(x: Any, min_val: Any = -1, max_val: Any = 1) -> Any:
+    return np.minimum(np.maximum(x, like(min_val, x)), like(max_val, x))
+
+
+@operator("leaky_relu.default")
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+    return np.where(x > 0, x, x * like(negative_slope, x))
+
+
+@operator("elu.default")
+def elu(x: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+    below = like(alpha * scale, x) * np.expm1(x if input_scale == 1 else x * like(input_scale, x))
+    return np.where(x > 0, x if scale == 1 else x * like(scale, x), below)
+
+
+@operator("selu.default")
+def selu(x: Any) -> Any:
+    return elu(x, SELU_ALPHA, SELU_SCALE)
+
+
+@operator("celu.default")
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    return np.where(x > 0, x, like(alpha, x) * np.expm1(x / like(alpha, x)))
+
+
+@operator("silu.default")
+def silu(x: Any) -> Any:
+    return x * special_functions.sigmoid(x)
+
+
+@operator("mish.default")
+def mish(x: Any) -> Any:
+    return x * np.tanh(special_functions.softplus(x))
+
+
+@operator("softplus.default")
+def softplus(x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+    scaled = x if beta == 1 else x * like(beta, x)
+    soft = np.log1p(np.exp(np.minimum(scaled, like(threshold, x))))
+    return np.where(scaled > like(threshold, x), x, soft if beta == 1 else soft / like(beta, x))
+
+
+@operator("hardsigmoid.default")
+def hardsigmoid(x: Any) -> Any:
+    return np.minimum(np.maximum(x + like(3, x), like(0, x)), like(6, x)) / like(6, x)
+
+
+@operator("hardswish.default")
+def hardswish(x: Any) -> Any:
+    return x * np.minimum(np.maximum(x + like(3, x), like(0, x)), like(6, x)) / like(6, x)
+
+
+@operator("hardshrink.default")
+def hardshrink(x: Any, lambd: Any = 0.5) -> Any:
+    return np.where((x >= like(-lambd, x)) & (x <= like(lambd, x)), like(0, x), x)
+
+
+@operator("softshrink.default")
+def softshrink(x: Any, lambd: Any = 0.5) -> Any:
+    lambd = like(lambd, x)
+    return np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * like(0, x)))
+
+
+@operator("threshold.default")
+def threshold(x: Any, threshold: Any, value: Any) -> Any:
+    return np.where(x <= like(threshold, x), like(value, x), x)
+
+
+@operator("log_sigmoid_forward.default")
+def log_sigmoid_forward(x: Any) -> Any:
+    """``log(sigmoid(x))``, and a buffer that the gradient here does not need."""
+    return np.minimum(x, like(0, x)) - np.log1p(np.exp(-np.absolute(x))), np.zeros((0,), x.dtype)
+
+
+@operator("gelu.default")
+def gelu(x: Any, approximate: str = "none") -> Any:
+    if approximate == "tanh":
+        inner = like(math.sqrt(2 / math.pi), x) * (x + like(0.044715, x) * x * x * x)
+        return like(0.5, x) * x * (like(1, x) + np.tanh(inner))
+    return like(0.5, x) * x * (like(1, x) + special_functions.erf(x * like(math.sqrt(0.5), x)))
+
+
+@operator("xlogy.Tensor", "xlogy.Scalar_Other", "xlogy.Scalar_Self", promotes="result")
+def xlogy(x: Any, y: Any, result: Any = None) -> Any:
+    x, y = (one if hasattr(one, "dtype") else result.dtype.type(one) for one in (x, y))
+    product = x * np.log(y)
+    return np.where((x == 0) & ~np.isnan(y), result.dtype.type(0), product)
+
+
+@operator("nan_to_num.default")
+def nan_to_num(x: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
+    if x.dtype.kind != "f":
+        return x
+    limits = np.finfo(x.dtype)
+    high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+    result = np.where(np.isnan(x), like(0 if nan is None else nan, x), x)
+    result = np.where(result == np.inf, like(high, x), result)
+    return np.where(result == -np.inf, like(low, x), result)
+
+
+@operator("_to_copy.default", "convert_element_type.default", "to.dtype")
+def to_copy(x: Any, dtype: Any = None) -> Any:
+    if dtype is None or dtype == x.dtype:
+        return np.copy(x)
+    if dtype == bool:
+        return x != like(0, x)
+    return x.astype(dtype)
+
+
+@operator("clone.default", "alias.default", "detach.default", "lift_fresh_copy.default", "contiguous.default")
+def clone(x: Any) -> Any:
+    return x
+
+
+@operator("copy.default")
+def copy(x: Any, source: Any) -> Any:
+    return np.broadcast_to(source.astype(x.dtype), x.shape)

@@ -1,0 +1,215 @@
+"""Run an FX graph of ATen operators on arrays: what `jk.jit` traces."""
+
+import operator as python_operators
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.fx import Node
+
+from jitkernels.compiler.capture.array_proxy import Traced, traced
+from jitkernels.compiler.capture.callee_monitor import monitor_suspended
+from jitkernels.compiler.capture.fixed_extents import fix_extents
+from jitkernels.compiler.capture.static_arrays import Frozen
+from jitkernels.compiler.capture.symint import SymInt
+from jitkernels.compiler.capture.trace_context import current
+from jitkernels.torch.array_values import Inferred
+from jitkernels.torch.dtypes import numpy_dtype
+from jitkernels.torch.operator_registry import Operator, all_operators
+
+IGNORED = "device", "layout", "pin_memory", "memory_format", "non_blocking"
+"""Keywords that say where and how elements lie."""
+SIZE_OPERATORS: dict[Any, Callable[..., Any]] = {
+    function: function
+    for function in (
+        python_operators.add, python_operators.sub, python_operators.mul, python_operators.floordiv,
+        python_operators.mod, python_operators.getitem, python_operators.neg,
+    )
+}  # fmt: skip
+"""Functions of Python in graphs: arithmetic of sizes, and the choice of one of several results."""
+SIZES = ("sym_size.int",)
+"""Operators whose results are sizes."""
+
+
+def overload_name(target: Any) -> str:
+    """The name of an overload as the table has it: ``add.Tensor``."""
+    name = str(target)
+    return name.removeprefix("aten.").removeprefix("prims.")
+
+
+def operator_of(node: Node) -> Operator | None:
+    """The operator of a node; None where there is none."""
+    return all_operators().get(getattr(node.target, "jitkernels_operator", None) or overload_name(node.target))
+
+
+def inferred(value: Any) -> Any:
+    """What torch infers of a result, or of each of several."""
+    if isinstance(value, torch.Tensor):
+        return Inferred(numpy_dtype(value.dtype), tuple(one if type(one) is int else None for one in value.shape))
+    return tuple(map(inferred, value)) if isinstance(value, tuple | list) else None
+
+
+class NodeCall:
+    """A node with what running it needs to know: its operator, and what torch infers of its result."""
+
+    def __init__(self, node: Node) -> None:
+        self.node, self.name = node, overload_name(node.target)
+        self.on_sizes = SIZE_OPERATORS.get(node.target)
+        self.operator = None if self.on_sizes else operator_of(node)
+        self.result = inferred(node.meta.get("val"))
+        self.dtype = None
+        if self.operator is not None and self.operator.promotes:
+            self.dtype = _promoted(node) if self.operator.promotes == "operands" else _first(self.result).dtype
+
+    def run(self, values: Mapping[Node, Any]) -> Any:
+        """The result of the node. Raises NotImplementedError where there is no operator for it."""
+        node = self.node
+        args = [_argument(one, values) for one in node.args]
+        if self.on_sizes is not None:
+            return self.on_sizes(*args)
+        if self.name in SIZES:
+            return args[0].shape[args[1]]
+        if self.operator is None:
+            raise NotImplementedError(f"no operator {self.name}")
+        keywords = {
+            name: _argument(one, values) for name, one in node.kwargs.items() if name not in IGNORED and one is not None
+        }
+        if self.dtype is not None:
+            tensors_only = self.operator.promotes == "tensors"
+            args = [_cast(one, self.dtype) if _has_dtype(one) or not tensors_only else one for one in args]
+        args = [_widened(one) for one in args]
+        if self.operator.takes_result:
+            keywords["result"] = self.result
+        return _settled(self.operator.function(*args, **keywords), self.result)
+
+
+class ArrayFunction:
+    """A graph as a function of a tuple of arrays: its placeholders, without those that are sizes of others.
+
+    `at`: the node that runs, or that failed.
+    """
+
+    def __init__(self, nodes: Sequence[Node], inputs: Sequence[Node], outputs: Sequence[Any]) -> None:
+        self.calls, self.inputs, self.outputs = tuple(map(NodeCall, nodes)), tuple(inputs), tuple(outputs)
+        self.constants: dict[Node, Any] = {}
+        self.sizes: dict[Node, int] = {}
+        self.at: Node | None = None
+        sources = _size_sources(inputs)
+        self._arrays = [node for node in inputs if isinstance(node.meta["val"], torch.Tensor)]
+        self._fixed = {node: inferred(node.meta["val"]).shape for node in self._arrays}
+        self._extents = {node: sources.get(str(node.meta["val"])) for node in inputs if node not in self._arrays}
+
+    def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs, each an array of its own."""
+        tracer = current()
+        if tracer is not None:
+            tracer.is_quiet = tracer.accepts_arrays = True
+        values: dict[Node, Any] = {**self.constants}
+        values |= zip((node for node in self._arrays if node not in self.constants), arrays, strict=True)
+        for node in self._arrays:
+            if type(values[node]) is Traced:
+                fix_extents(values[node], self._fixed[node])
+        for node, source in self._extents.items():
+            values[node] = self.sizes[node] if source is None else values[source[0]].shape[source[1]]
+        with monitor_suspended(), np.errstate(all="ignore"):
+            for call in self.calls:
+                self.at = call.node
+                values[call.node] = call.run(values)
+            self.at = None
+            bases: set[Any] = set()
+            return tuple(_result(values[node], bases) for node in self.outputs)
+
+
+def needed_sizes(inputs: Sequence[Node]) -> list[Node]:
+    """The placeholders that are sizes of no array among them: their values are constants of the code."""
+    sources = _size_sources(inputs)
+    return [
+        node for node in inputs
+        if not isinstance(node.meta["val"], torch.Tensor) and str(node.meta["val"]) not in sources
+    ]  # fmt: skip
+
+
+def _size_sources(inputs: Sequence[Node]) -> dict[str, tuple[Node, int]]:
+    """For each symbol that is an extent of an array, the array and the axis."""
+    sources: dict[str, tuple[Node, int]] = {}
+    for node in inputs:
+        value = node.meta["val"]
+        if isinstance(value, torch.Tensor):
+            for axis, extent in enumerate(value.shape):
+                if isinstance(extent, torch.SymInt):
+                    sources.setdefault(str(extent), (node, axis))
+    return sources
+
+
+def _argument(value: Any, values: Mapping[Node, Any]) -> Any:
+    if isinstance(value, Node):
+        return values[value]
+    if isinstance(value, list | tuple):
+        return [_argument(one, values) for one in value]
+    return numpy_dtype(value) if isinstance(value, torch.dtype) else value
+
+
+def _first(result: Any) -> Inferred:
+    return result[0] if isinstance(result, tuple) else result  # type: ignore[no-any-return]
+
+
+def _promoted(node: Node) -> Any:
+    """The dtype in which torch compares operands."""
+    first, second = (one.meta["val"] if isinstance(one, Node) else one for one in node.args[:2])
+    return numpy_dtype(torch.result_type(first, second))
+
+
+def _cast(value: Any, dtype: Any) -> Any:
+    """An operand in the dtype of an operation; numbers of it are exact, where arrays of one element are not."""
+    if isinstance(value, list | tuple):
+        return [_cast(one, dtype) for one in value]
+    if _has_dtype(value):
+        if value.dtype == dtype:
+            return value
+        return value != value.dtype.type(0) if dtype == bool else value.astype(dtype)
+    if type(value) in (bool, int, float, complex) and not isinstance(value, bool):
+        return dtype.type(value) if dtype.kind in "fc" else value
+    return value
+
+
+def _has_dtype(value: Any) -> bool:
+    """Whether a value is an array; a symbolic int would be specialized by being asked."""
+    return type(value) is not SymInt and hasattr(value, "dtype")
+
+
+def _widened(value: Any) -> Any:
+    """Half precision in float32, in which torch computes; results are rounded to it."""
+    if isinstance(value, list | tuple):
+        return [_widened(one) for one in value]
+    is_half = _has_dtype(value) and value.dtype == np.float16
+    return value.astype(np.float32) if is_half else value
+
+
+def _settled(value: Any, result: Any) -> Any:
+    """A result, or several, in the dtypes that torch infers."""
+    if isinstance(value, tuple | list):
+        parts = result if isinstance(result, tuple) else (None,) * len(value)
+        return [_settled(one, part) for one, part in zip(value, parts, strict=False)]
+    if value is None or result is None or type(value) is SymInt:
+        return value
+    if type(value) is not Traced:
+        return np.asarray(value, result.dtype).view(Frozen)
+    return value if value.dtype == result.dtype else value.astype(result.dtype)
+
+
+def _result(value: Any, bases: set[Any]) -> Any:
+    """A value as a result of compiled code: no constant, no view of an argument or of another result."""
+    tracer = current()
+    if tracer is None or value is None or type(value) in (SymInt, int):
+        return value
+    if type(value) is not Traced:
+        return traced(tracer, np.asarray(value)).copy()
+    if value.is_weak:
+        return np.array(value)
+    base = value.node
+    while base.operation in ("view", "reshape"):
+        base = base.inputs[0]
+    is_shared = base in bases or base.operation == "input"
+    bases.add(base)
+    return value.copy() if is_shared or value.view.parent is not None else value
