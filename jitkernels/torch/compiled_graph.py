@@ -13,8 +13,9 @@ from jitkernels.compiler.capture.static_arrays import frozen
 from jitkernels.torch.run_graph import SIZE_OPERATORS, SIZES, ArrayFunction, needed_sizes, overload_name
 
 VIEWS = (
-    "permute.default", "t.default", "transpose.int", "view.default", "unsqueeze.default", "squeeze.dim", "expand.default",
-    "slice.Tensor", "select.int", "alias.default", "detach.default", "squeeze.dims", "squeeze.default",
+    "permute.default", "t.default", "transpose.int", "view.default", "unsqueeze.default", "squeeze.dim",
+    "expand.default", "slice.Tensor", "select.int", "alias.default", "detach.default", "squeeze.dims",
+    "squeeze.default",
 )  # fmt: skip
 """Operators whose results are views: where an output of a graph is a view of an input, torch makes it."""
 MAX_SIZES = 64

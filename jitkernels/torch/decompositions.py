@@ -33,7 +33,7 @@ MORE = (
 def decompositions() -> dict[Any, Any]:
     """The decompositions of torch into its core operators, without those that the table has itself."""
     table = dict(core_aten_decompositions())
-    table.update(get_decompositions([packet for packet in MORE]))
+    table.update(get_decompositions(list(MORE)))
     for packet in KEPT:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)

@@ -1,6 +1,6 @@
-"""Fuse convolutions with what follows: a batch norm of given moments, a residual, and ReLU, which their kernels compute.
+"""Fuse convolutions with a batch norm of given moments, a residual, and ReLU, which their kernels compute.
 
-Each must be the only reader of what it follows. The node before it is gone then; gradients, which read it, keep it.
+Each must follow and be the only reader. The node before it is gone then; gradients, which read it, keep it.
 """
 
 import operator as python_operators

@@ -36,7 +36,6 @@ def operator(*names: str, promotes: str = "") -> Callable[[Callable[..., Any]], 
     `promotes`: "result" casts tensors and numbers to the dtype of the result, "tensors" tensors alone, and "operands"
     to the dtype that torch promotes them to.
     """
-
     module = sys._getframe(1).f_globals["__name__"].rpartition(".")[2]
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -64,7 +64,9 @@ class CompiledModule(torch.nn.Module):
 def _divided(module: GraphModule, reasons: Mapping[Node, str], static: Collection[Node]) -> GraphModule:
     """The module with its compilable parts as modules of their own."""
     support = _Support({node.name for node in reasons})
-    divided: GraphModule = CapabilityBasedPartitioner(module, support, allows_single_node_partition=True).partition_and_fuse()
+    divided: GraphModule = CapabilityBasedPartitioner(
+        module, support, allows_single_node_partition=True
+    ).partition_and_fuse()
     names = {node.name for node in static}
     for node in [*divided.graph.nodes]:
         if node.op == "call_function":
@@ -95,7 +97,7 @@ class _Support(OperatorSupportBase):
     def __init__(self, excluded: Collection[str]) -> None:
         self._excluded = excluded
 
-    def is_node_supported(self, submodules: Any, node: Node) -> bool:
+    def is_node_supported(self, submodules: Any, node: Node) -> bool:  # noqa: ARG002  # torch calls it
         is_item = node.target is python_operators.getitem
         source = node.args[0] if is_item else node
         return node.op == "call_function" and isinstance(source, Node) and source.name not in self._excluded

@@ -18,9 +18,7 @@ def max_pool2d_backward(dy: Any, x: Any, *window: Any) -> Any:
     kernel, stride, padding, dilation, ceil_mode = (*window, [], [0, 0], [1, 1], False)[: len(window)] + tuple(
         ([], [], [0, 0], [1, 1], False)[len(window) :]
     )
-    return torch.ops.aten.max_pool2d_with_indices_backward(
-        dy, x, kernel, stride, padding, dilation, ceil_mode, places
-    )
+    return torch.ops.aten.max_pool2d_with_indices_backward(dy, x, kernel, stride, padding, dilation, ceil_mode, places)
 
 
 max_pool2d.jitkernels_operator = "jitkernels.max_pool2d"  # type: ignore[attr-defined]

@@ -167,7 +167,7 @@ def _cast(value: Any, dtype: Any) -> Any:
     if _has_dtype(value):
         if value.dtype == dtype:
             return value
-        return value != value.dtype.type(0) if dtype == bool else value.astype(dtype)
+        return value != value.dtype.type(0) if dtype.kind == "b" else value.astype(dtype)
     if type(value) in (bool, int, float, complex) and not isinstance(value, bool):
         return dtype.type(value) if dtype.kind in "fc" else value
     return value

@@ -88,7 +88,12 @@ def commands_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with all files that commands read; few rows where a command names none."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").mkdir()
-    for page in ("docs/rules.md", "docs/onnx.md", "docs/torch.md", "ARCHITECTURE.md"):  # pages that commands write in part
+    for page in (
+        "docs/rules.md",
+        "docs/onnx.md",
+        "docs/torch.md",
+        "ARCHITECTURE.md",
+    ):  # pages that commands write in part
         shutil.copy(ROOT / page, tmp_path / page)
     for name in ("text.txt", "other.txt"):
         (tmp_path / name).write_text(f"some words of {name}\n" * 20)

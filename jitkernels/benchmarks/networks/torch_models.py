@@ -5,7 +5,7 @@ block of GPT-2 (Radford et al. 2019), an LSTM, and a variational autoencoder (Ki
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -44,9 +44,7 @@ class ResidualBlock(nn.Module):
         )  # fmt: skip
         self.shortcut: nn.Module = nn.Identity()
         if stride != 1 or channels != filters:
-            self.shortcut = nn.Sequential(
-                nn.Conv2d(channels, filters, 1, stride, bias=False), nn.BatchNorm2d(filters)
-            )
+            self.shortcut = nn.Sequential(nn.Conv2d(channels, filters, 1, stride, bias=False), nn.BatchNorm2d(filters))
 
     def forward(self, x: Tensor) -> Tensor:
         return functional.relu(self.layers(x) + self.shortcut(x))

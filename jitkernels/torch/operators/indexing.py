@@ -41,9 +41,7 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
 def gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
     if not x.ndim:
         return x
-    own = tuple(
-        slice(None) if axis == dim % x.ndim else slice(0, index.shape[axis]) for axis in range(x.ndim)
-    )
+    own = tuple(slice(None) if axis == dim % x.ndim else slice(0, index.shape[axis]) for axis in range(x.ndim))
     return np.take_along_axis(x[own], index, axis=dim)
 
 

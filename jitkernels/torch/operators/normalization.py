@@ -54,9 +54,7 @@ def _affine(x: Any, weight: Any, bias: Any, mean: Any, inverse: Any) -> Any:
 
 
 @operator("_native_batch_norm_legit_no_training.default")
-def batch_norm_inference(
-    x: Any, weight: Any, bias: Any, mean: Any, variance: Any, momentum: float, eps: float
-) -> Any:
+def batch_norm_inference(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, momentum: float, eps: float) -> Any:
     inverse = like(1, variance) / np.sqrt(variance + like(eps, variance))
     empty = np.zeros((0,), x.dtype)
     return _affine(x, weight, bias, mean, inverse), empty, empty

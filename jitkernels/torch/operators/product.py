@@ -31,7 +31,7 @@ def addbmm(addend: Any, x: Any, y: Any, beta: Any = 1, alpha: Any = 1) -> Any:
 
 @operator("_addmm_activation.default")
 def addmm_activation(addend: Any, x: Any, y: Any, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
-    from jitkernels.torch.operators.elementwise import gelu
+    from jitkernels.torch.operators.activation import gelu
 
     total = addmm(addend, x, y, beta, alpha)
     return gelu(total) if use_gelu else np.maximum(total, like(0, total))
