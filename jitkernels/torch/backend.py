@@ -22,7 +22,7 @@ def compile_graph(graph: GraphModule, example_inputs: Sequence[Any], **options: 
         fw_compiler=_compile, bw_compiler=partial(_compile, is_backward=True), inference_compiler=_compile_inference,
         decompositions=decompositions(), partition_fn=_partition_joint,
     )  # fmt: skip
-    return compiler(graph, example_inputs)
+    return compiler(graph, example_inputs)  # type: ignore[no-any-return]
 
 
 def _partition_joint(joint: GraphModule, inputs: Any, **options: Any) -> Any:

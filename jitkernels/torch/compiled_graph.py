@@ -93,7 +93,7 @@ class CompiledGraph:
                 known[node] = tensors[self._positions[node]]
             else:
                 args = [map_arg(one, known.__getitem__) for one in node.args]
-                known[node] = node.target(*args)  # type: ignore[operator]  # a function of torch or of Python
+                known[node] = node.target(*args)
         return known[result]
 
     def _check_static(self, tensors: Sequence[Any]) -> None:

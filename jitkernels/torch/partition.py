@@ -14,7 +14,7 @@ from jitkernels.torch.dtypes import numpy_dtype
 from jitkernels.torch.run_graph import SIZE_OPERATORS, SIZES, operator_of, overload_name
 
 
-class CompiledModule(torch.nn.Module):
+class CompiledModule(torch.nn.Module):  # type: ignore[misc]
     """A graph as a module, compiled but for the nodes that cannot be, which torch runs.
 
     `reasons`: these nodes, and why. `static` and `visible` as in `CompiledGraph`.
@@ -91,7 +91,7 @@ def _conform_operands(node: Node) -> None:
             node.replace_input_with(operand, conformed)
 
 
-class _Support(OperatorSupportBase):
+class _Support(OperatorSupportBase):  # type: ignore[misc]
     """Tells torch's partitioner which nodes are compiled: all but those of these names."""
 
     def __init__(self, excluded: Collection[str]) -> None:

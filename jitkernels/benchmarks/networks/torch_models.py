@@ -33,7 +33,7 @@ def lenet() -> nn.Module:
     )  # fmt: skip
 
 
-class ResidualBlock(nn.Module):
+class ResidualBlock(nn.Module):  # type: ignore[misc]
     """Two convolutions of 3 x 3, and what they are added to."""
 
     def __init__(self, channels: int, filters: int, stride: int) -> None:
@@ -62,7 +62,7 @@ def resnet18() -> nn.Module:
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
 
 
-class InvertedResidual(nn.Module):
+class InvertedResidual(nn.Module):  # type: ignore[misc]
     """A depthwise convolution between two of 1 x 1, the first of which widens by a factor."""
 
     def __init__(self, channels: int, filters: int, stride: int, factor: int) -> None:
@@ -99,7 +99,7 @@ def mobilenet_v2() -> nn.Module:
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1280, 1000))
 
 
-class GptBlock(nn.Module):
+class GptBlock(nn.Module):  # type: ignore[misc]
     """Causal attention of several heads, and a perceptron, each behind a layer norm and added to its input."""
 
     def __init__(self, width: int = 256, heads: int = 4) -> None:
@@ -118,7 +118,7 @@ class GptBlock(nn.Module):
         return x + self.perceptron(self.second_norm(x))
 
 
-class Recurrent(nn.Module):
+class Recurrent(nn.Module):  # type: ignore[misc]
     """An LSTM over sequences, and a layer on its last output."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class Recurrent(nn.Module):
         return y
 
 
-class Autoencoder(nn.Module):
+class Autoencoder(nn.Module):  # type: ignore[misc]
     """A variational autoencoder: random draws around the encoded means, decoded."""
 
     def __init__(self) -> None:

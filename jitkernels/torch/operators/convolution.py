@@ -75,7 +75,7 @@ def convolution(
 @operator("jitkernels.fused_convolution")
 def fused_convolution(
     x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
-    normalization: Sequence[Any] | None, residual: Any, activation: str,
+    normalization: Sequence[Any] | None, residual: Any, activation: Any,
 ) -> Any:  # fmt: skip
     """A convolution whose filters and bias contain a batch norm, plus a residual, and an activation, as one kernel."""
     require_images(x)

@@ -8,7 +8,7 @@ from jitkernels.compiler.ir import special_functions
 from jitkernels.torch.array_values import like
 from jitkernels.torch.operator_registry import operator
 
-UNARY = {
+UNARY: dict[str, Any] = {
     "abs": np.absolute, "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
     "atan": np.arctan, "atanh": np.arctanh, "ceil": np.ceil, "cos": np.cos, "cosh": np.cosh, "exp": np.exp,
     "exp2": np.exp2, "expm1": np.expm1, "floor": np.floor, "log": np.log, "log10": np.log10, "log1p": np.log1p,

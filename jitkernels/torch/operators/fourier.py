@@ -1,13 +1,14 @@
 """Fourier transforms along several axes, scaled as torch's codes tell."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from jitkernels.torch.operator_registry import operator
 
-NORMS = {0: ("backward", "forward"), 1: ("ortho", "ortho"), 2: ("forward", "backward")}
+Norm = Literal["backward", "ortho", "forward"]
+NORMS: dict[int, tuple[Norm, Norm]] = {0: ("backward", "forward"), 1: ("ortho", "ortho"), 2: ("forward", "backward")}
 """NumPy's names for forward and backward transforms, by torch's code: unscaled, by the root of n, by n."""
 
 

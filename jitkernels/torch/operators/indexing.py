@@ -57,7 +57,7 @@ def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = Fa
     if any(one is not None and one.dtype == bool for one in indices):
         raise NotImplementedError("masks as indices")
     result = np.copy(x)
-    where = tuple(slice(None) if one is None else one for one in indices)
+    where: Any = tuple(slice(None) if one is None else one for one in indices)
     if accumulate:
         np.add.at(result, where, values)
     else:
@@ -98,7 +98,7 @@ def scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
 @operator("index_add.default")
 def index_add(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
     result = np.copy(x)
-    where = (*(slice(None),) * axes_of(dim, x.ndim)[0], index) if x.ndim else ()
+    where: Any = (*(slice(None),) * axes_of(dim, x.ndim)[0], index) if x.ndim else ()
     np.add.at(result, where, source if alpha == 1 else source * x.dtype.type(alpha))
     return result
 

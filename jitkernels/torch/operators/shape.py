@@ -1,7 +1,7 @@
 """Views, and what arranges elements in another way."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -152,7 +152,7 @@ def constant_pad_nd(x: Any, pad: Sequence[int], value: Any = 0) -> Any:
     return np.pad(x, pairs, constant_values=like(value, x)) if any(map(any, pairs)) else np.copy(x)
 
 
-def _padded(x: Any, pad: Sequence[int], mode: str) -> Any:
+def _padded(x: Any, pad: Sequence[int], mode: Literal["reflect", "edge"]) -> Any:
     pairs = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     return np.pad(x, pairs, mode=mode)
 
