@@ -1,0 +1,104 @@
+"""``jitkernels bench torch-compile``: models of PyTorch by the backends of `torch.compile` and by eager torch.
+
+Each model and mode runs in a process of its own: inference, and training steps of loss and gradients. All contestants
+have the same parameters and input.
+"""
+
+import copy
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
+from typing import Any
+
+import jitkernels as jk
+from jitkernels.benchmarks.entries.training import COMPILED, EAGER, JIT
+from jitkernels.benchmarks.processes import run
+from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
+from jitkernels.benchmarks.table import geometric_mean
+from jitkernels.errors import NotUsableError
+from jitkernels.tuning.timer import Timing, measure
+
+NAMES = "perceptron", "lenet", "resnet18", "mobilenet_v2", "gpt_block", "lstm", "autoencoder"
+"""The models of `torch_models`, which imports torch."""
+INFERENCE, TRAINING = "inference", "training"
+PROMISED = {INFERENCE: {COMPILED: 1.15, EAGER: 1.5}, TRAINING: {COMPILED: 1.1, EAGER: 1.5}}
+"""Speed on the geometric mean of all models."""
+FIRST, FIRST_OF_COMPILED = "first s", f"first s, {COMPILED}"
+
+
+def verdict(lines: Sequence[Line]) -> Verdict:
+    """Geometric means by mode; with ``--peers`` over both others."""
+    words, holds = [], True
+    for mode, promised in PROMISED.items():
+        for name, least in promised.items():
+            ratios = [
+                one for line in lines if line.case.startswith(mode) and (one := line.speed_over(name)) is not None
+            ]
+            if ratios:
+                mean = geometric_mean(ratios)
+                words.append(f"{mode}: {mean:.2f} times {name} (promised: {least:g}), at least {min(ratios):.2f}")
+                holds = holds and mean >= least
+    return Verdict("; ".join(words), holds)
+
+
+@benchmark("torch-compile", verdict=verdict, against=EAGER, parts=lambda: NAMES)
+def torch_compile(settings: Settings) -> Iterator[Line]:
+    """Models of torch, inference and training, by the backend `jitkernels`, eager torch and, with peers, Inductor."""
+    if importlib.util.find_spec("torch") is None:
+        raise NotUsableError("torch-compile: expected torch to be installed: pip install 'jitkernels[torch]'")
+    for name in settings.some_of(NAMES):
+        for mode in PROMISED:
+            found = run(
+                __name__, "child", name, mode, settings.threads, settings.seconds, settings.peers, settings.is_tiny
+            )
+            timings = {contestant: Timing(*values) for contestant, values in found["times"].items()}
+            case = f"{mode}, batch {found['batch']}, {settings.threads} threads"
+            yield Line(name, case, timings, JIT, figures=found["figures"])
+
+
+def child(name: str, mode: str, threads: int, seconds: float, peers: bool, is_tiny: bool) -> dict[str, Any]:
+    """Seconds of a call by each contestant, and of the first calls of those that compile."""
+    import torch
+
+    from jitkernels.benchmarks.networks.torch_models import MODELS
+
+    jk.set_num_threads(threads)
+    torch.set_num_threads(threads)
+    torch._dynamo.config.allow_rnn = True
+    torch.manual_seed(0)
+    spec = MODELS[name]
+    batch = 1 if is_tiny else spec.batch
+    model, x = spec.make(), spec.make_input(batch)
+    backends = {JIT: "jitkernels", **({COMPILED: "inductor"} if peers and not is_tiny else {}), EAGER: ""}
+    calls: dict[str, Callable[[], Any]] = {}
+    figures: dict[str, float] = {}
+    for contestant, backend in backends.items():
+        torch._dynamo.reset()
+        own = copy.deepcopy(model).train(mode == TRAINING)
+        forward: Any = torch.compile(own, backend=backend) if backend else own
+        calls[contestant] = _training(own, forward, x) if mode == TRAINING else _inference(torch, forward, x)
+        began = perf_counter()
+        calls[contestant]()
+        if backend:
+            figures[FIRST if contestant == JIT else FIRST_OF_COMPILED] = round(perf_counter() - began, 2)
+    times = measure(calls, budget=max(40 * seconds, 0.1), rounds=(3, 200))
+    return {
+        "times": {contestant: [timing.seconds, timing.spread] for contestant, timing in times.items()},
+        "figures": figures, "batch": batch,
+    }  # fmt: skip
+
+
+def _inference(torch: Any, forward: Any, x: Any) -> Callable[[], Any]:
+    def call() -> Any:
+        with torch.no_grad():
+            return forward(x)
+
+    return call
+
+
+def _training(model: Any, forward: Any, x: Any) -> Callable[[], Any]:
+    def call() -> None:
+        model.zero_grad()
+        forward(x).square().mean().backward()
+
+    return call
