@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jitkernels as jk
+from jitkernels.compiler.capture.kernels.layers import channels_first, images
 from jitkernels.errors import ModelError
 from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import is_traced, like, limit
@@ -133,18 +134,6 @@ def by_kernel(x: Any, window: Window) -> bool:
     """Whether the kernels of images compute what a window describes: of one or two dimensions, in floats."""
     floats = x.dtype in (np.float32, np.float64)
     return is_traced(x) and floats and len(window.kernel) in (1, 2) and min((*window.begin, *window.end)) >= 0
-
-
-def images(x: Any) -> Any:
-    """An array of channels first as images with channels last, those of one dimension a row high."""
-    x = x if x.ndim == 4 else np.expand_dims(x, 2)
-    return np.transpose(x, (0, 2, 3, 1))
-
-
-def channels_first(x: Any, dimensions: int) -> Any:
-    """Images with channels last as an array of channels first."""
-    x = np.transpose(x, (0, 3, 1, 2))
-    return x if dimensions == 4 else np.squeeze(x, 2)
 
 
 def options(window: Window) -> dict[str, Any]:

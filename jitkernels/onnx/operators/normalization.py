@@ -7,13 +7,9 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.attrs.local_response_norm import MAX_BETA, MAX_NEIGHBOURS
+from jitkernels.compiler.capture.kernels.layers import of_channels, standardized
 from jitkernels.onnx.operator_registry import operator
 from jitkernels.onnx.values import axis_of, is_traced, like
-
-
-def _of_channels(values: Any, dimensions: int) -> Any:
-    """A vector of channels, for the second of so many dimensions."""
-    return np.reshape(values, (-1, *(1,) * (dimensions - 2)))
 
 
 @operator("BatchNormalization")
@@ -37,22 +33,13 @@ def _normalized(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, epsilon
     term = bias - mean * factor
     if x.ndim == 4:  # on channels last, as most images lie
         return np.transpose((np.transpose(x, (0, 2, 3, 1)) * factor + term).astype(x.dtype), (0, 3, 1, 2))
-    return (x * _of_channels(factor, x.ndim) + _of_channels(term, x.ndim)).astype(x.dtype)
-
-
-def _standardized(x: Any, axes: tuple[int, ...], epsilon: float) -> tuple[Any, Any, Any]:
-    """Elements less their mean over axes, divided by their deviation; the mean; the inverse deviation."""
-    mean = np.mean(x, axis=axes, keepdims=True)
-    centred = x - mean
-    variance = np.mean(centred * centred, axis=axes, keepdims=True)
-    inverse = like(1, x) / np.sqrt(variance + like(epsilon, x))
-    return centred * inverse, mean, inverse
+    return (x * of_channels(factor, x.ndim) + of_channels(term, x.ndim)).astype(x.dtype)
 
 
 @operator("InstanceNormalization")
 def instance_normalization(x: Any, scale: Any, bias: Any, *, epsilon: float = 1e-5) -> Any:
-    normal, _, _ = _standardized(x, tuple(range(2, x.ndim)), epsilon)
-    return normal * _of_channels(scale, x.ndim) + _of_channels(bias, x.ndim)
+    normal, _, _ = standardized(x, tuple(range(2, x.ndim)), epsilon)
+    return normal * of_channels(scale, x.ndim) + of_channels(bias, x.ndim)
 
 
 @operator("LayerNormalization")
@@ -60,7 +47,7 @@ def layer_normalization(x: Any, scale: Any, bias: Any = None, *, axis: int = -1,
     """Rows less their mean, divided by their deviation; moments in float32 for narrower types."""
     axis = axis_of(axis, x.ndim)
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
-    normal, mean, inverse = _standardized(wide, tuple(range(axis, x.ndim)), epsilon)
+    normal, mean, inverse = standardized(wide, tuple(range(axis, x.ndim)), epsilon)
     result = normal.astype(x.dtype) * scale
     return (result if bias is None else result + bias), mean, inverse
 
@@ -81,11 +68,11 @@ def group_normalization(
     size = channels // num_groups
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
     groups = np.reshape(wide, (batch, num_groups, size * math.prod(x.shape[2:])))
-    normal, _, _ = _standardized(groups, (2,), epsilon)
+    normal, _, _ = standardized(groups, (2,), epsilon)
     if node.opset < 21:  # then one scale for each group
         scale, bias = np.repeat(scale, int(size)), np.repeat(bias, int(size))
     normal = np.reshape(normal, x.shape).astype(x.dtype)
-    return normal * _of_channels(scale, x.ndim) + _of_channels(bias, x.ndim)
+    return normal * of_channels(scale, x.ndim) + of_channels(bias, x.ndim)
 
 
 @operator("LpNormalization")

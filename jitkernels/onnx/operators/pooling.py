@@ -7,18 +7,9 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
+from jitkernels.compiler.capture.kernels.layers import channels_first, images
 from jitkernels.onnx.operator_registry import operator
-from jitkernels.onnx.operators.convolution import (
-    Window,
-    by_kernel,
-    channels_first,
-    images,
-    options,
-    padded,
-    space_of,
-    taps,
-    window_of,
-)
+from jitkernels.onnx.operators.convolution import Window, by_kernel, options, padded, space_of, taps, window_of
 from jitkernels.onnx.values import NotServedError, broadcast, concrete_ints, constant, created, like, numbers
 
 MAX_TAPS = 64

@@ -6,16 +6,9 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.attrs.quantize import BYTES
+from jitkernels.compiler.capture.kernels.layers import channels_first, images
 from jitkernels.onnx.operator_registry import operator
-from jitkernels.onnx.operators.convolution import (
-    Window,
-    channels_first,
-    convolved,
-    images,
-    options,
-    space_of,
-    window_of,
-)
+from jitkernels.onnx.operators.convolution import Window, convolved, options, space_of, window_of
 from jitkernels.onnx.operators.quantization import quantized
 from jitkernels.onnx.values import NotServedError, constant, is_constant, is_traced, like
 

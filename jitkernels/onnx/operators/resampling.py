@@ -10,9 +10,9 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.attrs.resize import COORDINATES, CUBIC
+from jitkernels.compiler.capture.kernels.layers import channels_first, images
 from jitkernels.errors import ModelError
 from jitkernels.onnx.operator_registry import operator
-from jitkernels.onnx.operators.convolution import channels_first, images
 from jitkernels.onnx.values import (
     axis_of,
     broadcast,

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.compiler.capture.kernels.vjp.convolution_vjp import exchanged
+from jitkernels.compiler.capture.kernels.layers import channels_first, images
+from jitkernels.compiler.capture.kernels.vjp.convolution_vjp import exchanged, images_cotangent
 from jitkernels.torch.array_values import like
 from jitkernels.torch.operator_registry import operator
 
@@ -19,18 +20,6 @@ def require_images(x: Any) -> None:
     """Raise NotImplementedError for what the kernels of images do not take."""
     if x.ndim > 4 or x.dtype.kind != "f":
         raise NotImplementedError(f"convolutions of {x.ndim - 2} dimensions, or of {x.dtype}")
-
-
-def images(x: Any) -> Any:
-    """An array of channels first as images with channels last, those of one dimension a row high."""
-    x = x if x.ndim == 4 else np.expand_dims(x, 2)
-    return np.transpose(x, (0, 2, 3, 1))
-
-
-def channels_first(x: Any, dimensions: int) -> Any:
-    """Images with channels last as an array of channels first."""
-    x = np.transpose(x, (0, 3, 1, 2))
-    return x if dimensions == 4 else np.squeeze(x, 2)
 
 
 def _filters(weight: Any) -> Any:
@@ -101,7 +90,7 @@ def convolution_backward(
     require_images(x)
     options = _options(stride, padding, dilation, groups)
     filters, gradient, pixels = _filters(weight), images(dy), images(x)
-    kernel = tuple(int(extent) for extent in filters.shape[:2])
+    kernel = int(filters.shape[0]), int(filters.shape[1])
     dx = dw = None
     if transposed:
         if output_mask[0]:
@@ -110,29 +99,11 @@ def convolution_backward(
             dw = _torch_filters(jk.conv2d_backward_weights(gradient, pixels, kernel, **options), weight.ndim)
     else:
         if output_mask[0]:
-            dx = channels_first(_images_gradient(gradient, filters, pixels, kernel, options), x.ndim)
+            dx = channels_first(images_cotangent(gradient, filters, pixels, kernel, **options), x.ndim)
         if output_mask[1]:
             dw = _torch_filters(jk.conv2d_backward_weights(pixels, gradient, kernel, **options), weight.ndim)
     db = np.sum(dy, axis=(0, *range(2, dy.ndim))) if output_mask[2] else None
     return dx, dw, db
-
-
-def _images_gradient(dy: Any, filters: Any, x: Any, kernel: Any, options: dict[str, Any]) -> Any:
-    """Without strides a convolution with reversed filters, else a transposed one."""
-    own = exchanged(filters, options["groups"])
-    reach = [skip * (extent - 1) + 1 for skip, extent in zip(options["dilation"], kernel, strict=True)]
-    sides = [(most - 1 - low, most - 1 - high) for most, (low, high) in zip(reach, options["padding"], strict=True)]
-    if options["stride"] == (1, 1) and min(map(min, sides)) >= 0:
-        return jk.conv2d(
-            dy, own[::-1, ::-1], padding=tuple(sides), dilation=options["dilation"], groups=options["groups"]
-        )
-    missing = tuple(
-        int(size + low + high - most) % step
-        for size, (low, high), most, step in zip(
-            x.shape[1:3], options["padding"], reach, options["stride"], strict=True
-        )
-    )
-    return jk.conv2d_transpose(dy, own, output_padding=missing, **options)
 
 
 def _window(kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.compiler.capture.kernels.layers import of_channels, standardized
 from jitkernels.torch.array_values import like
 from jitkernels.torch.operator_registry import operator
 
@@ -39,18 +40,13 @@ def log_softmax_backward(dy: Any, y: Any, dim: int, input_dtype: Any = None) -> 
     return dy - np.exp(y) * (np.sum(dy, axis=dim, keepdims=True) if y.ndim else dy)
 
 
-def _of_channels(values: Any, dimensions: int) -> Any:
-    """A vector of channels, for the second of so many dimensions."""
-    return np.reshape(values, (-1, *(1,) * (dimensions - 2)))
-
-
 def _affine(x: Any, weight: Any, bias: Any, mean: Any, inverse: Any) -> Any:
     """``(x - mean) * inverse * weight + bias`` by a factor and a term of each channel, on channels last if images."""
     factor = inverse if weight is None else inverse * weight
     term = -mean * factor if bias is None else bias - mean * factor
     if x.ndim == 4:
         return np.transpose(np.transpose(x, (0, 2, 3, 1)) * factor + term, (0, 3, 1, 2))
-    return x * _of_channels(factor, x.ndim) + _of_channels(term, x.ndim)
+    return x * of_channels(factor, x.ndim) + of_channels(term, x.ndim)
 
 
 @operator("_native_batch_norm_legit_no_training.default")
@@ -64,7 +60,7 @@ def _batch_moments(x: Any) -> tuple[Any, Any, Any]:
     """Mean and variance of each channel, and the number of elements of one."""
     axes = (0, *range(2, x.ndim))
     mean = np.mean(x, axis=axes)
-    centred = x - _of_channels(mean, x.ndim)
+    centred = x - of_channels(mean, x.ndim)
     return mean, np.mean(centred * centred, axis=axes), math.prod(x.shape[axis] for axis in axes)
 
 
@@ -102,32 +98,23 @@ def batch_norm_backward(
     if not train:
         saved_mean, saved_inverse = mean, like(1, variance) / np.sqrt(variance + like(eps, variance))
     count = math.prod(x.shape[axis] for axis in axes)
-    centred = x - _of_channels(saved_mean, x.ndim)
+    centred = x - of_channels(saved_mean, x.ndim)
     sums = np.sum(dy, axis=axes)
     products = np.sum(dy * centred, axis=axes)
     factor = saved_inverse if weight is None else saved_inverse * weight
     dx = dy
     if train:
         slope = products * saved_inverse * saved_inverse / count
-        dx = dy - _of_channels((sums / count).astype(x.dtype), x.ndim)
-        dx = dx - centred * _of_channels(slope.astype(x.dtype), x.ndim)
-    dx = dx * _of_channels(factor, x.ndim)
+        dx = dy - of_channels((sums / count).astype(x.dtype), x.ndim)
+        dx = dx - centred * of_channels(slope.astype(x.dtype), x.ndim)
+    dx = dx * of_channels(factor, x.ndim)
     parts = (dx, products * saved_inverse, sums)
     return tuple(part if wanted else None for part, wanted in zip(parts, output_mask, strict=True))
 
 
-def _standardized(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
-    """Elements less their mean over axes, over their deviation; the mean; the inverse deviation."""
-    mean = np.mean(x, axis=axes, keepdims=True)
-    centred = x - mean
-    variance = np.mean(centred * centred, axis=axes, keepdims=True)
-    inverse = like(1, x) / np.sqrt(variance + like(eps, x))
-    return centred * inverse, mean, inverse
-
-
 @operator("native_layer_norm.default")
 def layer_norm(x: Any, normalized_shape: Sequence[Any], weight: Any, bias: Any, eps: float) -> Any:
-    normal, mean, inverse = _standardized(x, tuple(range(x.ndim - len(normalized_shape), x.ndim)), eps)
+    normal, mean, inverse = standardized(x, tuple(range(x.ndim - len(normalized_shape), x.ndim)), eps)
     result = normal if weight is None else normal * weight
     return (result if bias is None else result + bias), mean, inverse
 
@@ -151,10 +138,10 @@ def layer_norm_backward(
 @operator("native_group_norm.default")
 def group_norm(x: Any, weight: Any, bias: Any, n: Any, c: Any, hxw: Any, group: int, eps: float) -> Any:
     groups = np.reshape(x, (n, group, -1))
-    normal, mean, inverse = _standardized(groups, (2,), eps)
+    normal, mean, inverse = standardized(groups, (2,), eps)
     result = np.reshape(normal, x.shape)
-    result = result if weight is None else result * _of_channels(weight, x.ndim)
-    result = result if bias is None else result + _of_channels(bias, x.ndim)
+    result = result if weight is None else result * of_channels(weight, x.ndim)
+    result = result if bias is None else result + of_channels(bias, x.ndim)
     return result, np.squeeze(mean, 2), np.squeeze(inverse, 2)
 
 
