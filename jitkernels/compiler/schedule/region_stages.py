@@ -210,8 +210,11 @@ def _delay(
 
 def _is_of_rows(view: Node) -> bool:
     """Whether the elements of a view lie side by side: reading them twice is cheaper than a copy."""
-    _, steps = view.options["map"][-1]
-    return view.ndim > 0 and len(steps) == 1 and steps[0][0] == view.ndim - 1 and same(steps[0][1], 1)
+    index_map = view.options["map"]
+    if not index_map or not view.ndim:  # of one element, or of the same one everywhere
+        return False
+    _, steps = index_map[-1]
+    return len(steps) == 1 and steps[0][0] == view.ndim - 1 and same(steps[0][1], 1)
 
 
 def _unchanged_views(nodes: Sequence[Node], home: Mapping[Node, Node]) -> set[Node]:
