@@ -1,7 +1,7 @@
 """The backend `jitkernels` of `torch.compile`: compile graphs of ATen operators, forward and backward."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,16 +10,32 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
 from torch.fx import GraphModule
 
+from jitkernels.errors import ArgumentError
 from jitkernels.torch.decompositions import decompositions
 from jitkernels.torch.fuse_convolutions import fuse_convolutions
 from jitkernels.torch.partition import CompiledModule
 from jitkernels.torch.rewrite_pooling import rewrite_pooling
 
+FREEZE = "freeze"
+"""The option."""
 
-def compile_graph(graph: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
-    """Compile a graph that `torch.compile` has captured: ``torch.compile(model, backend="jitkernels")``."""
+
+def compile_graph(
+    graph: GraphModule, example_inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any
+) -> Callable[..., Any]:
+    """Compile a graph that `torch.compile` has captured: ``torch.compile(model, backend="jitkernels")``.
+
+    `options`: with ``{"freeze": True}`` parameters and buffers are constants of code that runs without gradients, until
+    one is replaced, or written to by an operation of torch. Writes through ``.data`` are not seen. Raises ArgumentError
+    for other options.
+    """
+    unknown = set(options or {}) - {FREEZE}
+    if unknown:
+        raise ArgumentError(f"options: expected {FREEZE!r} alone, got {', '.join(map(repr, sorted(unknown)))}")
+    freezes = bool((options or {}).get(FREEZE, False))
     compiler = aot_autograd(
-        fw_compiler=_compile, bw_compiler=partial(_compile, is_backward=True), inference_compiler=_compile_inference,
+        fw_compiler=_compile, bw_compiler=_compile_backward,
+        inference_compiler=partial(_compile_inference, freezes=freezes),
         decompositions=decompositions(), partition_fn=_partition_joint,
     )  # fmt: skip
     return compiler(graph, example_inputs)  # type: ignore[no-any-return]
@@ -31,15 +47,19 @@ def _partition_joint(joint: GraphModule, inputs: Any, **options: Any) -> Any:
     return min_cut_rematerialization_partition(joint, inputs, **options)
 
 
-def _compile(graph: GraphModule, example_inputs: Sequence[Any], *, is_backward: bool = False) -> Callable[..., Any]:
+def _compile(graph: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """The forward graph of a training step: what is kept for gradients lies as kernels write it."""
     metadata = _metadata()
-    visible = 0 if is_backward or metadata is None else metadata.num_forward_returns
-    return _compiled(graph, (), visible)
+    return _compiled(graph, (), sys.maxsize if metadata is None else metadata.num_forward_returns)
 
 
-def _compile_inference(graph: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+def _compile_backward(graph: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    return _compiled(graph, (), sys.maxsize)
+
+
+def _compile_inference(graph: GraphModule, example_inputs: Sequence[Any], *, freezes: bool) -> Callable[..., Any]:
     metadata = _metadata()
-    static = () if metadata is None else tuple(metadata.static_input_indices or ())
+    static = () if metadata is None or not freezes else tuple(metadata.static_input_indices or ())
     return _compiled(graph, static, sys.maxsize)
 
 

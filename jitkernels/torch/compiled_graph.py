@@ -34,10 +34,9 @@ class CompiledGraph:
     """A graph whose nodes are all compiled, as a function of its tensors. Calls raise NodeError for one that is not.
 
     `static`: the placeholders that are parameters and buffers, which are constants of the code until one changes.
-    `visible`: the first of so many outputs have the strides that torch infers.
     """
 
-    def __init__(self, module: GraphModule, static: Collection[Node] = (), visible: int = 0) -> None:
+    def __init__(self, module: GraphModule, static: Collection[Node] = ()) -> None:
         graph = module.graph
         inputs = [node for node in graph.nodes if node.op == "placeholder"]
         (output,) = (node for node in graph.nodes if node.op == "output")
@@ -50,7 +49,6 @@ class CompiledGraph:
         self._constants = {
             node: frozen(_array(getattr(module, str(node.target))).copy()) for node in read if node.op == "get_attr"
         }
-        self._layouts = {one: layout_of(one.meta["val"]) for one in self._results[:visible] if isinstance(one, Node)}
         self._outputs, self._positions = [*computed], {node: i for i, node in enumerate(inputs)}
         self._read = [node for node in inputs if node in read or not isinstance(node.meta["val"], Tensor)]
         self._tensors = [node for node in self._read if isinstance(node.meta["val"], Tensor)]
@@ -77,9 +75,6 @@ class CompiledGraph:
                 function = self._compile(key, tensors)
             results = function(tuple([_array(tensors[i]) for i in self._variable]))
             values = dict(zip(self._outputs, map(_tensor, results), strict=True))
-            for node, layout in self._layouts.items():
-                if node in values:
-                    values[node] = with_layout(values[node], layout)
         return tuple([self._value(one, values, tensors) for one in self._results])
 
     def _value(self, result: Any, values: dict[Node, Any], tensors: Sequence[Any]) -> Any:
@@ -161,12 +156,19 @@ def with_layout(tensor: Any, layout: Any) -> Any:
     extents = zip(tensor.shape, tensor.stride(), layout, strict=True)
     if all(extent == 1 or stride == wanted for extent, stride, wanted in extents):
         return tensor
-    return empty_strided(tensor.shape, layout, dtype=tensor.dtype).copy_(tensor)
+    shape = tensor.shape
+    for axis, stride in enumerate(layout):
+        tensor = tensor if stride else tensor.narrow(axis, 0, min(1, shape[axis]))
+    return empty_strided(tensor.shape, layout, dtype=tensor.dtype).copy_(tensor).expand(shape)
 
 
 def _array(tensor: Any) -> Any:
-    """The memory of a tensor as an array."""
-    return tensor.detach().numpy() if tensor.requires_grad else tensor.numpy()
+    """The memory of a tensor as an array; of one that is conjugated or negated when it is read, that of a copy."""
+    tensor = tensor.detach() if tensor.requires_grad else tensor
+    try:
+        return tensor.numpy()
+    except RuntimeError:
+        return tensor.resolve_conj().resolve_neg().numpy()
 
 
 def _tensor(array: Any) -> Any:

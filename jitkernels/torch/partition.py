@@ -17,16 +17,19 @@ from jitkernels.torch.run_graph import SIZE_OPERATORS, SIZES, operator_of, overl
 class CompiledModule(torch.nn.Module):  # type: ignore[misc]
     """A graph as a module, compiled but for the nodes that cannot be, which torch runs.
 
-    `reasons`: these nodes, and why. `static` and `visible` as in `CompiledGraph`.
+    `reasons`: these nodes, and why. `static` as in `CompiledGraph`. `visible`: the first of so many outputs have the
+    strides that torch infers.
     """
 
     def __init__(self, module: GraphModule, static: Collection[Node] = (), visible: int = 0) -> None:
         super().__init__()
         self.reasons: dict[Node, str] = {}
         object.__setattr__(self, "source", module)  # no submodule: it is not run
-        self._static, self._visible = static, visible
+        self._static = static
         (output,) = module.graph.find_nodes(op="output")
         self._is_single = not isinstance(output.args[0], tuple | list)
+        outputs = (output.args[0],) if self._is_single else output.args[0]
+        self._layouts = [layout_of(one.meta.get("val")) if isinstance(one, Node) else None for one in outputs[:visible]]
         for node in self._computing():
             if not is_compilable(node):
                 self.reasons[node] = "no operator, or a tensor that NumPy cannot share"
@@ -46,7 +49,7 @@ class CompiledModule(torch.nn.Module):  # type: ignore[misc]
 
     def _planned(self) -> Any:
         if not self.reasons:
-            return CompiledGraph(self.source, self._static, self._visible)
+            return CompiledGraph(self.source, self._static)
         return _divided(self.source, self.reasons, self._static)
 
     def forward(self, *tensors: Any) -> Any:
@@ -58,7 +61,12 @@ class CompiledModule(torch.nn.Module):  # type: ignore[misc]
                 self.reasons |= dict.fromkeys(self._computing() if error.node is None else [error.node], error.reason)
                 self._call = self._planned()
                 continue
-            return results[0] if self._is_single and isinstance(self._call, CompiledGraph) else results
+            if self._is_single and not isinstance(self._call, CompiledGraph):
+                results = (results,)
+            if self._layouts:
+                conformed = [with_layout(*pair) for pair in zip(results, self._layouts, strict=False)]
+                results = (*conformed, *results[len(conformed) :])
+            return results[0] if self._is_single else results
 
 
 def _divided(module: GraphModule, reasons: Mapping[Node, str], static: Collection[Node]) -> GraphModule:

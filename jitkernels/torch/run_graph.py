@@ -165,7 +165,7 @@ def _cast(value: Any, dtype: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_cast(one, dtype) for one in value]
     if _has_dtype(value):
-        if value.dtype == dtype:
+        if value.dtype == dtype or (value.dtype.kind == "c" and dtype.kind != "c"):  # functions take the real part
             return value
         return value != value.dtype.type(0) if dtype.kind == "b" else value.astype(dtype)
     if type(value) in (bool, int, float, complex) and not isinstance(value, bool):

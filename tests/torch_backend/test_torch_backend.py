@@ -3,6 +3,7 @@
 import concurrent.futures
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -32,15 +33,18 @@ def test_batches_share_code(training: bool, monkeypatch: pytest.MonkeyPatch) -> 
     assert max(per_function) <= 3, "classes of sizes, for which kernels differ"
 
 
-def test_parameters_that_change_are_read_again() -> None:
+@pytest.mark.parametrize("freezes", [False, True])
+def test_parameters_that_change_are_read_again(freezes: bool) -> None:
     model, x = made("perceptron")
-    call = compiled(model)
+    call = compiled(model, options={"freeze": freezes})
     with torch.no_grad():
-        for change in (None, "in place", "replaced", "loaded", None):
+        for change in (None, "in place", "replaced", "loaded", None, *([] if freezes else ["through data"])):
             first = model[0]
             assert isinstance(first, nn.Linear)
             if change == "in place":
                 first.weight.mul_(2)
+            if change == "through data":
+                first.weight.data.mul_(3)
             if change == "replaced":
                 first.weight = nn.Parameter(torch.randn_like(first.weight))
             if change == "loaded":
@@ -160,9 +164,12 @@ def test_double_gradients_are_torchs_error() -> None:
         gradient.sum().backward()
 
 
+@pytest.mark.parametrize("freezes", [False, True])
 @pytest.mark.parametrize("dimensions", [1, 2])
 @pytest.mark.parametrize("parts", ["norm", "norm relu", "relu", "add", "norm add relu", "add relu", "read twice"])
-def test_convolutions_fuse_what_follows(parts: str, dimensions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_convolutions_fuse_what_follows(
+    parts: str, dimensions: int, freezes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recorded = Recorded(monkeypatch)
     torch.manual_seed(0)
     layer: Any = (nn.Conv1d if dimensions == 1 else nn.Conv2d)(3, 5, 3, padding=1)
@@ -182,8 +189,73 @@ def test_convolutions_fuse_what_follows(parts: str, dimensions: int, monkeypatch
     shape = (7,) * dimensions
     x, other = torch.randn(2, 3, *shape), torch.randn(2, 5, *shape)
     with torch.no_grad():
-        torch.testing.assert_close(compiled(function)(x, other), function(x, other), rtol=1e-4, atol=1e-5)
+        call = compiled(function, options={"freeze": freezes})
+        torch.testing.assert_close(call(x, other), function(x, other), rtol=1e-4, atol=1e-5)
     assert not recorded.reasons
     (module,) = recorded.modules
     targets = [str(node.target) for node in module.source.graph.nodes if node.op == "call_function"]
     assert len(targets) == (2 if parts == "read twice" else 1), targets
+
+
+def test_unknown_options_are_refused() -> None:
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="options: expected 'freeze' alone, got 'frozen'"):
+        compiled(lambda x: x * 2, options={"frozen": True})(torch.randn(3))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.abs,
+        torch.sgn,
+        torch.linalg.vector_norm,
+        torch.angle,
+        lambda x: x * 2,
+        lambda x: x.conj() + 1,
+        torch.square,
+    ],
+)
+@pytest.mark.parametrize("view", ["plain", "conjugate", "negative", "nan"])
+def test_complex_numbers_and_lazy_views(function: Any, view: str) -> None:
+    x = torch.randn(5, dtype=torch.complex64)
+    x[0] = 0
+    x = {"plain": x, "conjugate": x.conj(), "negative": x.conj().imag, "nan": torch.tensor([np.nan, -1.0, -0.0])}[view]
+    torch.testing.assert_close(compiled(function)(x), function(x), equal_nan=True)
+
+
+def test_strides_beside_a_node_of_torchs_and_of_expanded_results() -> None:
+    def function(x: Tensor) -> Any:
+        y = x * 2
+        return torch.special.bessel_j0(x).sum(), y.t(), y.sum().expand(3), y[:, None].expand(3, 2, 4), y.sum(0, True)
+
+    def whole(x: Tensor) -> Any:
+        return (x * 2).sum().expand(3), (x + 1)[:, None].expand(3, 2, 4), (x * 3).t()
+
+    x = torch.randn(3, 4)
+    for one in (function, whole):
+        torch.testing.assert_close(compiled(one)(x), one(x), check_stride=True)
+
+
+def test_gradients_have_the_strides_of_torchs() -> None:
+    layer = nn.Conv2d(3, 5, 3)
+    for layout in (torch.contiguous_format, torch.channels_last):
+        x = torch.randn(2, 3, 8, 8).contiguous(memory_format=layout).requires_grad_()
+        found, expected = (
+            torch.autograd.grad(call(x).square().sum(), (x, layer.weight)) for call in (compiled(layer), layer)
+        )
+        torch.testing.assert_close(found[0], expected[0], check_stride=True, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(found[1], expected[1], rtol=1e-4, atol=1e-4)
+
+
+def test_attention_with_a_masked_row() -> None:
+    mask = torch.ones(4, 4, dtype=torch.bool)
+    mask[1] = False
+    q, k, v = (torch.randn(2, 3, 4, 4, requires_grad=True) for _ in range(3))
+
+    def function(*operands: Tensor) -> Tensor:
+        return nn.functional.scaled_dot_product_attention(*operands, attn_mask=mask)
+
+    def results(call: Any) -> list[Tensor]:
+        y = call(q, k, v)
+        return [y, *torch.autograd.grad(y.square().sum(), (q, k, v))]
+
+    torch.testing.assert_close(results(compiled(function)), results(function), rtol=1e-4, atol=1e-5)

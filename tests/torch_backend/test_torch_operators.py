@@ -21,11 +21,14 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from torch.testing._internal.common_methods_invocations import op_db
 
-DTYPES = torch.float32, torch.float64, torch.int64, torch.bool
+DTYPES = torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64
 TOLERANCES = {torch.float32: 2e-4, torch.complex64: 2e-4, torch.float64: 1e-6, torch.complex128: 1e-6}
 EXCLUDED = "jiterator", "sparse."
 """Parts of the names of operators of GPUs, and of tensors that are not dense."""
-RANDOM = "uniform", "rand", "normal", "bernoulli", "multinomial", "dropout", "empty", "rrelu", "geometric", "exponential", "cauchy"
+RANDOM = (
+    "uniform", "rand", "normal", "bernoulli", "multinomial", "dropout", "empty", "rrelu", "geometric", "exponential",
+    "cauchy",
+)  # fmt: skip
 """Parts of the names of operators whose results are random, or anything."""
 UNORDERED = "sort", "topk", "mode", "median", "kthvalue", "unique"
 """Operators that give some index of equal elements."""

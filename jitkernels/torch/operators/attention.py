@@ -51,7 +51,8 @@ def attention_backward(
     """The cotangents of queries, keys and values (Dao et al., FlashAttention, 2022, appendix B.4)."""
     _require_no_dropout(dropout_p)
     scores, factor = _scores(query, key, is_causal, attn_mask, scale)
-    weights = np.exp(scores - np.expand_dims(logsumexp, -1))
+    sums = np.where(logsumexp == -np.inf, like(0, logsumexp), logsumexp)  # of rows that are masked altogether
+    weights = np.exp(scores - np.expand_dims(sums, -1))
     dweights = np.matmul(dy, np.swapaxes(value, -1, -2))
     dscores = weights * (dweights - np.sum(dy * out, axis=-1, keepdims=True)) * like(factor, query)
     dquery, dkey = np.matmul(dscores, key), np.matmul(np.swapaxes(dscores, -1, -2), query)

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
+from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.kernels.layers import channels_first, images
 from jitkernels.compiler.capture.kernels.vjp.convolution_vjp import exchanged, images_cotangent
 from jitkernels.torch.array_values import like
 from jitkernels.torch.operator_registry import operator
+from jitkernels.torch.operators.normalization import batch_norm_inference
 
 
 def require_images(x: Any) -> None:
@@ -68,6 +70,11 @@ def fused_convolution(
 ) -> Any:  # fmt: skip
     """A convolution whose filters and bias contain a batch norm, plus a residual, and an activation, as one kernel."""
     require_images(x)
+    if normalization is not None and type(weight) is Traced:  # the filters are no constants
+        y = convolution(x, weight, bias, stride, padding, dilation, False, (0,), groups)
+        y = batch_norm_inference(y, *normalization[:4], 0.0, normalization[4])[0]
+        y = y if residual is None else y + residual
+        return np.maximum(y, like(0, y)) if activation == "relu" else y
     if normalization is not None:
         scale, shift, mean, variance, eps = normalization
         factor = like(1, variance) / np.sqrt(variance + like(eps, variance))

@@ -57,7 +57,12 @@ for _name, _function in LOGICAL.items():
 
 @operator("sign.default", "sgn.default")
 def sign(x: Any) -> Any:
-    return x if x.dtype == bool else np.sign(x)
+    if x.dtype == bool:
+        return x
+    if x.dtype.kind == "c":
+        size = np.absolute(x)
+        return np.where(size == 0, like(0, x), x / np.where(size == 0, like(1, size), size))
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)  # 0 of NaN, as torch's
 
 
 @operator("ldexp.Tensor", promotes="result")
