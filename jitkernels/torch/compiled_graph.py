@@ -18,7 +18,7 @@ VIEWS = (
     "squeeze.default",
 )  # fmt: skip
 """Operators whose results are views: where an output of a graph is a view of an input, torch makes it."""
-MAX_SIZES = 64
+MAX_SIZE_KEYS = 64
 """Most values of sizes for which a graph has code of its own."""
 
 
@@ -113,7 +113,7 @@ class CompiledGraph:
 
     def _compile(self, key: tuple[int, ...], tensors: Sequence[Any]) -> Callable[..., Any]:
         """The function for sizes that are constants of the code; its first call traces it."""
-        if len(self._functions) >= MAX_SIZES:
+        if len(self._functions) >= MAX_SIZE_KEYS:
             self._functions.clear()
         array_function = ArrayFunction(self._nodes, self._read, self._outputs)
         array_function.sizes = dict(zip(self._sizes, key, strict=True))

@@ -15,8 +15,8 @@ from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.torch.array_values import Inferred
-from jitkernels.torch.dtypes import numpy_dtype
-from jitkernels.torch.operator_registry import Operator, all_operators
+from jitkernels.torch.aten_table import AtenOperator, all_operators
+from jitkernels.torch.torch_dtypes import numpy_dtype
 
 IGNORED = "device", "layout", "pin_memory", "memory_format", "non_blocking"
 """Keywords that say where and how elements lie."""
@@ -38,7 +38,7 @@ def overload_name(target: Any) -> str:
     return name.removeprefix("aten.").removeprefix("prims.")
 
 
-def operator_of(node: Node) -> Operator | None:
+def operator_of(node: Node) -> AtenOperator | None:
     """The operator of a node; None where there is none."""
     return all_operators().get(getattr(node.target, "jitkernels_operator", None) or overload_name(node.target))
 
@@ -174,7 +174,7 @@ def _cast(value: Any, dtype: Any) -> Any:
 
 
 def _has_dtype(value: Any) -> bool:
-    """Whether a value is an array; a symbolic int would be specialized by being asked."""
+    """Whether a value is an array; to look for the attribute specializes symbolic ints."""
     return type(value) is not SymInt and hasattr(value, "dtype")
 
 

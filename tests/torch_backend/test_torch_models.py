@@ -13,7 +13,7 @@ STAYING = {"aten.randn_like.default", "aten.mkldnn_rnn_layer.default"}
 
 @pytest.fixture
 def traced_recurrence() -> Iterator[None]:
-    """Torch breaks graphs at recurrent layers unless it is told not to."""
+    """Trace recurrent layers, at which torch breaks graphs by default."""
     with torch._dynamo.config.patch(allow_rnn=True):
         yield
 

@@ -13,8 +13,8 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-from jitkernels.torch.decompositions import decompositions
-from jitkernels.torch.partition import CompiledModule
+from jitkernels.torch.aten_decompositions import decompositions
+from jitkernels.torch.compiled_module import CompiledModule
 from jitkernels.torch.rewrite_pooling import rewrite_pooling
 
 with warnings.catch_warnings():

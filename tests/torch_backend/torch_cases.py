@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from jitkernels.benchmarks.networks import torch_models
-from jitkernels.torch.partition import CompiledModule
+from jitkernels.torch.compiled_module import CompiledModule
 
 BACKEND = "jitkernels"
 MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {

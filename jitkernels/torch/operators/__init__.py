@@ -1,1 +1,1 @@
-"""ATen's operators on arrays, by groups. `operator_registry` imports all modules of this folder."""
+"""ATen's operators on arrays, by groups. `aten_table` imports all modules of this folder."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from jitkernels.compiler.ir import special_functions
 from jitkernels.torch.array_values import like
-from jitkernels.torch.operator_registry import operator
+from jitkernels.torch.aten_table import operator
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 """Of Klambauer et al., Self-Normalizing Neural Networks (2017)."""

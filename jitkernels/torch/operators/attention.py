@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.torch.array_values import like, numbers
-from jitkernels.torch.operator_registry import operator
+from jitkernels.torch.aten_table import operator
 
 
 def _scores(query: Any, key: Any, is_causal: bool, mask: Any, scale: float | None) -> tuple[Any, float]:

@@ -14,7 +14,7 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.kernels.layers import channels_first, images
 from jitkernels.compiler.capture.kernels.vjp.convolution_vjp import exchanged, images_cotangent
 from jitkernels.torch.array_values import like
-from jitkernels.torch.operator_registry import operator
+from jitkernels.torch.aten_table import operator
 from jitkernels.torch.operators.normalization import batch_norm_inference
 
 
@@ -106,7 +106,7 @@ def convolution_backward(
             dw = _torch_filters(jk.conv2d_backward_weights(gradient, pixels, kernel, **options), weight.ndim)
     else:
         if output_mask[0]:
-            dx = channels_first(images_cotangent(gradient, filters, pixels, kernel, **options), x.ndim)
+            dx = channels_first(images_cotangent(gradient, filters, pixels, kernel, options), x.ndim)
         if output_mask[1]:
             dw = _torch_filters(jk.conv2d_backward_weights(pixels, gradient, kernel, **options), weight.ndim)
     db = np.sum(dy, axis=(0, *range(2, dy.ndim))) if output_mask[2] else None

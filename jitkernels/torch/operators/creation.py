@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.torch.array_values import created
-from jitkernels.torch.operator_registry import operator
+from jitkernels.torch.aten_table import operator
 
 
 @operator("full.default")

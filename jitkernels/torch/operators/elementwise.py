@@ -6,7 +6,7 @@ import numpy as np
 
 from jitkernels.compiler.ir import special_functions
 from jitkernels.torch.array_values import like
-from jitkernels.torch.operator_registry import operator
+from jitkernels.torch.aten_table import operator
 
 UNARY: dict[str, Any] = {
     "abs": np.absolute, "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,

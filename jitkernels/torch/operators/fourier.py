@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jitkernels.torch.operator_registry import operator
+from jitkernels.torch.aten_table import operator
 
 Norm = Literal["backward", "ortho", "forward"]
 NORMS: dict[int, tuple[Norm, Norm]] = {0: ("backward", "forward"), 1: ("ortho", "ortho"), 2: ("forward", "backward")}

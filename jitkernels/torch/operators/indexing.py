@@ -7,7 +7,7 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.torch.array_values import axes_of, created, numbers
-from jitkernels.torch.operator_registry import operator
+from jitkernels.torch.aten_table import operator
 
 
 @operator("embedding.default")

@@ -8,7 +8,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.kernels.layers import of_channels, standardized
 from jitkernels.torch.array_values import like
-from jitkernels.torch.operator_registry import operator
+from jitkernels.torch.aten_table import operator
 
 
 def _shifted(x: Any, dim: int) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.torch.array_values import like
-from jitkernels.torch.operator_registry import operator
+from jitkernels.torch.aten_table import operator
 
 
 @operator("mm.default", "bmm.default", "mv.default", "dot.default", "matmul.default")

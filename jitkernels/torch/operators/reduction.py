@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.torch.array_values import axes_of, like
-from jitkernels.torch.operator_registry import operator
+from jitkernels.torch.aten_table import operator
 
 
 def _axes(x: Any, dim: Any) -> Any:

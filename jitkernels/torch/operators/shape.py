@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jitkernels.torch.array_values import axes_of, like
-from jitkernels.torch.operator_registry import operator
+from jitkernels.torch.aten_table import operator
 
 LARGEST_INDEX = 2**63 - 1
 """How torch writes a slice to the end."""

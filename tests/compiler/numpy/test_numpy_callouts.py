@@ -67,10 +67,12 @@ def spectra(a: Any, rounds: int) -> Any:
 
 
 MATRIX = array(4, 4) + 4 * np.eye(4)
+SYSTEM = array(12, 12) + 12 * np.eye(12)
+"""Too large to be unrolled, as the systems of `filtered` are."""
 CASES: list[tuple[Any, tuple[Any, ...]]] = [
     (filtered, (MATRIX / 5, array(2, 4), np.eye(2), array(4), np.eye(4), array(30, 2))),
     (log_determinants, (array(20, 3, 3),)),
-    (refined, (MATRIX, array(4), 12)),
+    (refined, (SYSTEM, array(12), 12)),
     (middles, (array(15, 2), 12)),
     (found, (array(40), array(11, seed=3))),
     (found, (array(40)[::2], array(22, seed=3)[::-2])),
@@ -92,7 +94,7 @@ def test_calls_in_loops(case: tuple[Any, tuple[Any, ...]]) -> None:
     explanation = compiled.explain(*arguments)
     assert not explanation.reason
     assert "loop" in str(explanation)
-    assert "0 calls of NumPy" not in str(explanation)
+    assert ("0 calls of NumPy" in str(explanation)) == (function is filtered)
 
 
 def raised_by(function: Any, *arguments: Any) -> str:
@@ -224,7 +226,7 @@ def test_results_contain_python_numbers() -> None:
 
 def test_calls_are_timed() -> None:
     compiled = jk.jit(refined, profile=True)
-    compiled(MATRIX, array(4), 30)
+    compiled(SYSTEM, array(12), 30)
     assert any("numpy.solve" in one.kernel for one in compiled.stats().times)
     ordered = jk.jit(lambda x: jk.sort(x) * 2, profile=True)
     ordered(array(9))

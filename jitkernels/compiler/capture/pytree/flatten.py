@@ -173,12 +173,11 @@ class Flattener:
             return "static", kind, free_variables.Same(value)
         if kind is types.ModuleType:
             impure.refuse_module(value)
+        if kind is types.ModuleType or is_native(value):
             return "static", kind, free_variables.Same(value)
         if (inner := getattr(kind, "__jitkernels_traced__", None)) is not None:
             return self.flatten(inner(value))
         refuse_stencil(value)
-        if is_native(value):
-            return "static", kind, free_variables.Same(value)
         if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
             return self._foreign(value)
         return self._object(value, kind)

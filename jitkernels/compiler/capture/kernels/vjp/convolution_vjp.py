@@ -34,10 +34,7 @@ def conv2d(attr: Any, dy: Any, x: Any, w: Any, *addends: Any) -> list[Any]:
     """The cotangents of images, filters, and of the bias and the residual where there are such."""
     options = {name: getattr(attr, name) for name in PARAMETERS}
     kernel = int(attr.kernel_height), int(attr.kernel_width)
-    parts = [
-        images_cotangent(dy, w, x, kernel, **options),
-        everyday("conv2d_backward_weights")(x, dy, kernel, **options),
-    ]
+    parts = [images_cotangent(dy, w, x, kernel, options), everyday("conv2d_backward_weights")(x, dy, kernel, **options)]
     if attr.biased:
         parts.append(np.sum(dy, axis=tuple(range(dy.ndim - 1))))
     return parts + [dy] * (2 + len(addends) - len(parts))
@@ -48,28 +45,26 @@ def conv2d_backward_weights(attr: Any, dw: Any, x: Any, dy: Any) -> list[Any]:
     """The cotangents of images and gradients: `dw` has the shape of filters."""
     options = {name: getattr(attr, name) for name in PARAMETERS}
     kernel = int(attr.kernel_height), int(attr.kernel_width)
-    return [images_cotangent(dy, dw, x, kernel, **options), everyday("conv2d")(x, dw, **options)]
+    return [images_cotangent(dy, dw, x, kernel, options), everyday("conv2d")(x, dw, **options)]
 
 
-def images_cotangent(
-    dy: Any, w: Any, x: Any, kernel: tuple[int, int], stride: Any, padding: Any, dilation: Any, groups: int
-) -> Any:
+def images_cotangent(dy: Any, w: Any, x: Any, kernel: tuple[int, int], options: Mapping[str, Any]) -> Any:
     """The cotangent of the images x of a convolution with the filters w.
 
     Without strides it is a convolution with reversed filters, whose rows of few pixels share tiles.
     """
+    stride, padding, dilation, groups = (options[name] for name in PARAMETERS)
     filters, sizes = exchanged(w, groups), x.shape[-3:-1]
     reach = [skip * (extent - 1) + 1 for skip, extent in zip(dilation, kernel, strict=True)]
     sides = [(most - 1 - low, most - 1 - high) for most, (low, high) in zip(reach, padding, strict=True)]
-    options = {"dilation": dilation, "groups": groups}
+    shared = {"dilation": dilation, "groups": groups}
     if tuple(stride) == (1, 1) and min(map(min, sides)) >= 0:
-        return everyday("conv2d")(dy, filters[::-1, ::-1], padding=tuple(sides), **options)
+        return everyday("conv2d")(dy, filters[::-1, ::-1], padding=tuple(sides), **shared)
     missing = [
         int(size + low + high - most) % step
         for size, (low, high), most, step in zip(sizes, padding, reach, stride, strict=True)
     ]
-    options |= {"stride": stride, "padding": padding, "output_padding": tuple(missing)}
-    return everyday("conv2d_transpose")(dy, filters, **options)
+    return everyday("conv2d_transpose")(dy, filters, output_padding=tuple(missing), **options)
 
 
 def exchanged(w: Any, groups: int) -> Any:

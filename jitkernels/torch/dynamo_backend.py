@@ -11,9 +11,9 @@ from torch._guards import TracingContext
 from torch.fx import GraphModule
 
 from jitkernels.errors import ArgumentError
-from jitkernels.torch.decompositions import decompositions
-from jitkernels.torch.fuse_convolutions import fuse_convolutions
-from jitkernels.torch.partition import CompiledModule
+from jitkernels.torch.aten_decompositions import decompositions
+from jitkernels.torch.compiled_module import CompiledModule
+from jitkernels.torch.convolution_fusion import fuse_convolutions
 from jitkernels.torch.rewrite_pooling import rewrite_pooling
 
 FREEZE = "freeze"

@@ -10,8 +10,8 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from jitkernels.torch.compiled_graph import CompiledGraph, NodeError, layout_of, with_layout
-from jitkernels.torch.dtypes import numpy_dtype
 from jitkernels.torch.run_graph import SIZE_OPERATORS, SIZES, operator_of, overload_name
+from jitkernels.torch.torch_dtypes import numpy_dtype
 
 
 class CompiledModule(torch.nn.Module):  # type: ignore[misc]

@@ -10,12 +10,12 @@ from typing import Any
 
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
-TABLE: dict[str, "Operator"] = {}
+TABLE: dict[str, "AtenOperator"] = {}
 """Operators by the names of overloads, as `add.Tensor`."""
 
 
 @frozen_dataclass
-class Operator:
+class AtenOperator:
     """One overload of an ATen operator.
 
     `function` takes its arguments as ATen's schema orders them, arrays for tensors and NumPy's dtypes for torch's; one
@@ -44,14 +44,14 @@ def operator(*names: str, promotes: str = "") -> Callable[[Callable[..., Any]], 
         except ValueError:  # some of NumPy's functions have no signature
             takes_result = False
         for name in names:
-            TABLE[name] = Operator(name, function, takes_result, promotes, module)
+            TABLE[name] = AtenOperator(name, function, takes_result, promotes, module)
         return function
 
     return enter
 
 
 @functools.cache
-def all_operators() -> dict[str, Operator]:
+def all_operators() -> dict[str, AtenOperator]:
     """The table with the operators of all modules of the folder `operators`."""
     from jitkernels.torch import operators
 
