@@ -83,7 +83,7 @@ def bits(result: Any) -> list[Any]:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_results_are_pythons_bit_by_bit(name: str, values: str) -> None:
     function, x = FUNCTIONS[name], ARRAYS[values]
-    compiled = jk.jit(function, strict=True)
+    compiled = jk.jit(function, strict=True, opt_level=1)  # sums in the order of iterations
     assert bits(compiled(x)) == bits(function(x))
     assert not reasons(compiled)
 
