@@ -146,6 +146,10 @@ def test_commands_run(
     if words[0] == "compare" and importlib.util.find_spec("onnxruntime") is None:
         assert (code, errors) == (2, "jitkernels: comparing models needs onnxruntime: pip install onnxruntime\n")
         return
+    if "torch-compile" in words and importlib.util.find_spec("torch") is None:
+        assert code == 2
+        assert "expected torch to be installed" in errors
+        return
     assert code in ((0, 1) if words[0] == "bench" else (0,)), errors
     assert "Traceback" not in errors
 

@@ -68,7 +68,7 @@ def test_extras_are_documented() -> None:
     """Each extra is in the README, and "all" and "test" request existing extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## Extras")[1].split(". A missing library")[0]
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## Extras")[1].split("A missing library")[0]
     assert set(re.findall(r"`(\w+)`", section)) == set(extras)
     for requirement in extras["all"] + extras["test"]:
         if requirement.startswith("jitkernels["):
