@@ -1,6 +1,7 @@
 """Divide graphs into parts that are compiled, and nodes that stay torch's."""
 
 import operator as python_operators
+import weakref
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -12,6 +13,9 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 from jitkernels.torch.compiled_graph import CompiledGraph, NodeError, layout_of, with_layout
 from jitkernels.torch.run_graph import SIZE_OPERATORS, SIZES, operator_of, overload_name
 from jitkernels.torch.torch_dtypes import numpy_dtype
+
+live_modules: "weakref.WeakSet[CompiledModule]" = weakref.WeakSet()
+"""All compiled graphs that are in use, for inspection."""
 
 
 class CompiledModule(torch.nn.Module):  # type: ignore[misc]
@@ -34,6 +38,7 @@ class CompiledModule(torch.nn.Module):  # type: ignore[misc]
             if not is_compilable(node):
                 self.reasons[node] = "no operator, or a tensor that NumPy cannot share"
         self._call = self._planned()
+        live_modules.add(self)
 
     def _computing(self) -> list[Node]:
         """The nodes that compute something."""

@@ -15,8 +15,8 @@ def test_torch_finds_the_backend_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_batches_share_code(training: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = Recorded(monkeypatch)
+def test_batches_share_code(training: bool) -> None:
+    recorded = Recorded()
     model, _ = made("lenet")
     call = compiled(model)
     for batch in (4, 6, 9, 13, 5, 7, 8, 10, 11, 12, 14, 15):  # beyond 15 torch itself guards convolutions
@@ -52,8 +52,8 @@ def test_parameters_that_change_are_read_again(freezes: bool) -> None:
             torch.testing.assert_close(call(x), model(x))
 
 
-def test_a_node_without_an_operator_stays_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = Recorded(monkeypatch)
+def test_a_node_without_an_operator_stays_torchs() -> None:
+    recorded = Recorded()
 
     def function(x: Tensor) -> Tensor:
         return torch.special.bessel_j0(x * 2).t().contiguous() + x.t()
@@ -63,8 +63,8 @@ def test_a_node_without_an_operator_stays_torchs(monkeypatch: pytest.MonkeyPatch
     assert set(recorded.reasons) == {"aten.special_bessel_j0.default"}
 
 
-def test_a_node_that_the_compiler_refuses_stays_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = Recorded(monkeypatch)
+def test_a_node_that_the_compiler_refuses_stays_torchs() -> None:
+    recorded = Recorded()
     layer, x = nn.Conv3d(2, 3, 2), torch.randn(1, 2, 4, 4, 4)
 
     def function(x: Tensor) -> Tensor:
@@ -167,10 +167,8 @@ def test_double_gradients_are_torchs_error() -> None:
 @pytest.mark.parametrize("freezes", [False, True])
 @pytest.mark.parametrize("dimensions", [1, 2])
 @pytest.mark.parametrize("parts", ["norm", "norm relu", "relu", "add", "norm add relu", "add relu", "read twice"])
-def test_convolutions_fuse_what_follows(
-    parts: str, dimensions: int, freezes: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recorded = Recorded(monkeypatch)
+def test_convolutions_fuse_what_follows(parts: str, dimensions: int, freezes: bool) -> None:
+    recorded = Recorded()
     torch.manual_seed(0)
     layer: Any = (nn.Conv1d if dimensions == 1 else nn.Conv2d)(3, 5, 3, padding=1)
     norm: Any = (nn.BatchNorm1d if dimensions == 1 else nn.BatchNorm2d)(5).eval()

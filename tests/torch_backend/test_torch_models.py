@@ -19,8 +19,8 @@ def traced_recurrence() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_inference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = Recorded(monkeypatch)
+def test_inference(name: str) -> None:
+    recorded = Recorded()
     model, x = made(name)
     model.eval()
     with torch.no_grad():
@@ -35,8 +35,8 @@ def test_inference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_training_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = Recorded(monkeypatch)
+def test_training_step(name: str) -> None:
+    recorded = Recorded()
     model, x = made(name)
     expected = step(model, model, x)
     for _ in range(2):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from jitkernels.benchmarks.networks import torch_models
-from jitkernels.torch.compiled_module import CompiledModule
+from jitkernels.torch.compiled_module import CompiledModule, live_modules
 
 BACKEND = "jitkernels"
 MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
@@ -46,17 +46,14 @@ def step(model: nn.Module, call: Callable[..., Any], x: Tensor) -> list[Tensor]:
 
 
 class Recorded:
-    """The graphs that the backend compiles while this is entered."""
+    """The graphs that the backend compiles from now on."""
 
-    def __init__(self, monkeypatch: Any) -> None:
-        self.modules: list[CompiledModule] = []
-        initialize = CompiledModule.__init__
+    def __init__(self) -> None:
+        self._before = {*live_modules}
 
-        def recorded(own: CompiledModule, *args: Any) -> None:
-            initialize(own, *args)
-            self.modules.append(own)
-
-        monkeypatch.setattr(CompiledModule, "__init__", recorded)
+    @property
+    def modules(self) -> list[CompiledModule]:
+        return [one for one in live_modules if one not in self._before]
 
     @property
     def reasons(self) -> dict[str, str]:
