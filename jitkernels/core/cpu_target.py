@@ -167,7 +167,7 @@ class Target:
         behind a line, 2.3 into one 32 behind, and 2.1 into lines; a product of two arrays 2.5, and 4.7 where both are
         16 bytes behind. Intel's processors serve two lines in a cycle.
         """
-        return self.name.startswith("znver")
+        return self.name == "znver4"
 
     @property
     def stalls_on_aliases(self) -> bool:

@@ -13,7 +13,7 @@ from jitkernels.compiler.api.jit import jit
 from jitkernels.compiler.capture.array_proxy import Traced, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.fixed_extents import fix_extents
-from jitkernels.compiler.capture.pytree.transposed_results import transposed_axes
+from jitkernels.compiler.capture.pytree.transposed_results import owned_result
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node, serial
@@ -174,18 +174,7 @@ class CompiledStage:
             return traced(tracer, value).copy()
         if value.is_weak:
             return np.array(value)
-        # Python builds results that are views, but for transposes, at each call: the model cache keeps no such code.
-        is_built = value.view.parent is not None and transposed_axes(value.view) is None
-        return value.copy() if self._copies or is_built or self._is_shared(value) else value
-
-    def _is_shared(self, value: Traced) -> bool:
-        """Whether a result is a view of an input, or of what another result is a view of."""
-        base = value.node
-        while base.operation in ("view", "reshape"):
-            base = base.inputs[0]
-        is_known = base in self._bases
-        self._bases.add(base)
-        return is_known or base.operation == "input"
+        return value.copy() if self._copies else owned_result(value, self._bases)
 
     def _all(self, level: str, reason: str) -> dict[OnnxNode, tuple[str, str]]:
         return dict.fromkeys(self.nodes, (level, reason))

@@ -1,6 +1,6 @@
 """Graphs of tensors as compiled functions of arrays that share their memory."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from torch.fx.node import map_arg
 
 from jitkernels.compiler.api.jit import jit
 from jitkernels.compiler.capture.static_arrays import frozen
+from jitkernels.errors import TracingError
 from jitkernels.torch.run_graph import SIZE_OPERATORS, SIZES, ArrayFunction, needed_sizes, overload_name
 
 VIEWS = (
@@ -55,13 +56,13 @@ class CompiledGraph:
         self._sizes = needed_sizes(self._read)
         self._static = {node for node in static if node in read}
         self._versions: list[tuple[int, int, int]] | None = None
-        self._functions: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self._functions: dict[tuple[int, ...], tuple[Any, ArrayFunction]] = {}
         self._variable = tuple(self._positions[node] for node in self._tensors if node not in self._static)
 
     @property
     def functions(self) -> list[Any]:
         """The compiled functions."""
-        return [*self._functions.values()]
+        return [function for function, _ in self._functions.values()]
 
     def __call__(self, *tensors: Any) -> tuple[Any, ...]:
         """The outputs of the graph."""
@@ -70,10 +71,13 @@ class CompiledGraph:
         values: dict[Node, Any] = {}
         if self._outputs:
             key = tuple([int(tensors[self._positions[node]]) for node in self._sizes]) if self._sizes else ()
-            function = self._functions.get(key)
-            if function is None:
-                function = self._compile(key, tensors)
-            results = function(tuple([_array(tensors[i]) for i in self._variable]))
+            function, array_function = self._functions.get(key) or self._compile(key, tensors)
+            try:
+                results = function(tuple([_array(tensors[i]) for i in self._variable]))
+            except Exception as error:
+                if array_function.at is None and not isinstance(error, TracingError):
+                    raise  # of the elements: another call may be right
+                raise NodeError(array_function.at, f"{type(error).__name__}: {error}") from error
             values = dict(zip(self._outputs, map(_tensor, results), strict=True))
         return tuple([self._value(one, values, tensors) for one in self._results])
 
@@ -111,8 +115,8 @@ class CompiledGraph:
         self._variable = tuple(self._positions[node] for node in self._tensors)
         self._functions.clear()
 
-    def _compile(self, key: tuple[int, ...], tensors: Sequence[Any]) -> Callable[..., Any]:
-        """The function for sizes that are constants of the code; its first call traces it."""
+    def _compile(self, key: tuple[int, ...], tensors: Sequence[Any]) -> tuple[Any, ArrayFunction]:
+        """The function for sizes that are constants of the code, and what it traces."""
         if len(self._functions) >= MAX_SIZE_KEYS:
             self._functions.clear()
         array_function = ArrayFunction(self._nodes, self._read, self._outputs)
@@ -126,16 +130,8 @@ class CompiledGraph:
 
         function: Any = jit(graph, strict=True)
         function.is_interpreter = True
-
-        def call_first(arrays: Any) -> Any:
-            try:
-                results = function(arrays)
-            except Exception as error:  # the node stays torch's, which raises its error
-                raise NodeError(array_function.at, f"{type(error).__name__}: {error}") from error
-            self._functions[key] = function
-            return results
-
-        return call_first
+        self._functions[key] = function, array_function
+        return function, array_function
 
 
 def layout_of(value: Any) -> Any:

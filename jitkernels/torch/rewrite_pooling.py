@@ -13,12 +13,9 @@ def max_pool2d(x: Any, *window: Any) -> Any:
 
 
 def max_pool2d_backward(dy: Any, x: Any, *window: Any) -> Any:
-    """The cotangent of what is pooled, as a target of nodes."""
+    """The cotangent of what is pooled, as a target of nodes. `window`: all five arguments of ATen's operator."""
     _, places = torch.ops.aten.max_pool2d_with_indices(x, *window)
-    kernel, stride, padding, dilation, ceil_mode = (*window, [], [0, 0], [1, 1], False)[: len(window)] + tuple(
-        ([], [], [0, 0], [1, 1], False)[len(window) :]
-    )
-    return torch.ops.aten.max_pool2d_with_indices_backward(dy, x, kernel, stride, padding, dilation, ceil_mode, places)
+    return torch.ops.aten.max_pool2d_with_indices_backward(dy, x, *window, places)
 
 
 max_pool2d.jitkernels_operator = "jitkernels.max_pool2d"  # type: ignore[attr-defined]

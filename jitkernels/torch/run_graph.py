@@ -1,7 +1,7 @@
 """Run an FX graph of ATen operators on arrays: what `jk.jit` traces."""
 
 import operator as python_operators
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from torch.fx import Node
 from jitkernels.compiler.capture.array_proxy import Traced, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.fixed_extents import fix_extents
+from jitkernels.compiler.capture.pytree.transposed_results import owned_result
 from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import current
@@ -20,13 +21,10 @@ from jitkernels.torch.torch_dtypes import numpy_dtype
 
 IGNORED = "device", "layout", "pin_memory", "memory_format", "non_blocking"
 """Keywords that say where and how elements lie."""
-SIZE_OPERATORS: dict[Any, Callable[..., Any]] = {
-    function: function
-    for function in (
-        python_operators.add, python_operators.sub, python_operators.mul, python_operators.floordiv,
-        python_operators.mod, python_operators.getitem, python_operators.neg,
-    )
-}  # fmt: skip
+SIZE_OPERATORS = frozenset({
+    python_operators.add, python_operators.sub, python_operators.mul, python_operators.floordiv,
+    python_operators.mod, python_operators.getitem, python_operators.neg,
+})  # fmt: skip
 """Functions of Python in graphs: arithmetic of sizes, and the choice of one of several results."""
 SIZES = ("sym_size.int",)
 """Operators whose results are sizes."""
@@ -55,8 +53,7 @@ class NodeCall:
 
     def __init__(self, node: Node) -> None:
         self.node, self.name = node, overload_name(node.target)
-        self.on_sizes = SIZE_OPERATORS.get(node.target)
-        self.operator = None if self.on_sizes else operator_of(node)
+        self.operator = None if node.target in SIZE_OPERATORS else operator_of(node)
         self.result = inferred(node.meta.get("val"))
         self.dtype = None
         if self.operator is not None and self.operator.promotes:
@@ -66,8 +63,8 @@ class NodeCall:
         """The result of the node. Raises NotImplementedError where there is no operator for it."""
         node = self.node
         args = [_argument(one, values) for one in node.args]
-        if self.on_sizes is not None:
-            return self.on_sizes(*args)
+        if node.target in SIZE_OPERATORS:
+            return node.target(*args)
         if self.name in SIZES:
             return args[0].shape[args[1]]
         if self.operator is None:
@@ -87,7 +84,7 @@ class NodeCall:
 class ArrayFunction:
     """A graph as a function of a tuple of arrays: its placeholders, without those that are sizes of others.
 
-    `at`: the node that runs, or that failed.
+    `at`: the node at which tracing failed.
     """
 
     def __init__(self, nodes: Sequence[Node], inputs: Sequence[Node], outputs: Sequence[Any]) -> None:
@@ -114,9 +111,9 @@ class ArrayFunction:
             values[node] = self.sizes[node] if source is None else values[source[0]].shape[source[1]]
         with monitor_suspended(), np.errstate(all="ignore"):
             for call in self.calls:
-                self.at = call.node
+                self.at = call.node if tracer is not None else self.at  # a plain run follows a trace that failed
                 values[call.node] = call.run(values)
-            self.at = None
+            self.at = None if tracer is not None else self.at
             bases: set[Any] = set()
             return tuple(_result(values[node], bases) for node in self.outputs)
 
@@ -199,17 +196,10 @@ def _settled(value: Any, result: Any) -> Any:
 
 
 def _result(value: Any, bases: set[Any]) -> Any:
-    """A value as a result of compiled code: no constant, no view of an argument or of another result."""
+    """A value as a result of compiled code, which constants are no results of."""
     tracer = current()
     if tracer is None or value is None or type(value) in (SymInt, int):
         return value
     if type(value) is not Traced:
         return traced(tracer, np.asarray(value)).copy()
-    if value.is_weak:
-        return np.array(value)
-    base = value.node
-    while base.operation in ("view", "reshape"):
-        base = base.inputs[0]
-    is_shared = base in bases or base.operation == "input"
-    bases.add(base)
-    return value.copy() if is_shared or value.view.parent is not None else value
+    return np.array(value) if value.is_weak else owned_result(value, bases)

@@ -257,3 +257,35 @@ def test_attention_with_a_masked_row() -> None:
         return [y, *torch.autograd.grad(y.square().sum(), (q, k, v))]
 
     torch.testing.assert_close(results(compiled(function)), results(function), rtol=1e-4, atol=1e-5)
+
+
+def test_a_call_that_fails_leaves_later_ones_compiled() -> None:
+    recorded = Recorded()
+    table = torch.randn(5, 3)
+
+    def function(indices: Tensor) -> Tensor:
+        return nn.functional.embedding(indices, table) * 2
+
+    call = compiled(function)
+    for indices in (torch.tensor([0, 7]), torch.tensor([4, 1])):
+        if indices.max() < len(table):
+            torch.testing.assert_close(call(indices), function(indices))
+        else:
+            with pytest.raises(IndexError):
+                call(indices)
+    assert not recorded.reasons
+
+
+def test_kept_images_have_channels_last() -> None:
+    """Nothing transposes what is kept for gradients; results that users see have torch's strides."""
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 3, padding=1), nn.ReLU())
+    strides = set()
+
+    def pack(tensor: Tensor) -> Tensor:
+        strides.add(tensor.stride())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        y = compiled(model)(torch.randn(2, 3, 8, 8, requires_grad=True))
+    assert y.stride() == (256, 64, 8, 1)
+    assert (512, 1, 64, 8) in strides

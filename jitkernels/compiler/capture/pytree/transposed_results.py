@@ -1,5 +1,7 @@
 """Arrays of a result: which are new arrays of another order, and whether possible aliases have equal elements."""
 
+from typing import Any
+
 import numpy as np
 
 from jitkernels.compiler.capture.functionalization import View
@@ -23,6 +25,22 @@ def transposed_axes(view: View) -> tuple[int, ...] | None:
         symbolic_dims.same(extent, extents[axis]) for extent, axis in zip(view.shape, axes, strict=True)
     )
     return tuple(axes) if is_whole else None
+
+
+def owned_result(value: Any, bases: set[Node]) -> Any:
+    """A traced array as a result of a front end's graph: a copy of a view of an argument or of another result.
+
+    `bases`: the arrays of the results so far, to which it adds. Python builds results that are other views than
+    transposes at each call, so that these are copied, too.
+    """
+    if value.view.parent is not None and transposed_axes(value.view) is None:
+        return value.copy()
+    base = value.node
+    while base.operation in ("view", "reshape"):
+        base = base.inputs[0]
+    is_shared = base in bases or base.operation == "input"
+    bases.add(base)
+    return value.copy() if is_shared else value
 
 
 def are_equal(left: Node, right: Node) -> Node:
