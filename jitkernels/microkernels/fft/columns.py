@@ -14,7 +14,10 @@ from jitkernels.microkernels.fft.transform import FftScales, Planes, moves_of, p
 
 
 def columns_of(dtype: str, limits: FftLimits) -> Any:
-    """Return the function ``(words, n, columns, x, y, scratch, scales)`` that transforms all columns of a matrix."""
+    """Return the function ``(words, n, columns, beside, x, y, scratch, scales)`` of all columns of a matrix.
+
+    beside: as many at once as a vector has lanes, where the plan is of columns and has radices; else one by one.
+    """
     lanes, tables = limits.lanes, tables_of(dtypes.named(dtype).c)
     moves, run = moves_of(dtype, lanes), running_of(dtype, lanes, beside=True)
     transform, one = rows_of(dtype, limits).transform, np.dtype(dtype).type(1)
@@ -25,10 +28,10 @@ def columns_of(dtype: str, limits: FftLimits) -> Any:
         for first in range(0, columns, lanes):
             live = min(lanes, columns - first)
             imaginary = offset(scratch, planes.size)
-            moves.load_columns(offset(x, 2 * first), 2 * columns, scratch, imaginary, n, live, one, scales.sign)
+            moves.load_columns(offset(x, 2 * first), scratch, imaginary, 2 * columns, n, live, one, scales.sign)
             result = run(offset(words, FIRST_RADICES), n, offset(tables(words), words[FIRST_ROOTS]), planes, scratch)
             imaginary = offset(result, planes.size)
-            moves.store_columns(offset(y, 2 * first), 2 * columns, result, imaginary, n, live, scales.re, scales.im)
+            moves.store_columns(offset(y, 2 * first), result, imaginary, 2 * columns, n, live, scales.re, scales.im)
 
     @noinline()
     def one_by_one(words: Any, n: int, columns: int, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:
@@ -45,8 +48,10 @@ def columns_of(dtype: str, limits: FftLimits) -> Any:
                 y[at + 1] = scratch[2 * k + 1]
 
     @inlined()
-    def run_columns(words: Any, n: int, columns: int, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:
-        if words[LENGTH_WORD] == n:
+    def run_columns(
+        words: Any, n: int, columns: int, beside: bool, x: Any, y: Any, scratch: Any, scales: FftScales
+    ) -> None:
+        if beside and words[LENGTH_WORD] == n:
             by_radices(words, n, columns, x, y, scratch, scales)
         else:
             one_by_one(words, n, columns, x, y, scratch, scales)
