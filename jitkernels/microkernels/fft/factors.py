@@ -125,7 +125,7 @@ def steps_of(n: int, one_step: int) -> int:
 
 @inlined()
 def last_radix(n: int, lanes: int) -> int:
-    """The radix of the last pass over the numbers of one transform; 1 where only large primes are left to choose from."""
+    """The radix of the last pass over the numbers of one transform; 1 where it has large primes alone."""
     small = n // of_large_primes(n)
     if small == 1:
         return 1

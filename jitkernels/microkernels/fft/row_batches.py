@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import IRFunction, inlined, noinline, offset
+from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.bluestein import rows_of
 from jitkernels.microkernels.fft.columns import columns_of
 from jitkernels.microkernels.fft.factors import FftLimits
 from jitkernels.microkernels.fft.pass_costs import COPY_CYCLES
-from jitkernels.microkernels.fft.passes import PassText
 from jitkernels.microkernels.fft.plan import (
     COLUMNS,
     FIRST_RADICES,
@@ -25,36 +24,13 @@ from jitkernels.microkernels.fft.plan import (
     padded,
 )
 from jitkernels.microkernels.fft.plan_cache import tables_of
+from jitkernels.microkernels.fft.real_batch_text import CopyText
 from jitkernels.microkernels.fft.row_ranges import RowRange
 from jitkernels.microkernels.fft.transform import FftScales, Planes, moves_of, plane_size, running_of, scratch_of
 from jitkernels.microkernels.heap_scratch import is_null
 
 ONE_BY_ONE, BESIDE, PACKED = range(3)
 """Each transform alone; the columns of each matrix beside each other; those of several matrices."""
-
-
-class CopyText(PassText):
-    """The writer of a loop that copies complex numbers."""
-
-    def __init__(self, dtype: str) -> None:
-        super().__init__(dtype, 2, 2)
-
-    def text(self) -> IRFunction:
-        """``(x, y, n, x_step, y_step)``: n numbers, which are so many numbers apart."""
-        out, element = self.out, f"{dtypes.named(self.dtype).c}*"
-        out.label("entry")
-        out.line("br label %number")
-
-        def of_number(k: str) -> None:
-            source, target = (self.multiple(2, out.value(f"mul i64 {k}, %{name}_step")) for name in "xy")
-            self.store(self.load("%x", source), "%y", target)
-
-        self.loop("number", "%n", "entry", "done", of_number)
-        out.label("done")
-        out.line("ret void")
-        symbol, body = f"fft_copy_{self.dtype}", "\n".join(out.lines)
-        head = f"define void @{symbol}(ptr noalias %x, ptr noalias %y, i64 %n, i64 %x_step, i64 %y_step) nounwind"
-        return IRFunction(symbol, "void", (element, element, *["int64"] * 3), f"{head} {{\n{body}\n}}\n")
 
 
 @inlined()
@@ -71,7 +47,7 @@ def way_of(words: Any, n: int, columns: int, count: int, lanes: int) -> int:
 
 def packing_of(dtype: str, limits: FftLimits) -> Any:
     """Return the function ``(words, n, columns, part, x, y, scratch, scales)`` that fills vectors with several rows."""
-    lanes, tables, copy = limits.lanes, tables_of(dtypes.named(dtype).c), CopyText(dtype).text()
+    lanes, tables, copy = limits.lanes, tables_of(dtypes.named(dtype).c), CopyText(dtype, 2).text()
     moves, run, one = moves_of(dtype, lanes), running_of(dtype, lanes, beside=True), np.dtype(dtype).type(1)
 
     @noinline()
