@@ -1,8 +1,8 @@
 """How lengths are divided: into the radices of passes, into two steps, or into a longer length that has radices.
 
 1. Lengths of the primes up to 13 have passes of their own, and larger primes one for any radix. The last radix is the
-   one whose pass transposes: the number of lanes where that divides the length, so that all passes before it have whole
-   vectors, else the largest that has a pass of its own.
+   one whose pass transposes: the number of lanes where that divides a long length, so that all passes before it have
+   whole vectors, else the largest that has a pass of its own.
 2. Long ones are two steps (Bailey, 1990): `across` transforms whose numbers lie far apart, as many at once as a vector
    has lanes, then `down` transforms of neighbours. All passes of either run in the cache.
 3. Any other length is a convolution with a chirp (Bluestein, 1970), of a power of two times 1, 3, 5, 9 or 15.
@@ -129,7 +129,7 @@ def last_radix(n: int, lanes: int) -> int:
     small = n // of_large_primes(n)
     if small == 1:
         return 1
-    if n % 16 == 0 and lanes == 16:
+    if n % 16 == 0 and lanes == 16 and n >= lanes * lanes:
         return 16
     if n % 8 == 0:
         return 8

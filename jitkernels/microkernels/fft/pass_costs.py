@@ -17,6 +17,7 @@ COPY_CYCLES = 4
 """Of copying one number to the vectors and its result back."""
 CONVOLUTION_CYCLES = 40
 """Of a vector of numbers in a convolution, besides its two transforms: three products, and clearing."""
+FEW_BLOCKS = 3
 NEVER = 1 << 40
 
 
@@ -34,6 +35,15 @@ def transpose_cycles(radix: int) -> int:
     return 4 * radix * (4 if radix == 16 else (3 if radix == 8 else radix))
 
 
+@inlined()
+def transposes(radix: int, ido: int, l1: int) -> bool:
+    """Whether a pass over the numbers of one transform transposes in registers: the last one, of more than few blocks.
+
+    Few butterflies, one number of each of which fills a vector, take less than a transpose.
+    """
+    return ido == 1 and (radix == 16 or (l1 > FEW_BLOCKS and radix < LEAST_ANY_RADIX))
+
+
 @noinline()
 def row_cycles(radices: Any, n: int, lanes: int) -> int:
     """The passes of one row, whose numbers are beside each other."""
@@ -42,7 +52,7 @@ def row_cycles(radices: Any, n: int, lanes: int) -> int:
         radix = radices[1 + t]
         ido = ido // radix
         vectors = l1 * ((ido + lanes - 1) // lanes)
-        if ido == 1 and radix < LEAST_ANY_RADIX:
+        if transposes(radix, ido, l1):
             vectors = (l1 + lanes - 1) // lanes
             total += vectors * transpose_cycles(radix)
         total += PASS_CYCLES + vectors * butterfly_cycles(radix)

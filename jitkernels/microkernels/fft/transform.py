@@ -12,6 +12,7 @@ from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.any_radix import PassArrays, any_radix_of, matrix_size
 from jitkernels.microkernels.fft.factors import FftLimits, smooth_length, steps_of
+from jitkernels.microkernels.fft.pass_costs import transposes
 from jitkernels.microkernels.fft.passes import PASS_RADICES, fft_pass
 from jitkernels.microkernels.fft.plan import (
     ACROSS_WORD,
@@ -97,10 +98,10 @@ def running_of(dtype: str, lanes: int, *, beside: bool) -> Any:
             radix = radices[1 + t]
             ido = ido // radix
             target = offset(planes.base, 2 * planes.size * turn)
-            if ido > 1 or beside:
-                first(radix, at, target, planes.size, roots, ido, l1)
-            else:
+            if not beside and transposes(radix, ido, l1):
                 last(radix, at, target, planes.size, roots, ido, l1)
+            else:
+                first(radix, at, target, planes.size, roots, ido, l1)
             roots = offset(roots, padded(2 * (radix - 1) * ido) + padded(matrix_size(radix)))
             l1 *= radix
             at = target
