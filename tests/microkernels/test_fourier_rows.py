@@ -11,10 +11,10 @@ from jitkernels.attrs.schema.registry import find_implementation
 from jitkernels.dispatch.kernel_cache import KernelFuncs
 
 FLOATS = ("float32", "float64")
-SHORT = (1, 2, 3, 4, 5, 6, 8, 11, 13, 15, 16, 17, 23, 34, 37, 48, 64, 101, 119, 128, 323)
+SHORT = (1, 2, 3, 8, 11, 16, 17, 23, 26, 34, 37, 48, 101, 119, 128, 323)
 """Lengths on either side of every choice: radices, large primes with and without others, convolutions."""
-ROWS = (1, 2, 4, 8, 19, 33)
-LONG_ODD = (501, 625, 729, 933, 945, 1155, 2187, 6561, 19 * 23 * 29, 3**10, 5**7)
+ROWS = (1, 3, 19)
+LONG_ODD = (501, 625, 933, 1155, 6561, 19 * 23 * 29, 3**10)
 
 
 def run(attr: KernelAttr, x: Any) -> Any:
@@ -44,7 +44,7 @@ def complex_of(pairs: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("inverse", [False, True])
-@pytest.mark.parametrize("columns", [1, 2, 5, 7, 19])
+@pytest.mark.parametrize("columns", [1, 2, 7])
 def test_complex_rows_and_few_columns(columns: int, inverse: bool, dtype: str) -> None:
     for n in SHORT:
         for rows in ROWS:
