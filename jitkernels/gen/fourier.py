@@ -11,7 +11,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.fft.factors import limits_of
 from jitkernels.microkernels.fft.real_batches import real_batches_of, scratch_of_real_batches
-from jitkernels.microkernels.fft.row_batches import batches_of, scratch_of_batches
+from jitkernels.microkernels.fft.row_batches import FftMatrices, batches_of, scratch_of_batches
 from jitkernels.microkernels.fft.row_ranges import FftArrays, FftAttr, RowRange, block_of, threads_of
 from jitkernels.microkernels.fft.transform import FftScales
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
@@ -28,7 +28,7 @@ def fft_c2c(attr: FftC2CAttr, **variant: Any) -> RangeKernel:
         x, y, factor = arrays.x, arrays.y, number(arrays.scale[0])
         if n == 0 or columns == 0:
             return 0
-        done = transform(n, columns, part, x, y, workspace, FftScales(sign, factor, sign * factor))
+        done = transform(FftMatrices(x, y, n, columns), part, workspace, FftScales(sign, factor, sign * factor))
         return 0 if done else no_memory
 
     def needed(n: int, columns: int) -> Any:

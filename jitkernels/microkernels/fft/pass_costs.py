@@ -18,7 +18,7 @@ COPY_CYCLES = 4
 CONVOLUTION_CYCLES = 40
 """Of a vector of numbers in a convolution, besides its two transforms: three products, and clearing."""
 FEW_BLOCKS = 3
-NEVER = 1 << 40
+UNLIMITED_CYCLES = 1 << 40
 
 
 @inlined()

@@ -12,7 +12,7 @@ from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.any_radix import matrix_filling_of, matrix_size
 from jitkernels.microkernels.fft.factors import FftLimits, has_radices, last_radix, put_radices, smooth_length, steps_of
-from jitkernels.microkernels.fft.pass_costs import CONVOLUTION_CYCLES, NEVER, row_cycles, vector_cycles
+from jitkernels.microkernels.fft.pass_costs import CONVOLUTION_CYCLES, UNLIMITED_CYCLES, row_cycles, vector_cycles
 from jitkernels.microkernels.fft.plan_cache import (
     count_kept,
     free_words,
@@ -186,7 +186,7 @@ def estimating_of(limits: FftLimits) -> Any:
 
     @noinline()
     def estimate(words: Any, n: int) -> None:
-        words[ROW_CYCLES], words[VECTOR_CYCLES] = 0, NEVER
+        words[ROW_CYCLES], words[VECTOR_CYCLES] = 0, UNLIMITED_CYCLES
         radices = offset(words, SECOND_RADICES)
         if n <= one_step:
             length = smooth_length(n, False)

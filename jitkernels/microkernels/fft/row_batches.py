@@ -4,7 +4,7 @@ What is faster follows from estimates of the plan. Beside each other, transforms
 numbers are copied to a buffer of as many columns as a vector has lanes.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from jitkernels.microkernels.fft.plan import (
     COLUMNS,
     FIRST_RADICES,
     FIRST_ROOTS,
+    LENGTH_WORD,
     ROW_CYCLES,
     ROWS,
     VECTOR_CYCLES,
@@ -45,13 +46,23 @@ def way_of(words: Any, n: int, columns: int, count: int, lanes: int) -> int:
     return PACKED if packed < alone and count > columns else ONE_BY_ONE
 
 
+class FftMatrices(NamedTuple):
+    """Arrays of matrices of n rows, whose columns are transformed."""
+
+    x: Any
+    y: Any
+    n: int
+    columns: int
+
+
 def packing_of(dtype: str, limits: FftLimits) -> Any:
-    """Return the function ``(words, n, columns, part, x, y, scratch, scales)`` that fills vectors with several rows."""
+    """Return the function ``(words, matrices, part, scratch, scales)`` that fills vectors with several rows."""
     lanes, tables, copy = limits.lanes, tables_of(dtypes.named(dtype).c), CopyText(dtype, 2).text()
     moves, run, one = moves_of(dtype, lanes), running_of(dtype, lanes, beside=True), np.dtype(dtype).type(1)
 
     @noinline()
-    def pack(words: Any, n: int, columns: int, part: RowRange, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:
+    def pack(words: Any, matrices: FftMatrices, part: RowRange, scratch: Any, scales: FftScales) -> None:
+        x, y, n, columns = matrices.x, matrices.y, matrices.n, matrices.columns
         planes = Planes(scratch, plane_size(n * lanes, lanes))
         imaginary, buffer = offset(scratch, planes.size), offset(scratch, 4 * planes.size)
         for first in range(part.begin * columns, part.end * columns, lanes):
@@ -85,15 +96,17 @@ def scratch_of_batches(limits: FftLimits) -> Any:
 
 
 def batches_of(dtype: str, limits: FftLimits) -> Any:
-    """Return the function ``(n, columns, part, x, y, scratch, scales)`` that transforms the columns of matrices.
+    """Return the function ``(matrices, part, scratch, scales)`` that transforms the columns of matrices.
 
     It returns 0 where there is no memory for a plan.
     """
     lanes, one_step = limits.lanes, limits.one_step
-    rows, of_columns, pack = rows_of(dtype, limits), columns_of(dtype, limits), packing_of(dtype, limits)
+    rows, pack = rows_of(dtype, limits), packing_of(dtype, limits)
+    by_radices, one_by_one = columns_of(dtype, limits)
 
     @noinline()
-    def transform(n: int, columns: int, part: RowRange, x: Any, y: Any, scratch: Any, scales: FftScales) -> int:
+    def transform(matrices: FftMatrices, part: RowRange, scratch: Any, scales: FftScales) -> int:
+        x, y, n, columns = matrices.x, matrices.y, matrices.n, matrices.columns
         is_short = columns < lanes and n <= one_step
         words = rows.take(n, COLUMNS if columns > 1 and not is_short else ROWS, scratch)
         if is_null(words):
@@ -107,14 +120,16 @@ def batches_of(dtype: str, limits: FftLimits) -> Any:
                 if is_null(words):
                     return 0
         if way == PACKED:
-            pack(words, n, columns, part, x, y, scratch, scales)
+            pack(words, matrices, part, scratch, scales)
         else:
             for row in range(part.begin, part.end):
                 at = 2 * row * n * columns
                 if columns == 1:
                     rows.transform(words, n, offset(x, at), offset(y, at), scratch, scales)
+                elif way == BESIDE and words[LENGTH_WORD] == n:
+                    by_radices(words, n, columns, offset(x, at), offset(y, at), scratch, scales)
                 else:
-                    of_columns(words, n, columns, way == BESIDE, offset(x, at), offset(y, at), scratch, scales)
+                    one_by_one(words, n, columns, offset(x, at), offset(y, at), scratch, scales)
         rows.keep(words)
         return 1
 
