@@ -49,6 +49,7 @@ class CompiledGraph:
         read = {one for node in self._nodes for one in node.all_input_nodes} | set(computed)
         self._constants = {node: getattr(module, str(node.target)) for node in read if node.op == "get_attr"}
         self._outputs, self._positions = [*computed], {node: i for i, node in enumerate(inputs)}
+        self._is_direct = self._outputs == [*self._results]
         self._read = [node for node in inputs if node in read or not isinstance(node.meta["val"], Tensor)]
         self._tensors = [node for node in self._read if isinstance(node.meta["val"], Tensor)]
         self._sizes = needed_sizes(self._read)
@@ -76,6 +77,8 @@ class CompiledGraph:
                 if array_function.at is None and not isinstance(error, TracingError):
                     raise  # of the elements: another call may be right
                 raise NodeError(array_function.at, f"{type(error).__name__}: {error}") from error
+            if self._is_direct:
+                return tuple([*map(_tensor, results)])
             values = dict(zip(self._outputs, map(_tensor, results), strict=True))
         return tuple([self._value(one, values, tensors) for one in self._results])
 
