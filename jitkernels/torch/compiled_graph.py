@@ -78,7 +78,7 @@ class CompiledGraph:
                     raise  # of the elements: another call may be right
                 raise NodeError(array_function.at, f"{type(error).__name__}: {error}") from error
             if self._is_direct:
-                return tuple([*map(_tensor, results)])
+                return (*map(_tensor, results),)
             values = dict(zip(self._outputs, map(_tensor, results), strict=True))
         return tuple([self._value(one, values, tensors) for one in self._results])
 

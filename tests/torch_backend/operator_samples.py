@@ -46,7 +46,9 @@ def samples(info: Any, dtype: torch.dtype, count: int | None, *, requires_grad: 
         return
 
 
-def of_tensors(info: Any, sample: Any, process: Callable[[Any], Any] = lambda results: results) -> tuple[Callable[..., list[Any]], list[torch.Tensor]]:
+def of_tensors(
+    info: Any, sample: Any, process: Callable[[Any], Any] = lambda results: results
+) -> tuple[Callable[..., list[Any]], list[torch.Tensor]]:
     """An operator as a function of the tensors of a sample, and these tensors. `process`: what is done to results."""
     leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
 

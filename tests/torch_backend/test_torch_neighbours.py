@@ -1,4 +1,4 @@
-"""The backend beside other parts of torch: autocast, exported programs, processes of loaders, caches written in place."""
+"""The backend beside other parts of torch: autocast, exported programs, loaders, and caches written in place."""
 
 import io
 from typing import Any

@@ -9,7 +9,6 @@ from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.runtime import workspace_allocator
 from jitkernels.runtime.abi_layout import ALIGNED, WRITEABLE, Offset
 
-
 MAX_OUT_CHECKS = 400
 """Most pairs of arrays whose memory is compared in code that takes ``out``; with more, such calls go through Python."""
 
