@@ -1,0 +1,168 @@
+"""Squared distances and nearest rows by the identity ``|x - y|^2 = |x|^2 - 2 x . y + |y|^2``.
+
+A product of rows is one instruction where a squared difference is two, and argmin needs no distances at all: so k-means
+and Euclidean distances of double precision run here. They cancel for near rows, as they do in scikit-learn; CDIST, whose
+register tiles these are, does not. With y the same rows as x, the half below the diagonal is a copy of the other.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.codegen.range_kernel import RangeKernel
+from jitkernels.codegen.source_protocol import inlined, offset, vectors
+from jitkernels.core.cpu_target import Target
+from jitkernels.microkernels.gemm.microkernel import element_size
+from jitkernels.microkernels.gemm.pairwise_distance import DistanceTiles, panels_of
+
+ROWS_PER_EPILOGUE = 96
+"""Rows of products that are finished while they are in the first-level cache; a multiple of the rows of a tile."""
+MIRROR_ROWS = 8
+"""Columns of distances copied together to the rows below the diagonal: a cache line of double precision."""
+MIN_PARALLEL_PANELS = 4
+"""Panels of rows of y per thread: fewer take less time than to wake it."""
+
+
+def _tiles(dtype: str, target: Target) -> DistanceTiles:
+    return DistanceTiles("dot", dtype, target.lanes(dtype), panels_of(target))
+
+
+def euclidean_kernel(dtype: str, target: Target, *, is_root: bool, is_symmetric: bool, parallel: bool) -> RangeKernel:
+    """Make the kernel ``(x, y, xx, yy, z, m, n, d)``: z[i, j] = |x[i] - y[j]|, or its square; xx and yy are norms squared.
+
+    Symmetric: y is x, and the distance of a row to itself is 0.
+    """
+    tiles = _tiles(dtype, target)
+    number: Any = np.dtype(dtype).type
+    zero, two = number(0), number(2)
+    width, depth, height = tiles.width, tiles.depth, tiles.panels.rows
+    whole, edge, transpose = tiles.tile(is_edge=False), tiles.tile(is_edge=True), tiles.transpose
+
+    @inlined()
+    def finish(z: Any, length: Any, lengths: Any, count: int) -> None:
+        for c in range(count):
+            square = (lengths[c] - two * z[c]) + length
+            square = zero if square < zero else square
+            z[c] = np.sqrt(square) if is_root else square
+
+    @inlined()
+    def mirror(z: Any, n: int, j: int, columns: int) -> None:
+        for c in range(columns):
+            z[(j + c) * n + j + c] = zero
+        for i in range(0, j, MIRROR_ROWS):
+            bottom = min(i + MIRROR_ROWS, j)
+            for c in range(columns):
+                for r in range(i, bottom):
+                    z[(j + c) * n + r] = z[r * n + j + c]
+
+    def body(
+        x: Any, y: Any, xx: Any, yy: Any, z: Any, m: int, n: int, d: int, panel: Any, begin: int, end: int
+    ) -> None:
+        count = (n + width - 1) // width
+        for q in range(begin // width, (end + width - 1) // width):
+            # Panels further right are longer where only those above the diagonal are computed: take one of each end.
+            number_of_panel = (q // 2 if q % 2 == 0 else count - 1 - q // 2) if is_symmetric else q
+            j = number_of_panel * width
+            columns = min(width, n - j)
+            last_row = j + columns if is_symmetric else m
+            for p in range(0, max(d, 1), depth):
+                deep, first = min(depth, d - p), 1 if p == 0 else 0
+                transpose(y, j * d + p, d, panel, 0, columns, deep)
+                for top in range(0, last_row, ROWS_PER_EPILOGUE):
+                    bottom = min(top + ROWS_PER_EPILOGUE, last_row)
+                    for i in range(top, bottom, height):
+                        if columns == width and bottom - i >= height:
+                            whole(x, i * d + p, d, panel, 0, 0, z, i * n + j, n, deep, first, height, width)
+                        else:
+                            edge(x, i * d + p, d, panel, 0, 0, z, i * n + j, n, deep, first, bottom - i, columns)
+                    if p + deep == d:
+                        for i in range(top, bottom):
+                            finish(offset(z, i * n + j), xx[i], offset(yy, j), columns)
+            if is_symmetric:
+                mirror(z, n, j, columns)
+
+    element = f"{dtype}*"
+    size = element_size(dtype)
+    kind = "_".join(("euclidean" if is_root else "sqeuclidean", *(("symmetric",) if is_symmetric else ())))
+    return RangeKernel(
+        f"{kind}_by_products_{dtype}",
+        (*[element] * 5, "int64", "int64", "int64"),
+        body,
+        extent=6,
+        block=MIN_PARALLEL_PANELS * width,
+        parallel=parallel,
+        workspace=tiles.lengths * size,
+        workspace_dtype=dtype,
+        vector_bytes=tiles.lanes * size,
+        flags=("contract",),
+    )
+
+
+def nearest_kernel(dtype: str, target: Target, *, parallel: bool) -> RangeKernel:
+    """Make the kernel ``(x, y, yy, labels, m, n, d)``: labels[i] = argmin over j of ``yy[j] - x[i] . y[j]``.
+
+    With yy half the squared norms of y this is the nearest row, the first of several. Panels are of rows of x: vectors
+    run along these, and argmin has no reduction within a vector. No row of y, no label: n is at least 1.
+    """
+    tiles = _tiles(dtype, target)
+    width, depth, height, lanes = tiles.width, tiles.depth, tiles.panels.rows, tiles.lanes
+    whole, edge, transpose = tiles.tile(is_edge=False), tiles.tile(is_edge=True), tiles.transpose
+    scratch, size = tiles.lengths, element_size(dtype)
+    number: Any = np.dtype(dtype).type
+    infinity = number(np.inf)
+    index: Any = np.int32 if dtype == "float32" else np.int64
+
+    @inlined()
+    def nearer(least: Any, label: Any, other: Any, i: Any) -> Any:
+        is_less = other < least
+        return (other if is_less else least, i if is_less else label)
+
+    def body(x: Any, y: Any, yy: Any, labels: Any, m: int, n: int, d: int, panel: Any, begin: int, end: int) -> None:
+        least, label = offset(panel, scratch), offset(panel, scratch + width)
+        products = offset(panel, scratch + 2 * width)
+        for j in range(begin, end, width):
+            columns = min(width, end - j)
+            for p in range(0, max(d, 1), depth):
+                deep, first = min(depth, d - p), 1 if p == 0 else 0
+                transpose(x, j * d + p, d, panel, 0, columns, deep)
+                for i in range(0, n, height):
+                    if n - i >= height:
+                        whole(y, i * d + p, d, panel, 0, 0, products, i * width, width, deep, first, height, width)
+                    else:
+                        edge(y, i * d + p, d, panel, 0, 0, products, i * width, width, deep, first, n - i, width)
+            for c in vectors(0, width, lanes):
+                least[c] = infinity
+                label[c] = index(0).view(number)
+            for i in range(0, n - 3, 4):
+                row = offset(products, i * width)
+                for c in vectors(0, width, lanes):
+                    best, at = nearer(least[c], label[c].view(index), yy[i] - row[c], index(i))
+                    best, at = nearer(best, at, yy[i + 1] - row[width + c], index(i + 1))
+                    best, at = nearer(best, at, yy[i + 2] - row[2 * width + c], index(i + 2))
+                    best, at = nearer(best, at, yy[i + 3] - row[3 * width + c], index(i + 3))
+                    least[c] = best
+                    label[c] = at.view(number)
+            for i in range(n // 4 * 4, n):
+                for c in vectors(0, width, lanes):
+                    best, at = nearer(least[c], label[c].view(index), yy[i] - products[i * width + c], index(i))
+                    least[c] = best
+                    label[c] = at.view(number)
+            for c in range(columns):
+                labels[j + c] = np.int32(label[c].view(index))
+
+    def needed(m: int, n: int, d: int, begin: int, end: int) -> int:
+        return (scratch + (n + height + 2) * width) * size
+
+    element = f"{dtype}*"
+    return RangeKernel(
+        f"nearest_{dtype}",
+        (element, element, element, "int32*", "int64", "int64", "int64"),
+        body,
+        extent=4,
+        block=MIN_PARALLEL_PANELS * width,
+        parallel=parallel,
+        workspace=needed,
+        workspace_dtype=dtype,
+        vector_bytes=lanes * size,
+        flags=("contract",),
+    )
