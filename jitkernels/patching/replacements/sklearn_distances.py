@@ -1,0 +1,52 @@
+"""`sklearn.metrics.pairwise`: Euclidean distances, whose checks of arguments stay scikit-learn's."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import jitkernels as jk
+from jitkernels.patching.conditions import DOUBLE, SINGLE, are_matrices
+from jitkernels.patching.native_kernels import euclidean_by_products
+from jitkernels.patching.piece import Call, piece
+
+
+def _calls() -> Iterator[Call]:
+    rng = np.random.default_rng(0)
+    for dtype in (np.float32, np.float64):
+        for rows, columns in ((20, 5), (200, 20), (2000, 10), (2000, 100)):
+            x = rng.standard_normal((rows, columns)).astype(dtype)
+            yield Call(f"{np.dtype(dtype).name}, {rows} x {columns}", "sklearn.metrics:pairwise_distances", (x,))
+
+
+def squared_norms(x: Any, given: Any) -> Any:
+    """The squared norms of the rows: those that the caller has, if they are of x's dtype, else new ones."""
+    if type(given) is np.ndarray and given.dtype == x.dtype and given.size == len(x):
+        return np.ascontiguousarray(given.reshape(-1))
+    return np.einsum("ij,ij->i", x, x)
+
+
+def are_far_from_overflow(*norms: Any) -> bool:
+    """Return whether sums of any two squared norms are finite, so that nothing overflows and nothing is NaN."""
+    return all(bool(one.max() < float(np.finfo(one.dtype).max) / 8) for one in norms)
+
+
+@piece(
+    "sklearn.metrics.pairwise:_euclidean_distances",
+    serves="dense matrices of float32 and float64 in C order without NaN, far from overflow",
+    calls=_calls,
+)
+def _euclidean_distances(
+    X: Any, Y: Any, X_norm_squared: Any = None, Y_norm_squared: Any = None, squared: Any = False
+) -> Any:
+    """Double precision by products, as scikit-learn does it; single precision by differences, which lose no digits."""
+    if not are_matrices(X, Y):
+        return NotImplemented
+    if X.dtype == SINGLE:
+        distances = jk.cdist(X, Y, metric="sqeuclidean" if squared else "euclidean")
+        return distances if np.isfinite(distances.max()) else NotImplemented
+    xx = squared_norms(X, X_norm_squared)
+    yy = xx if Y is X else squared_norms(Y, Y_norm_squared)
+    if X.dtype != DOUBLE or not are_far_from_overflow(xx, yy):
+        return NotImplemented
+    return euclidean_by_products(X, Y, xx, yy, squared=bool(squared))

@@ -1,0 +1,128 @@
+"""`sklearn.cluster`: seeding of k-means and Lloyd's iteration.
+
+Nearest centers come from a register tile of products with argmin, and sums of clusters from SCATTER_ADD. Everything
+else, and the random numbers, are scikit-learn's.
+"""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import jitkernels as jk
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.patching.conditions import are_matrices, is_plain
+from jitkernels.patching.native_kernels import nearest_rows
+from jitkernels.patching.piece import Call, piece
+
+SERVED = "dense matrices of float32 and float64 in C order, finite"
+
+
+def _fit_calls() -> Iterator[Call]:
+    for samples, clusters in ((500, 4), (10_000, 8), (50_000, 8), (50_000, 64)):
+        x = blobs(samples, 20, clusters)
+        yield Call(f"{samples} x 20, {clusters} clusters", f"{__name__}:fit", (x, clusters))
+
+
+def blobs(samples: int, features: int, centers: int, dtype: Any = np.float64) -> AnyArray:
+    """Points of normal distributions around random centers."""
+    rng = np.random.default_rng(0)
+    middles = rng.uniform(-10, 10, (centers, features))
+    points: AnyArray = middles[rng.integers(centers, size=samples)] + rng.standard_normal((samples, features))
+    return points.astype(dtype)
+
+
+def fit(x: AnyArray, clusters: int) -> Any:
+    """Fit scikit-learn's k-means."""
+    return import_module("sklearn.cluster").KMeans(clusters, n_init=1, random_state=0).fit(x)
+
+
+def _are_served(x: Any, sample_weight: Any, centers: Any) -> bool:
+    return (
+        are_matrices(x, centers)
+        and is_plain(sample_weight, (x.dtype,))
+        and sample_weight.shape == (len(x),)
+        and sample_weight.flags.c_contiguous
+        and 0 < len(x) < 1 << 31
+    )
+
+
+class _Steps:
+    """The two steps of Lloyd's iteration on the same samples."""
+
+    def __init__(self, x: AnyArray, sample_weight: AnyArray) -> None:
+        self.x, self.sample_weight = x, sample_weight
+        self.is_weighted = not bool(np.all(sample_weight == 1))
+        self.weighted = x * sample_weight[:, np.newaxis] if self.is_weighted else x
+
+    def assign(self, centers: AnyArray, labels: AnyArray) -> None:
+        nearest_rows(self.x, centers, 0.5 * np.einsum("ij,ij->i", centers, centers), labels)
+
+    def update(self, centers: AnyArray, labels: AnyArray) -> AnyArray:
+        """The means of the clusters; empty ones are relocated as scikit-learn does it."""
+        count = len(centers)
+        sums = jk.scatter_add(np.zeros_like(centers), labels, self.weighted)
+        weights = np.bincount(labels, self.sample_weight if self.is_weighted else None, count).astype(centers.dtype)
+        if not weights.all():
+            common = import_module("sklearn.cluster._k_means_common")
+            common._relocate_empty_clusters_dense(self.x, self.sample_weight, centers, sums, weights, labels)
+        is_empty = weights <= 0
+        new: AnyArray = sums / np.where(is_empty, 1, weights)[:, np.newaxis]
+        if is_empty.any():
+            new[is_empty] = new[np.argmax(weights)]
+        return new
+
+
+@piece("sklearn.cluster._kmeans:_kmeans_single_lloyd", serves=f"{SERVED}, not verbose", calls=_fit_calls)
+def _kmeans_single_lloyd(
+    X: Any, sample_weight: Any, centers_init: Any, max_iter: Any = 300, verbose: Any = False, tol: Any = 1e-4,
+    n_threads: Any = 1,
+) -> Any:  # fmt: skip
+    if verbose or not _are_served(X, sample_weight, centers_init):
+        return NotImplemented
+    steps = _Steps(X, sample_weight)
+    centers = centers_init
+    labels, old_labels = np.full((2, len(X)), -1, np.int32)
+    is_strict = False
+    for i in range(max_iter):
+        steps.assign(centers, labels)
+        new_centers = steps.update(centers, labels)
+        shift = float(np.square(new_centers - centers).sum())
+        centers = new_centers
+        is_strict = np.array_equal(labels, old_labels)
+        if is_strict or shift <= tol:
+            break
+        old_labels[:] = labels
+    if not is_strict:
+        steps.assign(centers, labels)
+    inertia = import_module("sklearn.cluster._k_means_common")._inertia_dense(
+        X, sample_weight, centers, labels, n_threads
+    )
+    return labels, inertia, centers, i + 1
+
+
+def _predict_calls() -> Iterator[Call]:
+    for samples, clusters in ((500, 4), (50_000, 8), (50_000, 64)):
+        x = blobs(samples, 20, clusters)
+        model = fit(x[:1000], clusters)
+        yield Call(f"predict, {samples} x 20, {clusters} clusters", f"{__name__}:predict", (model, x))
+
+
+def predict(model: Any, x: AnyArray) -> Any:
+    """The clusters of samples by a fitted model."""
+    return model.predict(x)
+
+
+@piece("sklearn.cluster._kmeans:_labels_inertia", serves=SERVED, calls=_predict_calls)
+def _labels_inertia(
+    X: Any, sample_weight: Any, centers: Any, n_threads: Any = 1, return_inertia: Any = True
+) -> Any:
+    if not _are_served(X, sample_weight, centers):
+        return NotImplemented
+    labels = np.empty(len(X), np.int32)
+    nearest_rows(X, centers, 0.5 * np.einsum("ij,ij->i", centers, centers), labels)
+    if not return_inertia:
+        return labels
+    common = import_module("sklearn.cluster._k_means_common")
+    return labels, common._inertia_dense(X, sample_weight, centers, labels, n_threads)
