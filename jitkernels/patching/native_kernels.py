@@ -11,7 +11,8 @@ from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.errors import WorkspaceError
-from jitkernels.microkernels.gemm.distance_by_products import euclidean_kernel, nearest_kernel
+from jitkernels.microkernels.gemm.distance_by_products import euclidean_kernel
+from jitkernels.microkernels.gemm.sample_panels import closest_kernel, nearest_kernel, packing_kernel, panel_elements
 from jitkernels.runtime.loading.loader import address_of
 
 MIN_PARALLEL_OPERATIONS = 1 << 20
@@ -37,11 +38,6 @@ def _euclidean(dtype: str, is_root: bool, is_symmetric: bool, parallel: bool) ->
     )
 
 
-@functools.cache
-def _nearest(dtype: str, parallel: bool) -> Callable[..., None]:
-    return _function(nearest_kernel(dtype, cpu_target.target(), parallel=parallel))
-
-
 def euclidean_by_products(
     x: AnyArray, y: AnyArray, xx: AnyArray, yy: AnyArray, *, squared: bool
 ) -> AnyArray:
@@ -53,11 +49,49 @@ def euclidean_by_products(
     return distances
 
 
-def nearest_rows(x: AnyArray, y: AnyArray, half_norms: AnyArray, labels: AnyArray) -> None:
-    """Write the index of the nearest row of y for each row of x to `labels`, of int32.
+@functools.cache
+def _packing(dtype: str, parallel: bool) -> Callable[..., None]:
+    return _function(packing_kernel(dtype, cpu_target.target(), parallel=parallel))
 
-    `half_norms`: half the squared norms of the rows of y.
-    """
-    (m, d), n = x.shape, len(y)
-    call: Any = _nearest(x.dtype.name, m * n * d >= MIN_PARALLEL_OPERATIONS)
-    call(x.ctypes.data, y.ctypes.data, half_norms.ctypes.data, labels.ctypes.data, m, n, d)
+
+@functools.cache
+def _closest(dtype: str, parallel: bool) -> Callable[..., None]:
+    return _function(closest_kernel(dtype, cpu_target.target(), parallel=parallel))
+
+
+@functools.cache
+def _nearest(dtype: str, is_packed: bool, parallel: bool) -> Callable[..., None]:
+    return _function(nearest_kernel(dtype, cpu_target.target(), is_packed=is_packed, parallel=parallel))
+
+
+def nearest_rows(x: AnyArray, y: AnyArray, labels: AnyArray) -> None:
+    """Write the index of the nearest row of y for each row of x to `labels`, of int32."""
+    _label(_nearest, False, x, x.shape[0], y, labels)
+
+
+def _label(kernel: Any, is_packed: bool, samples: AnyArray, n: int, y: AnyArray, labels: AnyArray) -> None:
+    m, d = y.shape
+    half_norms = np.einsum("ij,ij->i", y, y) / 2
+    call = kernel(y.dtype.name, is_packed, m * n * d >= MIN_PARALLEL_OPERATIONS)
+    call(samples.ctypes.data, y.ctypes.data, half_norms.ctypes.data, labels.ctypes.data, m, n, d)
+
+
+class SamplePanels:
+    """A transposed copy of samples, a matrix in C order, for several passes over them."""
+
+    def __init__(self, samples: AnyArray) -> None:
+        self.n, self.d = samples.shape
+        dtype = samples.dtype.name
+        self.panels = np.empty(panel_elements(self.n, self.d, dtype, cpu_target.target()), samples.dtype)
+        pack = _packing(dtype, samples.size >= MIN_PARALLEL_OPERATIONS)
+        pack(samples.ctypes.data, self.panels.ctypes.data, 0, self.n, self.d)
+
+    def label(self, y: AnyArray, labels: AnyArray) -> None:
+        """As `nearest_rows`."""
+        _label(_nearest, True, self.panels, self.n, y, labels)
+
+    def closest_squares(self, y: AnyArray, closest: AnyArray, z: AnyArray) -> None:
+        """Write ``min(closest[j], |y[i] - sample[j]|^2)`` to ``z[i, j]``; all are of the samples' dtype, in C order."""
+        m = len(y)
+        call = _closest(y.dtype.name, m * self.n * self.d >= MIN_PARALLEL_OPERATIONS)
+        call(self.panels.ctypes.data, y.ctypes.data, closest.ctypes.data, z.ctypes.data, m, self.n, self.d)

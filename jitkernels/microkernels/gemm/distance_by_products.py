@@ -1,8 +1,8 @@
-"""Squared distances and nearest rows by the identity ``|x - y|^2 = |x|^2 - 2 x . y + |y|^2``.
+"""Euclidean distances by the identity ``|x - y|^2 = |x|^2 - 2 x . y + |y|^2``.
 
-A product of rows is one instruction where a squared difference is two, and argmin needs no distances at all: so k-means
-and Euclidean distances of double precision run here. They cancel for near rows, as they do in scikit-learn; CDIST, whose
-register tiles these are, does not. With y the same rows as x, the half below the diagonal is a copy of the other.
+A product of elements is one instruction where a squared difference is two. The identity cancels for near rows, as it
+does in scikit-learn; CDIST, whose register tiles these are, does not. With y the same rows as x, the half below the
+diagonal is a copy of the other.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.codegen.range_kernel import RangeKernel
-from jitkernels.codegen.source_protocol import inlined, offset, vectors
+from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.pairwise_distance import DistanceTiles, panels_of
@@ -94,75 +94,5 @@ def euclidean_kernel(dtype: str, target: Target, *, is_root: bool, is_symmetric:
         workspace=tiles.lengths * size,
         workspace_dtype=dtype,
         vector_bytes=tiles.lanes * size,
-        flags=("contract",),
-    )
-
-
-def nearest_kernel(dtype: str, target: Target, *, parallel: bool) -> RangeKernel:
-    """Make the kernel ``(x, y, yy, labels, m, n, d)``: labels[i] = argmin over j of ``yy[j] - x[i] . y[j]``.
-
-    With yy half the squared norms of y this is the nearest row, the first of several. Panels are of rows of x: vectors
-    run along these, and argmin has no reduction within a vector. No row of y, no label: n is at least 1.
-    """
-    tiles = _tiles(dtype, target)
-    width, depth, height, lanes = tiles.width, tiles.depth, tiles.panels.rows, tiles.lanes
-    whole, edge, transpose = tiles.tile(is_edge=False), tiles.tile(is_edge=True), tiles.transpose
-    scratch, size = tiles.lengths, element_size(dtype)
-    number: Any = np.dtype(dtype).type
-    infinity = number(np.inf)
-    index: Any = np.int32 if dtype == "float32" else np.int64
-
-    @inlined()
-    def nearer(least: Any, label: Any, other: Any, i: Any) -> Any:
-        is_less = other < least
-        return (other if is_less else least, i if is_less else label)
-
-    def body(x: Any, y: Any, yy: Any, labels: Any, m: int, n: int, d: int, panel: Any, begin: int, end: int) -> None:
-        least, label = offset(panel, scratch), offset(panel, scratch + width)
-        products = offset(panel, scratch + 2 * width)
-        for j in range(begin, end, width):
-            columns = min(width, end - j)
-            for p in range(0, max(d, 1), depth):
-                deep, first = min(depth, d - p), 1 if p == 0 else 0
-                transpose(x, j * d + p, d, panel, 0, columns, deep)
-                for i in range(0, n, height):
-                    if n - i >= height:
-                        whole(y, i * d + p, d, panel, 0, 0, products, i * width, width, deep, first, height, width)
-                    else:
-                        edge(y, i * d + p, d, panel, 0, 0, products, i * width, width, deep, first, n - i, width)
-            for c in vectors(0, width, lanes):
-                least[c] = infinity
-                label[c] = index(0).view(number)
-            for i in range(0, n - 3, 4):
-                row = offset(products, i * width)
-                for c in vectors(0, width, lanes):
-                    best, at = nearer(least[c], label[c].view(index), yy[i] - row[c], index(i))
-                    best, at = nearer(best, at, yy[i + 1] - row[width + c], index(i + 1))
-                    best, at = nearer(best, at, yy[i + 2] - row[2 * width + c], index(i + 2))
-                    best, at = nearer(best, at, yy[i + 3] - row[3 * width + c], index(i + 3))
-                    least[c] = best
-                    label[c] = at.view(number)
-            for i in range(n // 4 * 4, n):
-                for c in vectors(0, width, lanes):
-                    best, at = nearer(least[c], label[c].view(index), yy[i] - products[i * width + c], index(i))
-                    least[c] = best
-                    label[c] = at.view(number)
-            for c in range(columns):
-                labels[j + c] = np.int32(label[c].view(index))
-
-    def needed(m: int, n: int, d: int, begin: int, end: int) -> int:
-        return (scratch + (n + height + 2) * width) * size
-
-    element = f"{dtype}*"
-    return RangeKernel(
-        f"nearest_{dtype}",
-        (element, element, element, "int32*", "int64", "int64", "int64"),
-        body,
-        extent=4,
-        block=MIN_PARALLEL_PANELS * width,
-        parallel=parallel,
-        workspace=needed,
-        workspace_dtype=dtype,
-        vector_bytes=lanes * size,
         flags=("contract",),
     )

@@ -13,8 +13,9 @@ import numpy as np
 import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.patching.conditions import are_matrices, is_plain
-from jitkernels.patching.native_kernels import nearest_rows
+from jitkernels.patching.native_kernels import SamplePanels, nearest_rows
 from jitkernels.patching.piece import Call, piece
+from jitkernels.patching.replacements.sklearn_distances import are_far_from_overflow
 
 SERVED = "dense matrices of float32 and float64 in C order, finite"
 
@@ -48,16 +49,44 @@ def _are_served(x: Any, sample_weight: Any, centers: Any) -> bool:
     )
 
 
+@piece("sklearn.cluster._kmeans:_kmeans_plusplus", serves=SERVED, calls=_fit_calls)
+def _kmeans_plusplus(
+    X: Any, n_clusters: Any, x_squared_norms: Any, sample_weight: Any, random_state: Any, n_local_trials: Any = None
+) -> Any:
+    """Draws the same random numbers as scikit-learn."""
+    if not _are_served(X, sample_weight, X) or not are_far_from_overflow(x_squared_norms):
+        return NotImplemented
+    n = len(X)
+    trials = 2 + int(np.log(n_clusters)) if n_local_trials is None else n_local_trials
+    indices = np.full(n_clusters, -1, int)
+    indices[0] = random_state.choice(n, p=sample_weight / sample_weight.sum())
+    distances, spare = np.empty((2, max(trials, 1), n), X.dtype)
+    samples = SamplePanels(X)
+    samples.closest_squares(X[indices[:1]], np.full(n, np.inf, X.dtype), distances[:1])
+    closest = distances[0]
+    potential = closest @ sample_weight
+    for c in range(1, n_clusters):
+        draws = random_state.uniform(size=trials) * potential
+        candidates = np.searchsorted(np.cumsum(sample_weight * closest), draws)
+        np.minimum(candidates, n - 1, out=candidates)
+        distances, spare = spare, distances
+        samples.closest_squares(X[candidates], closest, distances)
+        potentials = distances @ sample_weight
+        best = np.argmin(potentials)
+        potential, closest, indices[c] = potentials[best], distances[best], candidates[best]
+    return X[indices], indices
+
+
 class _Steps:
     """The two steps of Lloyd's iteration on the same samples."""
 
     def __init__(self, x: AnyArray, sample_weight: AnyArray) -> None:
-        self.x, self.sample_weight = x, sample_weight
+        self.x, self.sample_weight, self.samples = x, sample_weight, SamplePanels(x)
         self.is_weighted = not bool(np.all(sample_weight == 1))
         self.weighted = x * sample_weight[:, np.newaxis] if self.is_weighted else x
 
     def assign(self, centers: AnyArray, labels: AnyArray) -> None:
-        nearest_rows(self.x, centers, 0.5 * np.einsum("ij,ij->i", centers, centers), labels)
+        self.samples.label(centers, labels)
 
     def update(self, centers: AnyArray, labels: AnyArray) -> AnyArray:
         """The means of the clusters; empty ones are relocated as scikit-learn does it."""
@@ -121,7 +150,7 @@ def _labels_inertia(
     if not _are_served(X, sample_weight, centers):
         return NotImplemented
     labels = np.empty(len(X), np.int32)
-    nearest_rows(X, centers, 0.5 * np.einsum("ij,ij->i", centers, centers), labels)
+    nearest_rows(X, centers, labels)
     if not return_inertia:
         return labels
     common = import_module("sklearn.cluster._k_means_common")
