@@ -39,14 +39,21 @@ def are_far_from_overflow(*norms: Any) -> bool:
 def _euclidean_distances(
     X: Any, Y: Any, X_norm_squared: Any = None, Y_norm_squared: Any = None, squared: Any = False
 ) -> Any:
-    """Double precision by products, as scikit-learn does it; single precision by differences, which lose no digits."""
-    if not are_matrices(X, Y):
+    return euclidean_distances(X, Y, X_norm_squared, Y_norm_squared, squared=bool(squared))
+
+
+def euclidean_distances(x: Any, y: Any, x_norms: Any = None, y_norms: Any = None, *, squared: bool) -> Any:
+    """Double precision by products, as scikit-learn does it; single precision by differences, which lose no digits.
+
+    NotImplemented where scikit-learn has to do it.
+    """
+    if not are_matrices(x, y):
         return NotImplemented
-    if X.dtype == SINGLE:
-        distances = jk.cdist(X, Y, metric="sqeuclidean" if squared else "euclidean")
+    if x.dtype == SINGLE:
+        distances = jk.cdist(x, y, metric="sqeuclidean" if squared else "euclidean")
         return distances if np.isfinite(distances.max()) else NotImplemented
-    xx = squared_norms(X, X_norm_squared)
-    yy = xx if Y is X else squared_norms(Y, Y_norm_squared)
-    if X.dtype != DOUBLE or not are_far_from_overflow(xx, yy):
+    xx = squared_norms(x, x_norms)
+    yy = xx if y is x else squared_norms(y, y_norms)
+    if x.dtype != DOUBLE or not are_far_from_overflow(xx, yy):
         return NotImplemented
-    return euclidean_by_products(X, Y, xx, yy, squared=bool(squared))
+    return euclidean_by_products(x, y, xx, yy, squared=squared)

@@ -16,6 +16,7 @@ from jitkernels.patching.conditions import are_matrices, is_plain
 from jitkernels.patching.native_kernels import SamplePanels, nearest_rows
 from jitkernels.patching.piece import Call, piece
 from jitkernels.patching.replacements.sklearn_distances import are_far_from_overflow
+from jitkernels.patching.sample_arrays import blobs
 
 SERVED = "dense matrices of float32 and float64 in C order, finite"
 
@@ -24,14 +25,6 @@ def _fit_calls() -> Iterator[Call]:
     for samples, clusters in ((500, 4), (10_000, 8), (50_000, 8), (50_000, 64)):
         x = blobs(samples, 20, clusters)
         yield Call(f"{samples} x 20, {clusters} clusters", f"{__name__}:fit", (x, clusters))
-
-
-def blobs(samples: int, features: int, centers: int, dtype: Any = np.float64) -> AnyArray:
-    """Points of normal distributions around random centers."""
-    rng = np.random.default_rng(0)
-    middles = rng.uniform(-10, 10, (centers, features))
-    points: AnyArray = middles[rng.integers(centers, size=samples)] + rng.standard_normal((samples, features))
-    return points.astype(dtype)
 
 
 def fit(x: AnyArray, clusters: int) -> Any:

@@ -1,0 +1,55 @@
+"""`scipy.special`: softmax, its logarithm, and logsumexp."""
+
+from typing import Any
+
+import numpy as np
+
+import jitkernels as jk
+from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.patching.conditions import is_plain
+from jitkernels.patching.piece import piece
+from jitkernels.patching.replacements.numpy_reductions import own_axis
+from jitkernels.patching.sample_arrays import calls_of
+
+SERVED = "exact arrays of float32 and float64, one axis or all, finite results"
+
+
+def _rows(x: Any, axis: Any) -> tuple[AnyArray, int] | None:
+    """The array and the axis of a kernel; all axes as one. None where they are not served."""
+    if not is_plain(x) or x.size == 0 or x.ndim == 0:
+        return None
+    if axis is None:
+        return (x.reshape(-1), 0) if x.flags.c_contiguous else None
+    along = own_axis(x, axis)
+    return None if along is None else (x, along)
+
+
+def _if_finite(result: AnyArray, shape: tuple[int, ...]) -> Any:
+    """The result; NotImplemented if something in it is not finite, so that SciPy warns as it does."""
+    with np.errstate(all="ignore"):
+        return result.reshape(shape) if np.isfinite(result.sum()) else NotImplemented
+
+
+@piece("scipy.special:softmax", serves=SERVED, calls=lambda: calls_of("scipy.special:softmax", axis=1))
+def softmax(x: Any, axis: Any = None) -> Any:
+    rows = _rows(x, axis)
+    return NotImplemented if rows is None else _if_finite(jk.softmax(rows[0], axis=rows[1]), x.shape)
+
+
+@piece("scipy.special:log_softmax", serves=SERVED, calls=lambda: calls_of("scipy.special:log_softmax", axis=1))
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    rows = _rows(x, axis)
+    return NotImplemented if rows is None else _if_finite(jk.log_softmax(rows[0], axis=rows[1]), x.shape)
+
+
+@piece(
+    "scipy.special:logsumexp",
+    serves=f"{SERVED}, without `b`, `keepdims` and `return_sign`",
+    calls=lambda: calls_of("scipy.special:logsumexp", axis=1),
+)
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: Any = False) -> Any:
+    rows = _rows(a, axis)
+    if rows is None or b is not None or keepdims is not False or return_sign is not False:
+        return NotImplemented
+    result = jk.hlogsumexp(rows[0], axis=rows[1])
+    return _if_finite(result, result.shape) if result.ndim else (result[()] if np.isfinite(result) else NotImplemented)
