@@ -1,10 +1,12 @@
 """What replacements ask of their arguments: exact arrays of NumPy, floats of single and double precision, C order."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -33,7 +35,12 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
+@jk.jit
+def _sum(x: Any) -> Any:
+    return x.sum()
+
+
 def are_finite(x: AnyArray) -> bool:
     """Return whether a sum, and so every element, is finite."""
     with np.errstate(all="ignore"):
-        return bool(np.isfinite(x.sum()))
+        return math.isfinite(_sum(x))

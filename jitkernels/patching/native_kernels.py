@@ -1,4 +1,4 @@
-"""Kernels that are no rows of the registry, called by address: distances and nearest rows by products."""
+"""Kernels that are no rows of the registry, called by address: Euclidean distances, and k-means."""
 
 import ctypes
 import functools
@@ -11,7 +11,7 @@ from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.errors import WorkspaceError
-from jitkernels.microkernels.gemm.distance_by_products import euclidean_kernel
+from jitkernels.microkernels.gemm.euclidean_distance import EuclideanOptions, euclidean_kernel
 from jitkernels.microkernels.gemm.sample_panels import closest_kernel, nearest_kernel, packing_kernel, panel_elements
 from jitkernels.runtime.loading.loader import address_of
 
@@ -31,21 +31,23 @@ def _function(kernel: RangeKernel) -> Callable[..., None]:
 
 
 @functools.cache
-def _euclidean(dtype: str, is_root: bool, is_symmetric: bool, parallel: bool) -> Callable[..., None]:
-    target = cpu_target.target()
-    return _function(
-        euclidean_kernel(dtype, target, is_root=is_root, is_symmetric=is_symmetric, parallel=parallel)
-    )
+def _euclidean(dtype: str, options: EuclideanOptions, parallel: bool) -> Callable[..., None]:
+    return _function(euclidean_kernel(dtype, cpu_target.target(), options, parallel=parallel))
 
 
-def euclidean_by_products(
-    x: AnyArray, y: AnyArray, xx: AnyArray, yy: AnyArray, *, squared: bool
+def euclidean_distances(
+    x: AnyArray, y: AnyArray, norms: tuple[AnyArray, AnyArray] | None = None, *, squared: bool
 ) -> AnyArray:
-    """The distances of the rows of two matrices in C order, with their squared norms; y may be x itself."""
+    """The distances of the rows of two matrices in C order; y may be x itself.
+
+    By products if `norms`, the squared norms of the rows of both, are given, else by differences.
+    """
     (m, d), n = x.shape, len(y)
     distances = np.empty((m, n), x.dtype)
-    call = _euclidean(x.dtype.name, not squared, x is y, m * n * d >= MIN_PARALLEL_OPERATIONS)
-    call(x.ctypes.data, y.ctypes.data, xx.ctypes.data, yy.ctypes.data, distances.ctypes.data, m, n, d)
+    options = EuclideanOptions(not squared, x is y, norms is not None)
+    call = _euclidean(x.dtype.name, options, m * n * d >= MIN_PARALLEL_OPERATIONS)
+    xx, yy = (one.ctypes.data for one in norms) if norms else (0, 0)
+    call(x.ctypes.data, y.ctypes.data, xx, yy, distances.ctypes.data, m, n, d)
     return distances
 
 

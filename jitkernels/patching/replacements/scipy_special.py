@@ -6,7 +6,7 @@ import numpy as np
 
 import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.patching.conditions import is_plain
+from jitkernels.patching.conditions import are_finite, is_plain
 from jitkernels.patching.piece import piece
 from jitkernels.patching.replacements.numpy_reductions import own_axis
 from jitkernels.patching.sample_arrays import calls_of
@@ -26,8 +26,7 @@ def _rows(x: Any, axis: Any) -> tuple[AnyArray, int] | None:
 
 def _if_finite(result: AnyArray, shape: tuple[int, ...]) -> Any:
     """The result; NotImplemented if something in it is not finite, so that SciPy warns as it does."""
-    with np.errstate(all="ignore"):
-        return result.reshape(shape) if np.isfinite(result.sum()) else NotImplemented
+    return result.reshape(shape) if are_finite(result) else NotImplemented
 
 
 @piece("scipy.special:softmax", serves=SERVED, calls=lambda: calls_of("scipy.special:softmax", axis=1))

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-import jitkernels as jk
-from jitkernels.patching.conditions import DOUBLE, SINGLE, are_matrices
-from jitkernels.patching.native_kernels import euclidean_by_products
+from jitkernels.patching.conditions import DOUBLE, are_matrices
+from jitkernels.patching.native_kernels import euclidean_distances as native_distances
 from jitkernels.patching.piece import Call, piece
 
 
@@ -49,11 +48,8 @@ def euclidean_distances(x: Any, y: Any, x_norms: Any = None, y_norms: Any = None
     """
     if not are_matrices(x, y):
         return NotImplemented
-    if x.dtype == SINGLE:
-        distances = jk.cdist(x, y, metric="sqeuclidean" if squared else "euclidean")
-        return distances if np.isfinite(distances.max()) else NotImplemented
     xx = squared_norms(x, x_norms)
     yy = xx if y is x else squared_norms(y, y_norms)
-    if x.dtype != DOUBLE or not are_far_from_overflow(xx, yy):
+    if not are_far_from_overflow(xx, yy):
         return NotImplemented
-    return euclidean_by_products(x, y, xx, yy, squared=squared)
+    return native_distances(x, y, (xx, yy) if x.dtype == DOUBLE else None, squared=squared)

@@ -18,18 +18,26 @@ from jitkernels.patching.piece import Call, piece
 from jitkernels.patching.replacements.sklearn_distances import are_far_from_overflow
 from jitkernels.patching.sample_arrays import blobs
 
+UNPACKED_ITERATIONS = 2
+"""Iterations before samples are packed, which takes as long as these save."""
 SERVED = "dense matrices of float32 and float64 in C order, finite"
 
 
-def _fit_calls() -> Iterator[Call]:
+def _seeding_calls() -> Iterator[Call]:
     for samples, clusters in ((500, 4), (10_000, 8), (50_000, 8), (50_000, 64)):
-        x = blobs(samples, 20, clusters)
-        yield Call(f"{samples} x 20, {clusters} clusters", f"{__name__}:fit", (x, clusters))
+        yield Call(
+            f"{samples} x 20, {clusters} clusters", "sklearn.cluster:kmeans_plusplus",
+            (blobs(samples, 20, clusters), clusters), {"random_state": 0},
+        )  # fmt: skip
 
 
-def fit(x: AnyArray, clusters: int) -> Any:
-    """Fit scikit-learn's k-means."""
-    return import_module("sklearn.cluster").KMeans(clusters, n_init=1, random_state=0).fit(x)
+def _iteration_calls() -> Iterator[Call]:
+    for dtype in (np.float32, np.float64):
+        for samples, clusters in ((500, 4), (10_000, 8), (50_000, 8), (50_000, 64)):
+            x = blobs(samples, 20, clusters, dtype)
+            case = f"{np.dtype(dtype).name}, {samples} x 20, {clusters} clusters, up to 10 iterations"
+            arguments = (x, np.ones(samples, dtype), x[:clusters].copy(), 10)
+            yield Call(case, "sklearn.cluster._kmeans:_kmeans_single_lloyd", arguments)
 
 
 def _are_served(x: Any, sample_weight: Any, centers: Any) -> bool:
@@ -42,7 +50,12 @@ def _are_served(x: Any, sample_weight: Any, centers: Any) -> bool:
     )
 
 
-@piece("sklearn.cluster._kmeans:_kmeans_plusplus", serves=SERVED, calls=_fit_calls)
+@jk.jit
+def _running_total(sample_weight: Any, closest: Any) -> Any:
+    return np.cumsum(sample_weight * closest)
+
+
+@piece("sklearn.cluster._kmeans:_kmeans_plusplus", serves=SERVED, calls=_seeding_calls)
 def _kmeans_plusplus(
     X: Any, n_clusters: Any, x_squared_norms: Any, sample_weight: Any, random_state: Any, n_local_trials: Any = None
 ) -> Any:
@@ -60,7 +73,7 @@ def _kmeans_plusplus(
     potential = closest @ sample_weight
     for c in range(1, n_clusters):
         draws = random_state.uniform(size=trials) * potential
-        candidates = np.searchsorted(np.cumsum(sample_weight * closest), draws)
+        candidates = np.searchsorted(_running_total(sample_weight, closest), draws)
         np.minimum(candidates, n - 1, out=candidates)
         distances, spare = spare, distances
         samples.closest_squares(X[candidates], closest, distances)
@@ -70,16 +83,29 @@ def _kmeans_plusplus(
     return X[indices], indices
 
 
+@jk.jit
+def _inertia(x: Any, sample_weight: Any, centers: Any, labels: Any) -> Any:
+    differences = x - centers[labels]
+    return ((differences * differences).sum(axis=1) * sample_weight).sum()
+
+
 class _Steps:
     """The two steps of Lloyd's iteration on the same samples."""
 
     def __init__(self, x: AnyArray, sample_weight: AnyArray) -> None:
-        self.x, self.sample_weight, self.samples = x, sample_weight, SamplePanels(x)
+        self.x, self.sample_weight = x, sample_weight
+        self.panels: SamplePanels | None = None
+        self.iterations = 0
         self.is_weighted = not bool(np.all(sample_weight == 1))
         self.weighted = x * sample_weight[:, np.newaxis] if self.is_weighted else x
 
     def assign(self, centers: AnyArray, labels: AnyArray) -> None:
-        self.samples.label(centers, labels)
+        self.iterations += 1
+        if self.iterations <= UNPACKED_ITERATIONS:
+            nearest_rows(self.x, centers, labels)
+            return
+        self.panels = self.panels or SamplePanels(self.x)
+        self.panels.label(centers, labels)
 
     def update(self, centers: AnyArray, labels: AnyArray) -> AnyArray:
         """The means of the clusters; empty ones are relocated as scikit-learn does it."""
@@ -90,13 +116,13 @@ class _Steps:
             common = import_module("sklearn.cluster._k_means_common")
             common._relocate_empty_clusters_dense(self.x, self.sample_weight, centers, sums, weights, labels)
         is_empty = weights <= 0
-        new: AnyArray = sums / np.where(is_empty, 1, weights)[:, np.newaxis]
+        new: AnyArray = sums * (1 / np.where(is_empty, 1, weights))[:, np.newaxis]  # as scikit-learn rounds it
         if is_empty.any():
             new[is_empty] = new[np.argmax(weights)]
         return new
 
 
-@piece("sklearn.cluster._kmeans:_kmeans_single_lloyd", serves=f"{SERVED}, not verbose", calls=_fit_calls)
+@piece("sklearn.cluster._kmeans:_kmeans_single_lloyd", serves=f"{SERVED}, not verbose", calls=_iteration_calls)
 def _kmeans_single_lloyd(
     X: Any, sample_weight: Any, centers_init: Any, max_iter: Any = 300, verbose: Any = False, tol: Any = 1e-4,
     n_threads: Any = 1,
@@ -118,25 +144,17 @@ def _kmeans_single_lloyd(
         old_labels[:] = labels
     if not is_strict:
         steps.assign(centers, labels)
-    inertia = import_module("sklearn.cluster._k_means_common")._inertia_dense(
-        X, sample_weight, centers, labels, n_threads
-    )
-    return labels, inertia, centers, i + 1
+    return labels, float(_inertia(X, sample_weight, centers, labels)), centers, i + 1
 
 
-def _predict_calls() -> Iterator[Call]:
+def _prediction_calls() -> Iterator[Call]:
     for samples, clusters in ((500, 4), (50_000, 8), (50_000, 64)):
         x = blobs(samples, 20, clusters)
-        model = fit(x[:1000], clusters)
-        yield Call(f"predict, {samples} x 20, {clusters} clusters", f"{__name__}:predict", (model, x))
+        arguments = (x, np.ones(samples), x[:clusters].copy())
+        yield Call(f"{samples} x 20, {clusters} clusters", "sklearn.cluster._kmeans:_labels_inertia", arguments)
 
 
-def predict(model: Any, x: AnyArray) -> Any:
-    """The clusters of samples by a fitted model."""
-    return model.predict(x)
-
-
-@piece("sklearn.cluster._kmeans:_labels_inertia", serves=SERVED, calls=_predict_calls)
+@piece("sklearn.cluster._kmeans:_labels_inertia", serves=SERVED, calls=_prediction_calls)
 def _labels_inertia(
     X: Any, sample_weight: Any, centers: Any, n_threads: Any = 1, return_inertia: Any = True
 ) -> Any:
@@ -146,5 +164,4 @@ def _labels_inertia(
     nearest_rows(X, centers, labels)
     if not return_inertia:
         return labels
-    common = import_module("sklearn.cluster._k_means_common")
-    return labels, common._inertia_dense(X, sample_weight, centers, labels, n_threads)
+    return labels, float(_inertia(X, sample_weight, centers, labels))

@@ -1,8 +1,8 @@
-"""Euclidean distances by the identity ``|x - y|^2 = |x|^2 - 2 x . y + |y|^2``.
+"""Euclidean distances of the rows of two matrices, or of one with itself: the half below the diagonal is a copy.
 
-A product of elements is one instruction where a squared difference is two. The identity cancels for near rows, as it
-does in scikit-learn; CDIST, whose register tiles these are, does not. With y the same rows as x, the half below the
-diagonal is a copy of the other.
+By products, after ``|x - y|^2 = |x|^2 - 2 x . y + |y|^2``, an element takes one instruction where a squared difference
+takes two. That cancels for near rows, so it is for double precision, as in scikit-learn; CDIST, whose register tiles these
+are, takes differences.
 """
 
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.core.cpu_target import Target
+from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.pairwise_distance import DistanceTiles, panels_of
 
@@ -23,27 +24,39 @@ MIN_PARALLEL_PANELS = 4
 """Panels of rows of y per thread: fewer take less time than to wake it."""
 
 
-def _tiles(dtype: str, target: Target) -> DistanceTiles:
-    return DistanceTiles("dot", dtype, target.lanes(dtype), panels_of(target))
+@frozen_dataclass
+class EuclideanOptions:
+    """What determines the code: symmetric if y is x, and the distance of a row to itself is 0."""
+
+    is_root: bool
+    is_symmetric: bool
+    by_products: bool
 
 
-def euclidean_kernel(dtype: str, target: Target, *, is_root: bool, is_symmetric: bool, parallel: bool) -> RangeKernel:
-    """Make the kernel ``(x, y, xx, yy, z, m, n, d)``: z[i, j] = |x[i] - y[j]|, or its square; xx and yy are norms squared.
+def euclidean_kernel(dtype: str, target: Target, options: EuclideanOptions, *, parallel: bool) -> RangeKernel:
+    """Make the kernel ``(x, y, xx, yy, z, m, n, d)``: z[i, j] = |x[i] - y[j]|, or its square.
 
-    Symmetric: y is x, and the distance of a row to itself is 0.
+    xx and yy are the squared norms of rows; only products need them.
     """
-    tiles = _tiles(dtype, target)
+    is_root, is_symmetric, by_products = options.is_root, options.is_symmetric, options.by_products
+    panels = panels_of(target, squares=not by_products)
+    tiles = DistanceTiles("dot" if by_products else "sqeuclidean", dtype, target.lanes(dtype), panels)
     number: Any = np.dtype(dtype).type
     zero, two = number(0), number(2)
     width, depth, height = tiles.width, tiles.depth, tiles.panels.rows
     whole, edge, transpose = tiles.tile(is_edge=False), tiles.tile(is_edge=True), tiles.transpose
 
     @inlined()
-    def finish(z: Any, length: Any, lengths: Any, count: int) -> None:
-        for c in range(count):
-            square = (lengths[c] - two * z[c]) + length
-            square = zero if square < zero else square
-            z[c] = np.sqrt(square) if is_root else square
+    def finish(z: Any, xx: Any, yy: Any, i: int, count: int) -> None:
+        if by_products:
+            length = xx[i]
+            for c in range(count):
+                square = (yy[c] - two * z[c]) + length
+                square = zero if square < zero else square
+                z[c] = np.sqrt(square) if is_root else square
+        elif is_root:
+            for c in range(count):
+                z[c] = np.sqrt(z[c])
 
     @inlined()
     def mirror(z: Any, n: int, j: int, columns: int) -> None:
@@ -77,15 +90,16 @@ def euclidean_kernel(dtype: str, target: Target, *, is_root: bool, is_symmetric:
                             edge(x, i * d + p, d, panel, 0, 0, z, i * n + j, n, deep, first, bottom - i, columns)
                     if p + deep == d:
                         for i in range(top, bottom):
-                            finish(offset(z, i * n + j), xx[i], offset(yy, j), columns)
+                            finish(offset(z, i * n + j), xx, offset(yy, j), i, columns)
             if is_symmetric:
                 mirror(z, n, j, columns)
 
     element = f"{dtype}*"
     size = element_size(dtype)
-    kind = "_".join(("euclidean" if is_root else "sqeuclidean", *(("symmetric",) if is_symmetric else ())))
+    words = ("euclidean" if is_root else "sqeuclidean", "symmetric" * is_symmetric, "by_products" * by_products)
+    name = "_".join(filter(None, (*words, dtype)))
     return RangeKernel(
-        f"{kind}_by_products_{dtype}",
+        name,
         (*[element] * 5, "int64", "int64", "int64"),
         body,
         extent=6,
