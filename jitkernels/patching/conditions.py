@@ -25,9 +25,7 @@ def is_matrix(x: Any, dtypes: Sequence[Any] = FLOATS) -> bool:
 
 def are_matrices(x: Any, y: Any, dtypes: Sequence[Any] = FLOATS) -> bool:
     """Return whether two plain matrices have the same dtype and number of columns."""
-    return (
-        is_matrix(x, dtypes) and (y is x or is_matrix(y, dtypes)) and x.dtype == y.dtype and x.shape[1] == y.shape[1]
-    )
+    return is_matrix(x, dtypes) and (y is x or is_matrix(y, dtypes)) and x.dtype == y.dtype and x.shape[1] == y.shape[1]
 
 
 def is_number(value: Any) -> bool:

@@ -28,12 +28,16 @@ class _Loader:
         self._then(module.__name__)
 
 
+def _do_nothing(module: str) -> None:
+    pass
+
+
 class _Finder:
     """Finds the watched modules as the finders behind it do."""
 
     def __init__(self) -> None:
         self.watched: frozenset[str] = frozenset()
-        self.then: Callable[[str], None] = lambda module: None
+        self.then: Callable[[str], None] = _do_nothing
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name not in self.watched:
@@ -55,6 +59,6 @@ def watch(modules: Iterable[str], then: Callable[[str], None]) -> None:
     """Watch these modules, and no others: `then` is called with the name of each that is imported."""
     _finder.watched, _finder.then = frozenset(modules), then
     if _finder.watched and _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _finder)
     elif not _finder.watched and _finder in sys.meta_path:
-        sys.meta_path.remove(_finder)  # type: ignore[arg-type]
+        sys.meta_path.remove(_finder)

@@ -6,19 +6,23 @@ modules that are not imported yet wait for their import.
 
 import importlib
 import sys
-from types import CodeType, FunctionType, TracebackType
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
 
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import NotUsableError, UnknownNameError
-from jitkernels.patching import import_hook
+from jitkernels.patching import import_hook, ufunc_loops
 from jitkernels.patching.piece import Piece, pieces
 from jitkernels.patching.swapped_code import copy_of, forwarding_code, implementation_of, parameters_of
 
 _active: list["Patch"] = []
 """Patches that are not undone."""
-_replaced: dict[str, tuple[FunctionType, CodeType]] = {}
-"""By target: the function, and its own code."""
+_replaced: dict[str, Callable[[], None]] = {}
+"""By target: what puts its own code back."""
 _skipped: dict[str, str] = {}
 """By target: why it cannot be patched."""
 
@@ -49,7 +53,7 @@ class Patch:
             _active[:] = [one for one in _active if one is not self]
             _settle()
 
-    def __enter__(self) -> "Patch":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -96,8 +100,7 @@ def _settle() -> None:
     """Install what some patch selects and its module has, and put back everything else."""
     wanted = {one.target: one for made in _active for one in made.selected}
     for target in [target for target in _replaced if target not in wanted]:
-        function, code = _replaced.pop(target)
-        function.__code__ = code
+        _replaced.pop(target)()
     import_hook.watch({one.module for one in wanted.values()} - sys.modules.keys(), _of_imported)
     for target, one in wanted.items():
         if target not in _replaced and one.module in sys.modules:
@@ -115,13 +118,21 @@ def _install(one: Piece) -> None:
         found: Any = importlib.import_module(one.module)  # waits for a thread that is importing it
         for part in one.name.split("."):
             found = getattr(found, part)
-        function = implementation_of(found)
-        theirs, ours = parameters_of(function), parameters_of(one.replacement)
-        if theirs != ours:
-            raise NotUsableError(f"expected the parameters ({ours}), got ({theirs})")
+        _replaced[one.target] = _replace(found, one)
     except (AttributeError, NotUsableError) as error:
         _skipped[one.target] = str(error)
-        return
+
+
+def _replace(found: Any, one: Piece) -> Callable[[], None]:
+    """Replace the code of a function, or the loops of a universal function; return what puts them back."""
+    if isinstance(one.replacement, Mapping):
+        if not isinstance(found, np.ufunc):
+            raise NotUsableError(f"{one.target} is no universal function")
+        return partial(ufunc_loops.put_back, found, ufunc_loops.install(found, one.replacement))
+    function = implementation_of(found)
+    theirs, ours = parameters_of(function), parameters_of(one.replacement)
+    if theirs != ours:
+        raise NotUsableError(f"expected the parameters ({ours}), got ({theirs})")
     code = function.__code__
     function.__code__ = forwarding_code(function, one.replacement, copy_of(function))
-    _replaced[one.target] = function, code
+    return partial(setattr, function, "__code__", code)

@@ -11,11 +11,16 @@ from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.errors import WorkspaceError
-from jitkernels.microkernels.gemm.euclidean_distance import EuclideanOptions, euclidean_kernel
-from jitkernels.microkernels.gemm.sample_panels import closest_kernel, nearest_kernel, packing_kernel, panel_elements
+from jitkernels.microkernels.distance.euclidean_distance import EuclideanOptions, euclidean_kernel
+from jitkernels.microkernels.distance.sample_panels import (
+    closest_kernel,
+    nearest_kernel,
+    packing_kernel,
+    panel_elements,
+)
 from jitkernels.runtime.loading.loader import address_of
 
-MIN_PARALLEL_OPERATIONS = 1 << 20
+MIN_PARALLEL_MULTIPLICATIONS = 1 << 20
 """Multiplications of a call from which on a second thread pays for being woken: some 50 microseconds of work."""
 
 
@@ -45,7 +50,7 @@ def euclidean_distances(
     (m, d), n = x.shape, len(y)
     distances = np.empty((m, n), x.dtype)
     options = EuclideanOptions(not squared, x is y, norms is not None)
-    call = _euclidean(x.dtype.name, options, m * n * d >= MIN_PARALLEL_OPERATIONS)
+    call = _euclidean(x.dtype.name, options, m * n * d >= MIN_PARALLEL_MULTIPLICATIONS)
     xx, yy = (one.ctypes.data for one in norms) if norms else (0, 0)
     call(x.ctypes.data, y.ctypes.data, xx, yy, distances.ctypes.data, m, n, d)
     return distances
@@ -74,7 +79,7 @@ def nearest_rows(x: AnyArray, y: AnyArray, labels: AnyArray) -> None:
 def _label(kernel: Any, is_packed: bool, samples: AnyArray, n: int, y: AnyArray, labels: AnyArray) -> None:
     m, d = y.shape
     half_norms = np.einsum("ij,ij->i", y, y) / 2
-    call = kernel(y.dtype.name, is_packed, m * n * d >= MIN_PARALLEL_OPERATIONS)
+    call = kernel(y.dtype.name, is_packed, m * n * d >= MIN_PARALLEL_MULTIPLICATIONS)
     call(samples.ctypes.data, y.ctypes.data, half_norms.ctypes.data, labels.ctypes.data, m, n, d)
 
 
@@ -85,7 +90,7 @@ class SamplePanels:
         self.n, self.d = samples.shape
         dtype = samples.dtype.name
         self.panels = np.empty(panel_elements(self.n, self.d, dtype, cpu_target.target()), samples.dtype)
-        pack = _packing(dtype, samples.size >= MIN_PARALLEL_OPERATIONS)
+        pack = _packing(dtype, samples.size >= MIN_PARALLEL_MULTIPLICATIONS)
         pack(samples.ctypes.data, self.panels.ctypes.data, 0, self.n, self.d)
 
     def label(self, y: AnyArray, labels: AnyArray) -> None:
@@ -95,5 +100,5 @@ class SamplePanels:
     def closest_squares(self, y: AnyArray, closest: AnyArray, z: AnyArray) -> None:
         """Write ``min(closest[j], |y[i] - sample[j]|^2)`` to ``z[i, j]``; all are of the samples' dtype, in C order."""
         m = len(y)
-        call = _closest(y.dtype.name, m * self.n * self.d >= MIN_PARALLEL_OPERATIONS)
+        call = _closest(y.dtype.name, m * self.n * self.d >= MIN_PARALLEL_MULTIPLICATIONS)
         call(self.panels.ctypes.data, y.ctypes.data, closest.ctypes.data, z.ctypes.data, m, self.n, self.d)

@@ -6,7 +6,7 @@ original is called then, which says what is wrong with them.
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,10 +33,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Piece:
-    """A row: the function `target`, as ``module:name``, and when it is served by `replacement`."""
+    """A row: the function `target`, as ``module:name``, and when it is served by `replacement`.
+
+    Of a universal function, the replacement is a scalar function for each dtype.
+    """
 
     target: str
-    replacement: Callable[..., Any]
+    replacement: Callable[..., Any] | Mapping[str, Callable[..., Any]]
     serves: str
     calls: Callable[[], Iterable[Call]]
 
@@ -64,12 +67,17 @@ def piece(target: str, *, serves: str, calls: Callable[[], Iterable[Call]]) -> C
     """
 
     def register(replacement: Callable[..., Any]) -> Callable[..., Any]:
-        if target in _pieces:
-            raise RegistrationError(f"{target} has two replacements")
-        _pieces[target] = Piece(target, replacement, serves, calls)
+        add(Piece(target, replacement, serves, calls))
         return replacement
 
     return register
+
+
+def add(one: Piece) -> None:
+    """Add a row to the table. Raises RegistrationError for a target that has a replacement."""
+    if one.target in _pieces:
+        raise RegistrationError(f"{one.target} has two replacements")
+    _pieces[one.target] = one
 
 
 def _modules() -> Iterator[str]:

@@ -34,7 +34,11 @@ def copy_of(function: FunctionType) -> FunctionType:
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
     copied.__kwdefaults__ = function.__kwdefaults__
-    copied.__qualname__, copied.__module__, copied.__doc__ = function.__qualname__, function.__module__, function.__doc__
+    copied.__qualname__, copied.__module__, copied.__doc__ = (
+        function.__qualname__,
+        function.__module__,
+        function.__doc__,
+    )
     return copied
 
 
@@ -78,4 +82,3 @@ def forwarding_code(function: FunctionType, replacement: Callable[..., Any], ori
         co_consts=constants, co_name=old.co_name, co_qualname=old.co_qualname, co_filename=old.co_filename,
         co_firstlineno=old.co_firstlineno,
     )  # fmt: skip
-

@@ -21,8 +21,8 @@ BENCHMARK_SUBJECTS = {
     for name in ("arrays", "helped", "nests", "particles", "scalars")
 }
 """Functions that are long on purpose: the benchmark `long-programs` measures how long they take to compile."""
-NUMPY_SIGNATURES = "jitkernels/compiler/capture/numpy/"
-"""The folder whose functions take what NumPy's functions take."""
+NUMPY_SIGNATURES = ("jitkernels/compiler/capture/numpy/", "jitkernels/patching/replacements/")
+"""Folders whose functions take what functions of NumPy and other packages take."""
 PUBLISHED_SIGNATURES = {
     "jitkernels/benchmarks/peers/adam.py:adam",
     "jitkernels/benchmarks/peers/adam.py:adamw",

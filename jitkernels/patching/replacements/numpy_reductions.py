@@ -1,7 +1,7 @@
 """NumPy's reductions that are written in Python: norms, moments, averages.
 
-Each is compiled from the NumPy expression that it stands for, once for each combination of options. The expressions call
-no function that is patched: what the compiler leaves to NumPy would call its replacement again.
+Each is compiled from the NumPy expression that it stands for, once for each combination of options. The expressions
+call no function that is patched: what the compiler leaves to NumPy would call its replacement again.
 """
 
 import functools
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy import _NoValue  # type: ignore[attr-defined]
+from numpy import _NoValue
 
 import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
@@ -18,7 +18,7 @@ from jitkernels.patching.conditions import is_plain
 from jitkernels.patching.piece import Call, piece
 from jitkernels.patching.sample_arrays import calls_of
 
-SERVED = "exact arrays of float32 and float64, one axis"
+ONE_AXIS = "exact arrays of float32 and float64, one axis"
 ORDERS: dict[Any, str] = {None: "2", 2: "2", 1: "1", np.inf: "inf"}
 
 
@@ -45,7 +45,7 @@ def _norm(order: str, axis: int, keepdims: bool) -> Callable[..., Any]:
 
 @piece(
     "numpy.linalg:norm",
-    serves=f"{SERVED}, orders 1, 2 and infinity",
+    serves=f"{ONE_AXIS}, orders 1, 2 and infinity",
     calls=lambda: calls_of("numpy.linalg:norm", axis=1),
 )
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:  # noqa: A002
@@ -80,7 +80,7 @@ def _moment_of(name: str, a: Any, axis: Any, keepdims: Any, ddof: Any) -> Any:
     return _moment(name, along, keeps, ddof)(a)
 
 
-@piece("numpy:var", serves=f"{SERVED} or all", calls=lambda: calls_of("numpy:var", axis=0))
+@piece("numpy:var", serves=f"{ONE_AXIS} or all", calls=lambda: calls_of("numpy:var", axis=0))
 def var(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _NoValue, *,
     where: Any = _NoValue, mean: Any = _NoValue, correction: Any = _NoValue,
@@ -90,7 +90,7 @@ def var(
     return _moment_of("var", a, axis, keepdims, ddof)
 
 
-@piece("numpy:std", serves=f"{SERVED} or all", calls=lambda: calls_of("numpy:std", axis=0))
+@piece("numpy:std", serves=f"{ONE_AXIS} or all", calls=lambda: calls_of("numpy:std", axis=0))
 def std(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _NoValue, *,
     where: Any = _NoValue, mean: Any = _NoValue, correction: Any = _NoValue,
@@ -168,9 +168,7 @@ def _average(axis: int) -> Callable[..., Any]:
         for call in calls_of("numpy:average")
     ),
 )
-def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = _NoValue
-) -> Any:
+def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = _NoValue) -> Any:
     if not is_plain(a) or a.ndim != 2 or a.size == 0 or returned is not False or keepdims is not _NoValue:
         return NotImplemented
     along = own_axis(a, axis)

@@ -20,7 +20,7 @@ from jitkernels.patching.sample_arrays import blobs
 
 UNPACKED_ITERATIONS = 2
 """Iterations before samples are packed, which takes as long as these save."""
-SERVED = "dense matrices of float32 and float64 in C order, finite"
+SAMPLES = "dense matrices of float32 and float64 in C order, finite"
 
 
 def _seeding_calls() -> Iterator[Call]:
@@ -55,7 +55,7 @@ def _running_total(sample_weight: Any, closest: Any) -> Any:
     return np.cumsum(sample_weight * closest)
 
 
-@piece("sklearn.cluster._kmeans:_kmeans_plusplus", serves=SERVED, calls=_seeding_calls)
+@piece("sklearn.cluster._kmeans:_kmeans_plusplus", serves=SAMPLES, calls=_seeding_calls)
 def _kmeans_plusplus(
     X: Any, n_clusters: Any, x_squared_norms: Any, sample_weight: Any, random_state: Any, n_local_trials: Any = None
 ) -> Any:
@@ -122,7 +122,7 @@ class _Steps:
         return new
 
 
-@piece("sklearn.cluster._kmeans:_kmeans_single_lloyd", serves=f"{SERVED}, not verbose", calls=_iteration_calls)
+@piece("sklearn.cluster._kmeans:_kmeans_single_lloyd", serves=f"{SAMPLES}, not verbose", calls=_iteration_calls)
 def _kmeans_single_lloyd(
     X: Any, sample_weight: Any, centers_init: Any, max_iter: Any = 300, verbose: Any = False, tol: Any = 1e-4,
     n_threads: Any = 1,
@@ -133,7 +133,7 @@ def _kmeans_single_lloyd(
     centers = centers_init
     labels, old_labels = np.full((2, len(X)), -1, np.int32)
     is_strict = False
-    for i in range(max_iter):
+    for iteration in range(max_iter):
         steps.assign(centers, labels)
         new_centers = steps.update(centers, labels)
         shift = float(np.square(new_centers - centers).sum())
@@ -144,7 +144,7 @@ def _kmeans_single_lloyd(
         old_labels[:] = labels
     if not is_strict:
         steps.assign(centers, labels)
-    return labels, float(_inertia(X, sample_weight, centers, labels)), centers, i + 1
+    return labels, float(_inertia(X, sample_weight, centers, labels)), centers, iteration + 1
 
 
 def _prediction_calls() -> Iterator[Call]:
@@ -154,10 +154,8 @@ def _prediction_calls() -> Iterator[Call]:
         yield Call(f"{samples} x 20, {clusters} clusters", "sklearn.cluster._kmeans:_labels_inertia", arguments)
 
 
-@piece("sklearn.cluster._kmeans:_labels_inertia", serves=SERVED, calls=_prediction_calls)
-def _labels_inertia(
-    X: Any, sample_weight: Any, centers: Any, n_threads: Any = 1, return_inertia: Any = True
-) -> Any:
+@piece("sklearn.cluster._kmeans:_labels_inertia", serves=SAMPLES, calls=_prediction_calls)
+def _labels_inertia(X: Any, sample_weight: Any, centers: Any, n_threads: Any = 1, return_inertia: Any = True) -> Any:
     if not _are_served(X, sample_weight, centers):
         return NotImplemented
     labels = np.empty(len(X), np.int32)

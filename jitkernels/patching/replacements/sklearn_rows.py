@@ -11,8 +11,8 @@ from jitkernels.patching.conditions import are_finite, are_matrices, is_matrix
 from jitkernels.patching.piece import piece
 from jitkernels.patching.sample_arrays import calls_of
 
-SERVED = "dense matrices of float32 and float64 in C order"
-FINITE = f"{SERVED}, finite"
+C_MATRICES = "dense matrices of float32 and float64 in C order"
+FINITE = f"{C_MATRICES}, finite"
 
 
 @jk.jit
@@ -25,7 +25,7 @@ def _norms(x: Any) -> Any:
     return np.sqrt((x * x).sum(axis=1))
 
 
-@piece("sklearn.utils.extmath:row_norms", serves=SERVED, calls=lambda: calls_of("sklearn.utils.extmath:row_norms"))
+@piece("sklearn.utils.extmath:row_norms", serves=C_MATRICES, calls=lambda: calls_of("sklearn.utils.extmath:row_norms"))
 def row_norms(X: Any, squared: Any = False) -> Any:
     if not is_matrix(X):
         return NotImplemented
@@ -33,9 +33,7 @@ def row_norms(X: Any, squared: Any = False) -> Any:
 
 
 @piece(
-    "sklearn.utils.extmath:softmax",
-    serves=f"{FINITE}, copied",
-    calls=lambda: calls_of("sklearn.utils.extmath:softmax"),
+    "sklearn.utils.extmath:softmax", serves=f"{FINITE}, copied", calls=lambda: calls_of("sklearn.utils.extmath:softmax")
 )
 def softmax(X: Any, copy: Any = True) -> Any:
     return jk.softmax(X, axis=1) if is_matrix(X) and copy is True and are_finite(X) else NotImplemented

@@ -1,5 +1,7 @@
 """`scipy.special`: softmax, its logarithm, and logsumexp."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from jitkernels.patching.piece import piece
 from jitkernels.patching.replacements.numpy_reductions import own_axis
 from jitkernels.patching.sample_arrays import calls_of
 
-SERVED = "exact arrays of float32 and float64, one axis or all, finite results"
+FINITE_RESULTS = "exact arrays of float32 and float64, one axis or all, finite results"
 
 
 def _rows(x: Any, axis: Any) -> tuple[AnyArray, int] | None:
@@ -29,26 +31,44 @@ def _if_finite(result: AnyArray, shape: tuple[int, ...]) -> Any:
     return result.reshape(shape) if are_finite(result) else NotImplemented
 
 
-@piece("scipy.special:softmax", serves=SERVED, calls=lambda: calls_of("scipy.special:softmax", axis=1))
+@piece("scipy.special:softmax", serves=FINITE_RESULTS, calls=lambda: calls_of("scipy.special:softmax", axis=1))
 def softmax(x: Any, axis: Any = None) -> Any:
     rows = _rows(x, axis)
     return NotImplemented if rows is None else _if_finite(jk.softmax(rows[0], axis=rows[1]), x.shape)
 
 
-@piece("scipy.special:log_softmax", serves=SERVED, calls=lambda: calls_of("scipy.special:log_softmax", axis=1))
+@piece("scipy.special:log_softmax", serves=FINITE_RESULTS, calls=lambda: calls_of("scipy.special:log_softmax", axis=1))
 def log_softmax(x: Any, axis: Any = None) -> Any:
     rows = _rows(x, axis)
     return NotImplemented if rows is None else _if_finite(jk.log_softmax(rows[0], axis=rows[1]), x.shape)
 
 
+@functools.cache
+def _logsumexp(axis: int, keepdims: bool) -> Callable[..., Any]:
+    def logsumexp(x: Any) -> Any:
+        """As SciPy does it: the largest elements are left out of the sum, which may be tiny beside them."""
+        largest = x.max(axis=axis, keepdims=True)
+        is_largest = x == largest
+        count = is_largest.sum(axis=axis, keepdims=True).astype(x.dtype)
+        rest = np.where(is_largest, 0, np.exp(x - largest)).sum(axis=axis, keepdims=True)
+        result = np.log1p(rest / count) + np.log(count) + largest
+        return result if keepdims else result.sum(axis=axis)
+
+    return jk.jit(logsumexp)
+
+
 @piece(
     "scipy.special:logsumexp",
-    serves=f"{SERVED}, without `b`, `keepdims` and `return_sign`",
+    serves=f"{FINITE_RESULTS}, without `b` and `return_sign`",
     calls=lambda: calls_of("scipy.special:logsumexp", axis=1),
 )
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: Any = False) -> Any:
     rows = _rows(a, axis)
-    if rows is None or b is not None or keepdims is not False or return_sign is not False:
+    if rows is None or b is not None or type(keepdims) is not bool or return_sign is not False:
         return NotImplemented
-    result = jk.hlogsumexp(rows[0], axis=rows[1])
-    return _if_finite(result, result.shape) if result.ndim else (result[()] if np.isfinite(result) else NotImplemented)
+    if axis is None and keepdims:
+        return NotImplemented
+    result = _logsumexp(rows[1], keepdims)(rows[0])
+    if result.ndim == 0:
+        return result if np.isfinite(result) else NotImplemented
+    return _if_finite(result, result.shape)

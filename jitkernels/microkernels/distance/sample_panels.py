@@ -1,24 +1,39 @@
 """The inner loops of k-means: nearest centers, and distances to candidates for a center, over panels of samples.
 
 Vectors run along samples, so that argmin needs no reduction within a vector. To transpose panels of samples takes as
-long as products with eight centers: an iteration transposes them once (`packing_kernel`), or per call where there is one.
+long as products with eight centers: an iteration transposes them once (`packing_kernel`), or per call where there is
+one.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.codegen.range_kernel import RangeKernel
-from jitkernels.codegen.source_protocol import inlined, offset, vectors
+from jitkernels.codegen.source_protocol import Range, inlined, offset, vectors
 from jitkernels.core.cpu_target import Target
 from jitkernels.microkernels.gemm.microkernel import element_size
 from jitkernels.microkernels.gemm.packing import packing_slack
-from jitkernels.microkernels.gemm.pairwise_distance import DistanceBlocking, DistanceTiles
+from jitkernels.microkernels.gemm.pairwise_distance import DistanceBlocking, DistanceTiles, RowExtents
 
 PANELS_PER_THREAD = 16
 """Panels of samples that a thread takes at least: fewer take less time than to wake it."""
 UNROLLED_ROWS = 4
 """Rows of products per pass over the least ones, which stay in registers meanwhile."""
+
+
+class PanelRows(NamedTuple):
+    """Samples, or their panels, and the rows to which their distances are taken."""
+
+    samples: Any
+    y: Any
+
+
+class Products(NamedTuple):
+    """Memory for the products of rows with a panel of samples, and the elements from one row of them to the next."""
+
+    z: Any
+    stride: int
 
 
 def tiles_of(metric: str, dtype: str, target: Target) -> DistanceTiles:
@@ -41,7 +56,7 @@ def _kernel(
     size = element_size(tiles.dtype)
     return RangeKernel(
         f"{name}_{tiles.dtype}",
-        (*pointers, "int64", "int64", "int64"),
+        (*("int32*" if pointer == "labels" else f"{tiles.dtype}*" for pointer in pointers), *["int64"] * 3),
         body,
         extent=len(pointers) + 1,
         block=PANELS_PER_THREAD * tiles.width,
@@ -50,6 +65,7 @@ def _kernel(
         workspace_dtype=tiles.dtype if workspace else "",
         vector_bytes=tiles.lanes * size,
         flags=("contract",),
+        names=(*pointers, "m", "n", "d"),
     )
 
 
@@ -58,52 +74,54 @@ def packing_kernel(dtype: str, target: Target, *, parallel: bool) -> RangeKernel
     tiles = tiles_of("dot", dtype, target)
     width, transpose = tiles.width, tiles.transpose
 
-    def body(samples: Any, panels: Any, m: int, n: int, d: int, begin: int, end: int) -> None:
-        for j in range(begin, end, width):
-            transpose(samples, j * d, d, panels, j * d, min(width, end - j), d)
+    def body(samples: Any, panels: Any, d: int, part: Range) -> None:
+        for j in range(part.begin, part.end, width):
+            transpose(samples, j * d, d, panels, j * d, min(width, part.end - j), d)
 
-    return _kernel("pack_samples", tiles, (f"{dtype}*",) * 2, body, 0, parallel=parallel)
+    return _kernel("pack_samples", tiles, ("samples", "panels"), body, 0, parallel=parallel)
 
 
 def _multiplier(tiles: DistanceTiles, *, is_packed: bool) -> Any:
-    """Make the function that gives the products of the rows of y and a panel of samples, `stride` between them."""
+    """Make the function that gives the products of the rows of y and the panel of samples at j."""
     width, height = tiles.width, tiles.panels.rows
     whole, edge, transpose = tiles.tile(is_edge=False), tiles.tile(is_edge=True), tiles.transpose
 
     @inlined()
-    def multiply(samples: Any, y: Any, z: Any, stride: int, m: int, d: int, j: int, columns: int, panel: Any) -> None:
+    def multiply(rows: PanelRows, products: Products, m: int, d: int, j: int, columns: int, panel: Any) -> None:
+        z, stride = products.z, products.stride
         if is_packed:
-            source, first = samples, j * d
+            source, first = rows.samples, j * d
         else:
-            transpose(samples, j * d, d, panel, 0, columns, d)
+            transpose(rows.samples, j * d, d, panel, 0, columns, d)
             source, first = panel, 0
         for i in range(0, m, height):
             if columns == width and m - i >= height:
-                whole(y, i * d, d, source, first, 0, z, i * stride, stride, d, 1, height, width)
+                whole(rows.y, i * d, d, source, first, 0, z, i * stride, stride, d, 1, height, width)
             else:
-                edge(y, i * d, d, source, first, 0, z, i * stride, stride, d, 1, m - i, columns)
+                edge(rows.y, i * d, d, source, first, 0, z, i * stride, stride, d, 1, m - i, columns)
 
     return multiply
 
 
 def closest_kernel(dtype: str, target: Target, *, parallel: bool) -> RangeKernel:
-    """Make the kernel ``(panels, y, closest, z, m, n, d)``: z[i, j] = min(closest[j], |y[i] - sample[j]|^2).
+    """Make the kernel ``(samples, y, closest, z, m, n, d)``: z[i, j] = min(closest[j], |y[i] - sample[j]|^2).
 
-    y has m rows, the candidates; there are n samples.
+    y has m rows, the candidates; samples are panels of n samples.
     """
     tiles = tiles_of("sqeuclidean", dtype, target)
     width, multiply = tiles.width, _multiplier(tiles, is_packed=True)
 
-    def body(panels: Any, y: Any, closest: Any, z: Any, m: int, n: int, d: int, begin: int, end: int) -> None:
-        for j in range(begin, end, width):
-            columns = min(width, end - j)
-            multiply(panels, y, offset(z, j), n, m, d, j, columns, panels)
+    def body(rows: PanelRows, closest: Any, z: Any, extents: RowExtents, part: Range) -> None:
+        m, n = extents.m, extents.n
+        for j in range(part.begin, part.end, width):
+            columns = min(width, part.end - j)
+            multiply(rows, Products(offset(z, j), n), m, extents.d, j, columns, rows.samples)
             for i in range(m):
                 row, limits = offset(z, i * n + j), offset(closest, j)
                 for c in range(columns):
                     row[c] = limits[c] if limits[c] < row[c] else row[c]
 
-    return _kernel("closest", tiles, (f"{dtype}*",) * 4, body, 0, parallel=parallel)
+    return _kernel("closest", tiles, ("samples", "y", "closest", "z"), body, 0, parallel=parallel)
 
 
 def nearest_kernel(dtype: str, target: Target, *, is_packed: bool, parallel: bool) -> RangeKernel:
@@ -113,11 +131,41 @@ def nearest_kernel(dtype: str, target: Target, *, is_packed: bool, parallel: boo
     where they are packed. There is at least one row.
     """
     tiles = tiles_of("dot", dtype, target)
-    width, height, lanes, multiply = tiles.width, tiles.panels.rows, tiles.lanes, _multiplier(tiles, is_packed=is_packed)
-    slack, size = packing_slack(lanes, width), element_size(dtype)
-    number: Any = np.dtype(dtype).type
+    width, height, multiply = tiles.width, tiles.panels.rows, _multiplier(tiles, is_packed=is_packed)
+    slack, size = packing_slack(tiles.lanes, width), element_size(dtype)
+    argmin, index = _argmin(tiles), _index(dtype)
+
+    def body(rows: PanelRows, yy: Any, labels: Any, extents: RowExtents, workspace: Any, part: Range) -> None:
+        m, label, z = extents.m, offset(workspace, width), offset(workspace, 2 * width)
+        panel = offset(z, (m + height) * width)
+        for j in range(part.begin, part.end, width):
+            columns = min(width, part.end - j)
+            multiply(rows, Products(z, width), m, extents.d, j, width if is_packed else columns, panel)
+            argmin(yy, z, m, workspace, label)
+            for c in range(columns):
+                labels[j + c] = np.int32(label[c].view(index))
+
+    def needed(m: int, d: int) -> int:
+        panel = 0 if is_packed else d * width + slack
+        return ((m + height + 2) * width + panel) * size
+
+    name = "nearest_packed" if is_packed else "nearest"
+    return _kernel(name, tiles, ("samples", "y", "yy", "labels"), body, needed, parallel=parallel)
+
+
+def _index(dtype: str) -> Any:
+    """The type of labels of the size of an element."""
+    return np.int32 if dtype == "float32" else np.int64
+
+
+def _argmin(tiles: DistanceTiles) -> Any:
+    """Make the function that finds the least of ``yy[i] - products[i]`` for each sample of a panel.
+
+    The labels lie in memory of floats, bit by bit.
+    """
+    width, lanes, index = tiles.width, tiles.lanes, _index(tiles.dtype)
+    number: Any = np.dtype(tiles.dtype).type
     infinity = number(np.inf)
-    index: Any = np.int32 if dtype == "float32" else np.int64
 
     @inlined()
     def nearer(least: Any, label: Any, other: Any, i: Any) -> Any:
@@ -126,7 +174,6 @@ def nearest_kernel(dtype: str, target: Target, *, is_packed: bool, parallel: boo
 
     @inlined()
     def argmin(yy: Any, products: Any, m: int, least: Any, label: Any) -> None:
-        """The labels lie in memory of floats, bit by bit."""
         for c in vectors(0, width, lanes):
             least[c] = infinity
             label[c] = index(0).view(number)
@@ -145,21 +192,4 @@ def nearest_kernel(dtype: str, target: Target, *, is_packed: bool, parallel: boo
                 least[c] = best
                 label[c] = at.view(number)
 
-    def body(
-        samples: Any, y: Any, yy: Any, labels: Any, m: int, n: int, d: int, least: Any, begin: int, end: int
-    ) -> None:
-        label, products = offset(least, width), offset(least, 2 * width)
-        panel = offset(products, (m + height) * width)
-        for j in range(begin, end, width):
-            multiply(samples, y, products, width, m, d, j, width if is_packed else min(width, end - j), panel)
-            argmin(yy, products, m, least, label)
-            for c in range(min(width, end - j)):
-                labels[j + c] = np.int32(label[c].view(index))
-
-    def needed(m: int, n: int, d: int, begin: int, end: int) -> int:
-        panel = 0 if is_packed else d * width + slack
-        return ((m + height + 2) * width + panel) * size
-
-    pointers = (*(f"{dtype}*",) * 3, "int32*")
-    name = "nearest_packed" if is_packed else "nearest"
-    return _kernel(name, tiles, pointers, body, needed, parallel=parallel)
+    return argmin
