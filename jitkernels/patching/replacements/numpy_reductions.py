@@ -106,11 +106,12 @@ def _nan_moment(name: str) -> Callable[..., Any]:
         """Of each column, and the least number of elements that are there."""
         is_there = x == x
         count = is_there.sum(axis=0)
-        mean = np.where(is_there, x, 0).sum(axis=0) / count.astype(x.dtype)
+        divisor = np.maximum(count, 1).astype(x.dtype)
+        mean = np.where(is_there, x, 0).sum(axis=0) / divisor
         if name == "mean":
             return mean, count.min()
         differences = np.where(is_there, x - mean, 0)
-        variance = (differences * differences).sum(axis=0) / count.astype(x.dtype)
+        variance = (differences * differences).sum(axis=0) / divisor
         return (np.sqrt(variance) if name == "std" else variance), count.min()
 
     return jk.jit(moment)
@@ -155,7 +156,9 @@ def nanstd(
 def _average(axis: int) -> Callable[..., Any]:
     def average(x: Any, weights: Any) -> Any:
         total = weights.sum()
-        return (x * (weights if x.ndim - 1 == axis else weights[:, np.newaxis])).sum(axis=axis) / total, total
+        return (x * (weights if x.ndim - 1 == axis else weights[:, np.newaxis])).sum(axis=axis) / np.where(
+            total == 0, 1, total
+        ), total
 
     return jk.jit(average)
 

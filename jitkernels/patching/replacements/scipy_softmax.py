@@ -13,12 +13,15 @@ from jitkernels.patching.piece import piece
 from jitkernels.patching.replacements.numpy_reductions import own_axis
 from jitkernels.patching.sample_arrays import calls_of
 
-FINITE_RESULTS = "exact arrays of float32 and float64, one axis or all, finite results"
+FINITE_ARRAYS = "exact arrays of float32 and float64, finite, one axis or all"
 
 
 def _rows(x: Any, axis: Any) -> tuple[AnyArray, int] | None:
-    """The array and the axis of a kernel; all axes as one. None where they are not served."""
-    if not is_plain(x) or x.size == 0 or x.ndim == 0:
+    """The array and the axis of a kernel; all axes as one. None where they are not served.
+
+    SciPy warns of infinities, in ways that differ between the functions: these stay its own.
+    """
+    if not is_plain(x) or x.size == 0 or x.ndim == 0 or not are_finite(x):
         return None
     if axis is None:
         return (x.reshape(-1), 0) if x.flags.c_contiguous else None
@@ -26,21 +29,16 @@ def _rows(x: Any, axis: Any) -> tuple[AnyArray, int] | None:
     return None if along is None else (x, along)
 
 
-def _if_finite(result: AnyArray, shape: tuple[int, ...]) -> Any:
-    """The result; NotImplemented if something in it is not finite, so that SciPy warns as it does."""
-    return result.reshape(shape) if are_finite(result) else NotImplemented
-
-
-@piece("scipy.special:softmax", serves=FINITE_RESULTS, calls=lambda: calls_of("scipy.special:softmax", axis=1))
+@piece("scipy.special:softmax", serves=FINITE_ARRAYS, calls=lambda: calls_of("scipy.special:softmax", axis=1))
 def softmax(x: Any, axis: Any = None) -> Any:
     rows = _rows(x, axis)
-    return NotImplemented if rows is None else _if_finite(jk.softmax(rows[0], axis=rows[1]), x.shape)
+    return NotImplemented if rows is None else jk.softmax(rows[0], axis=rows[1]).reshape(x.shape)
 
 
-@piece("scipy.special:log_softmax", serves=FINITE_RESULTS, calls=lambda: calls_of("scipy.special:log_softmax", axis=1))
+@piece("scipy.special:log_softmax", serves=FINITE_ARRAYS, calls=lambda: calls_of("scipy.special:log_softmax", axis=1))
 def log_softmax(x: Any, axis: Any = None) -> Any:
     rows = _rows(x, axis)
-    return NotImplemented if rows is None else _if_finite(jk.log_softmax(rows[0], axis=rows[1]), x.shape)
+    return NotImplemented if rows is None else jk.log_softmax(rows[0], axis=rows[1]).reshape(x.shape)
 
 
 @functools.cache
@@ -59,7 +57,7 @@ def _logsumexp(axis: int, keepdims: bool) -> Callable[..., Any]:
 
 @piece(
     "scipy.special:logsumexp",
-    serves=f"{FINITE_RESULTS}, without `b` and `return_sign`",
+    serves=f"{FINITE_ARRAYS}, without `b` and `return_sign`",
     calls=lambda: calls_of("scipy.special:logsumexp", axis=1),
 )
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: Any = False) -> Any:
@@ -68,7 +66,4 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, re
         return NotImplemented
     if axis is None and keepdims:
         return NotImplemented
-    result = _logsumexp(rows[1], keepdims)(rows[0])
-    if result.ndim == 0:
-        return result if np.isfinite(result) else NotImplemented
-    return _if_finite(result, result.shape)
+    return _logsumexp(rows[1], keepdims)(rows[0])

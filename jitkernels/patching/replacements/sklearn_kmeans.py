@@ -132,8 +132,8 @@ def _kmeans_single_lloyd(
     steps = _Steps(X, sample_weight)
     centers = centers_init
     labels, old_labels = np.full((2, len(X)), -1, np.int32)
-    is_strict = False
-    for iteration in range(max_iter):
+    is_strict, iteration = False, 0
+    for iteration in range(max_iter):  # noqa: B007, it is the number of iterations afterwards
         steps.assign(centers, labels)
         new_centers = steps.update(centers, labels)
         shift = float(np.square(new_centers - centers).sum())
