@@ -96,21 +96,29 @@ def unpatch() -> None:
         _settle()
 
 
-def _settle() -> None:
-    """Install what some patch selects and its module has, and put back everything else."""
+def _settle(imported: str = "") -> None:
+    """Install what some patch selects and its module has, and put back everything else.
+
+    `imported`: the module whose import has just ended. Others that are being imported come later, by the same way.
+    """
     wanted = {one.target: one for made in _active for one in made.selected}
     for target in [target for target in _replaced if target not in wanted]:
         _replaced.pop(target)()
     import_hook.watch({one.module for one in wanted.values()} - sys.modules.keys(), _of_imported)
     for target, one in wanted.items():
-        if target not in _replaced and one.module in sys.modules:
+        is_ready = one.module == imported or not (imported and _is_being_imported(one.module))
+        if target not in _replaced and is_ready and one.module in sys.modules:
             _install(one)
+
+
+def _is_being_imported(module: str) -> bool:
+    return bool(getattr(getattr(sys.modules.get(module), "__spec__", None), "_initializing", False))
 
 
 def _of_imported(module: str) -> None:
     """Install the pieces of a module that has just been imported."""
     with build_lock:
-        _settle()
+        _settle(module)
 
 
 def _install(one: Piece) -> None:
@@ -119,6 +127,7 @@ def _install(one: Piece) -> None:
         for part in one.name.split("."):
             found = getattr(found, part)
         _replaced[one.target] = _replace(found, one)
+        _skipped.pop(one.target, None)
     except (AttributeError, NotUsableError) as error:
         _skipped[one.target] = str(error)
 

@@ -148,13 +148,18 @@ def current_loop(ufunc: np.ufunc, dtype: str) -> int:
     return int(found or 0)
 
 
+@functools.cache
+def _loop_of(name: str, function: Callable[..., Any], dtype: str, inputs: int, original: int) -> int:
+    return address_of(loop_source(elementwise_kernel(name, function, dtype, inputs), dtype, original))
+
+
 def install(ufunc: np.ufunc, functions: Mapping[str, Callable[..., Any]]) -> dict[str, int]:
     """Give a ufunc loops of scalar functions, by dtype; return the original ones."""
     originals = {dtype: current_loop(ufunc, dtype) for dtype in functions}
-    loops = {}
-    for dtype, function in functions.items():
-        kernel = elementwise_kernel(ufunc.__name__, function, dtype, ufunc.nin)
-        loops[dtype] = address_of(loop_source(kernel, dtype, originals[dtype]))
+    loops = {
+        dtype: _loop_of(ufunc.__name__, function, dtype, ufunc.nin, originals[dtype])
+        for dtype, function in functions.items()
+    }
     for dtype, loop in loops.items():
         exchange(ufunc, dtype, loop)
     return originals

@@ -127,7 +127,7 @@ def test_names_select() -> None:
     assert [one.target for one in jk.patch("numpy:var").selected] == ["numpy:var"]
     assert {one.module for one in jk.patch("scipy.special").selected} == {"scipy.special"}
     assert {one.module.partition(".")[0] for one in jk.patch("sklearn").selected} == {"sklearn"}
-    with pytest.raises(UnknownNameError, match="nothing of 'scipy.spec' can be patched; there are numpy"):
+    with pytest.raises(UnknownNameError, match=r"nothing of .scipy\.spec. can be patched; there are numpy"):
         jk.patch("scipy.spec")
 
 
@@ -203,14 +203,14 @@ import jitkernels as jk
 patch = jk.patch()
 assert not {name.partition(".")[0] for name in sys.modules} & {"scipy", "sklearn"}, "nothing is imported"
 assert all(target.startswith("numpy") for target in patch.installed)
-finders = len(sys.meta_path)
+assert type(sys.meta_path[0]).__module__ == "jitkernels.patching.import_hook"
 from scipy.special import expit
 from sklearn.cluster import KMeans
 import scipy.spatial, sklearn.preprocessing
 assert set(patch.installed) == {one.target for one in patch.selected}, set(patch.selected) - set(patch.installed)
 assert patch.skipped == {}
 assert type(sys.modules["sklearn.cluster._kmeans"].__spec__.loader).__name__ == "SourceFileLoader"
-assert len(sys.meta_path) == finders - 1
+assert not any(type(finder).__module__ == "jitkernels.patching.import_hook" for finder in sys.meta_path)
 jk.unpatch()
 jk.patch("scipy"); jk.unpatch()
 from jitkernels.patching.swapped_code import implementation_of

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.patching.conditions import is_plain
+from jitkernels.patching.conditions import are_finite, is_plain
 from jitkernels.patching.piece import Call, piece
 from jitkernels.patching.sample_arrays import normal
 
@@ -35,7 +35,9 @@ def _replacement(name: str) -> Callable[..., Any]:
             return NotImplemented
         if norm not in (None, "backward", "ortho", "forward") or (name == REAL_INPUT and a.dtype.kind == "c"):
             return NotImplemented
-        return transform(a, n=n, axis=axis, norm=norm)
+        result = transform(a, n=n, axis=axis, norm=norm)
+        numbers = result.view(result.real.dtype) if result.dtype.kind == "c" and result.flags.c_contiguous else result
+        return result if are_finite(numbers) else NotImplemented  # NumPy says what has overflowed
 
     return of_axis
 

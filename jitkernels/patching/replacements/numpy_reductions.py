@@ -61,8 +61,7 @@ def _moment(name: str, axis: int | None, keepdims: bool, ddof: int) -> Callable[
     def moment(x: Any) -> Any:
         mean = x.mean(axis=axis, keepdims=True)
         count = (x.size if axis is None else x.shape[axis]) - ddof
-        squares = x - mean
-        variance = (squares * squares).sum(axis=axis, keepdims=keepdims) / count
+        variance = np.square(x - mean).sum(axis=axis, keepdims=keepdims) / count
         return np.sqrt(variance) if name == "std" else variance
 
     return jk.jit(moment)
@@ -110,8 +109,7 @@ def _nan_moment(name: str) -> Callable[..., Any]:
         mean = np.where(is_there, x, 0).sum(axis=0) / divisor
         if name == "mean":
             return mean, count.min()
-        differences = np.where(is_there, x - mean, 0)
-        variance = (differences * differences).sum(axis=0) / divisor
+        variance = np.square(np.where(is_there, x - mean, 0)).sum(axis=0) / divisor
         return (np.sqrt(variance) if name == "std" else variance), count.min()
 
     return jk.jit(moment)

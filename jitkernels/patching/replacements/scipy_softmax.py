@@ -29,16 +29,20 @@ def _rows(x: Any, axis: Any) -> tuple[AnyArray, int] | None:
     return None if along is None else (x, along)
 
 
+def _shaped(result: AnyArray, x: AnyArray) -> AnyArray:
+    return result if result.shape == x.shape else result.reshape(x.shape)
+
+
 @piece("scipy.special:softmax", serves=FINITE_ARRAYS, calls=lambda: calls_of("scipy.special:softmax", axis=1))
 def softmax(x: Any, axis: Any = None) -> Any:
     rows = _rows(x, axis)
-    return NotImplemented if rows is None else jk.softmax(rows[0], axis=rows[1]).reshape(x.shape)
+    return NotImplemented if rows is None else _shaped(jk.softmax(rows[0], axis=rows[1]), x)
 
 
 @piece("scipy.special:log_softmax", serves=FINITE_ARRAYS, calls=lambda: calls_of("scipy.special:log_softmax", axis=1))
 def log_softmax(x: Any, axis: Any = None) -> Any:
     rows = _rows(x, axis)
-    return NotImplemented if rows is None else jk.log_softmax(rows[0], axis=rows[1]).reshape(x.shape)
+    return NotImplemented if rows is None else _shaped(jk.log_softmax(rows[0], axis=rows[1]), x)
 
 
 @functools.cache

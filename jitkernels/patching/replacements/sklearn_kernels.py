@@ -10,7 +10,7 @@ import jitkernels as jk
 from jitkernels.patching.conditions import DOUBLE, are_finite, are_matrices, is_number
 from jitkernels.patching.native_kernels import nearest_rows
 from jitkernels.patching.piece import Call, piece
-from jitkernels.patching.replacements.sklearn_distances import are_far_from_overflow, euclidean_distances
+from jitkernels.patching.replacements.sklearn_distances import are_far_from_overflow, euclidean_distances, squared_norms
 from jitkernels.patching.replacements.sklearn_rows import FINITE, normalized_rows
 from jitkernels.patching.sample_arrays import calls_of, normal
 
@@ -104,7 +104,7 @@ def _nearest(x: Any, y: Any, axis: Any, metric: Any, options: Any) -> Any:
         return None
     x, y = (x, y) if axis == 1 else (y, x)
     x, y = x.astype(DOUBLE, copy=False), y.astype(DOUBLE, copy=False)
-    if len(y) >= 1 << 31 or not are_far_from_overflow((x * x).sum(axis=1), (y * y).sum(axis=1)):
+    if len(y) >= 1 << 31 or not are_far_from_overflow(squared_norms(x, None), squared_norms(y, None)):
         return None
     labels = np.empty(len(x), np.int32)
     nearest_rows(x, y, labels)

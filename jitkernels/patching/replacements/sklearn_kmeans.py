@@ -36,8 +36,8 @@ def _iteration_calls() -> Iterator[Call]:
         for samples, clusters in ((500, 4), (10_000, 8), (50_000, 8), (50_000, 64)):
             x = blobs(samples, 20, clusters, dtype)
             case = f"{np.dtype(dtype).name}, {samples} x 20, {clusters} clusters, up to 10 iterations"
-            arguments = (x, np.ones(samples, dtype), x[:clusters].copy(), 10)
-            yield Call(case, "sklearn.cluster._kmeans:_kmeans_single_lloyd", arguments)
+            options = {"init": x[:clusters].copy(), "n_init": 1, "max_iter": 10}
+            yield Call(case, "sklearn.cluster:k_means", (x, clusters), options)
 
 
 def _are_served(x: Any, sample_weight: Any, centers: Any) -> bool:

@@ -29,7 +29,8 @@ def _norms(x: Any) -> Any:
 def row_norms(X: Any, squared: Any = False) -> Any:
     if not is_matrix(X):
         return NotImplemented
-    return _squared_norms(X) if squared else _norms(X)
+    with np.errstate(all="ignore"):  # scikit-learn's einsum raises no warnings
+        return _squared_norms(X) if squared else _norms(X)
 
 
 @piece(
