@@ -109,7 +109,8 @@ def _nan_moment(name: str) -> Callable[..., Any]:
         mean = np.where(is_there, x, 0).sum(axis=0) / divisor
         if name == "mean":
             return mean, count.min()
-        variance = np.square(np.where(is_there, x - mean, 0)).sum(axis=0) / divisor
+        differences = np.where(is_there, x - mean, 0)
+        variance = (differences * differences).sum(axis=0) / divisor
         return (np.sqrt(variance) if name == "std" else variance), count.min()
 
     return jk.jit(moment)
