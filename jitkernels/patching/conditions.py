@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.compiler.api.jit import jit
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 FLOATS = (SINGLE, DOUBLE)
@@ -33,7 +33,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-@jk.jit
+@jit
 def _sum(x: Any) -> Any:
     return x.sum()
 

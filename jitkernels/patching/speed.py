@@ -8,7 +8,7 @@ from jitkernels.patching.install import patch
 from jitkernels.tuning.timer import Stopwatch, Timing
 
 PATCHED, ORIGINAL = "patched", "original"
-ROUNDS = 5
+TIMING_ROUNDS = 5
 
 
 def measure_patched(call: Callable[[], Any], names: tuple[str, ...] = (), *, seconds: float) -> dict[str, Timing]:
@@ -17,11 +17,11 @@ def measure_patched(call: Callable[[], Any], names: tuple[str, ...] = (), *, sec
     `seconds`: for each of the two.
     """
     watches = {name: Stopwatch(call, ()) for name in (PATCHED, ORIGINAL)}
-    for done in range(ROUNDS + 1):
+    for done in range(TIMING_ROUNDS + 1):
         for name, watch in watches.items():
             with patch(*names) if name == PATCHED else contextlib.nullcontext():
                 if done:
-                    watch.turn(seconds / ROUNDS)
+                    watch.turn(seconds / TIMING_ROUNDS)
                 else:
                     watch.call()
     return {name: watch.timing for name, watch in watches.items()}

@@ -30,6 +30,7 @@ PUBLISHED_SIGNATURES = {
     "jitkernels/benchmarks/peers/pooling.py:avg_pool2d",
     "jitkernels/benchmarks/peers/recurrence.py:lstm",
     "jitkernels/tools/cli/app.py:bench",
+    "jitkernels/tools/cli/app.py:docs",
 }
 """Functions that take what an everyday function takes, whose equivalents they are, or the options of a command."""
 LONG_FUNCTIONS: dict[str, int] = {}

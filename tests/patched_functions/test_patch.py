@@ -159,10 +159,10 @@ def test_all_kinds_of_parameters_are_passed_on() -> None:
     copied = type(original)(original.__code__, {})
     assert parameters_of(function) == parameters_of(replacement) == "a, /, b, c, *rest, d, e, **others"
     function.__code__ = forwarding_code(original, replacement, copied)
-    assert function(1, 2, d=4) == ("replacement", 1, 2, 3, (), 4, 5, {})  # type: ignore[call-arg]
+    assert function(1, 2, d=4) == ("replacement", 1, 2, 3, (), 4, 5, {})
     assert function(0, 2, 6, 7, d=4, f=8) == ("original", 0, 2, 6, (7,), 4, 5, {"f": 8})
     with pytest.raises(TypeError, match=r"function\(\) missing 1 required keyword-only argument: 'd'"):
-        function(1, 2)
+        function(1, 2)  # type: ignore[call-arg]
 
 
 def test_closures_are_refused() -> None:

@@ -82,6 +82,7 @@ def programs(x: AnyArray, y: AnyArray) -> dict[str, Any]:
     }
 
 
+@pytest.mark.filterwarnings("ignore:Numerical issues were encountered")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_programs(dtype: Any) -> None:
     x = blobs(300, 6, 4, dtype)

@@ -29,7 +29,7 @@ class PanelRows(NamedTuple):
     y: Any
 
 
-class Products(NamedTuple):
+class PanelProducts(NamedTuple):
     """Memory for the products of rows with a panel of samples, and the elements from one row of them to the next."""
 
     z: Any
@@ -87,7 +87,7 @@ def _multiplier(tiles: DistanceTiles, *, is_packed: bool) -> Any:
     whole, edge, transpose = tiles.tile(is_edge=False), tiles.tile(is_edge=True), tiles.transpose
 
     @inlined()
-    def multiply(rows: PanelRows, products: Products, m: int, d: int, j: int, columns: int, panel: Any) -> None:
+    def multiply(rows: PanelRows, products: PanelProducts, m: int, d: int, j: int, columns: int, panel: Any) -> None:
         z, stride = products.z, products.stride
         if is_packed:
             source, first = rows.samples, j * d
@@ -115,7 +115,7 @@ def closest_kernel(dtype: str, target: Target, *, parallel: bool) -> RangeKernel
         m, n = extents.m, extents.n
         for j in range(part.begin, part.end, width):
             columns = min(width, part.end - j)
-            multiply(rows, Products(offset(z, j), n), m, extents.d, j, columns, rows.samples)
+            multiply(rows, PanelProducts(offset(z, j), n), m, extents.d, j, columns, rows.samples)
             for i in range(m):
                 row, limits = offset(z, i * n + j), offset(closest, j)
                 for c in range(columns):
@@ -140,7 +140,7 @@ def nearest_kernel(dtype: str, target: Target, *, is_packed: bool, parallel: boo
         panel = offset(z, (m + height) * width)
         for j in range(part.begin, part.end, width):
             columns = min(width, part.end - j)
-            multiply(rows, Products(z, width), m, extents.d, j, width if is_packed else columns, panel)
+            multiply(rows, PanelProducts(z, width), m, extents.d, j, width if is_packed else columns, panel)
             argmin(yy, z, m, workspace, label)
             for c in range(columns):
                 labels[j + c] = np.int32(label[c].view(index))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-import jitkernels as jk
+from jitkernels.dispatch import fourier
 from jitkernels.patching.conditions import are_finite, is_plain
 from jitkernels.patching.piece import Call, piece
 from jitkernels.patching.sample_arrays import normal
@@ -26,7 +26,7 @@ def _calls(name: str) -> Callable[[], Iterator[Call]]:
 
 
 def _replacement(name: str) -> Callable[..., Any]:
-    transform = getattr(jk, name)
+    transform = getattr(fourier, name)
 
     def of_axis(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
         if not is_plain(a, DTYPES) or out is not None or a.size == 0 or type(axis) is not int:

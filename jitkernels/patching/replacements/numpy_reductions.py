@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy import _NoValue
 
-import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.compiler.api.jit import jit
 from jitkernels.patching.conditions import is_plain
 from jitkernels.patching.piece import Call, piece
 from jitkernels.patching.sample_arrays import calls_of
@@ -40,7 +40,7 @@ def _norm(order: str, axis: int, keepdims: bool) -> Callable[..., Any]:
             return np.abs(x).max(axis=axis, keepdims=keepdims)
         return np.sqrt((x * x).sum(axis=axis, keepdims=keepdims))
 
-    return jk.jit(norm)
+    return jit(norm)
 
 
 @piece(
@@ -64,7 +64,7 @@ def _moment(name: str, axis: int | None, keepdims: bool, ddof: int) -> Callable[
         variance = np.square(x - mean).sum(axis=axis, keepdims=keepdims) / count
         return np.sqrt(variance) if name == "std" else variance
 
-    return jk.jit(moment)
+    return jit(moment)
 
 
 def _moment_of(name: str, a: Any, axis: Any, keepdims: Any, ddof: Any) -> Any:
@@ -113,7 +113,7 @@ def _nan_moment(name: str) -> Callable[..., Any]:
         variance = (differences * differences).sum(axis=0) / divisor
         return (np.sqrt(variance) if name == "std" else variance), count.min()
 
-    return jk.jit(moment)
+    return jit(moment)
 
 
 def _nan_moment_of(name: str, a: Any, axis: Any, ddof: Any, others: tuple[Any, ...]) -> Any:
@@ -159,7 +159,7 @@ def _average(axis: int) -> Callable[..., Any]:
             total == 0, 1, total
         ), total
 
-    return jk.jit(average)
+    return jit(average)
 
 
 @piece(

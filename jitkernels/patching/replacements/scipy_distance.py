@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
-import jitkernels as jk
+from jitkernels.dispatch.operators import everyday
 from jitkernels.patching.conditions import DOUBLE, is_plain
 from jitkernels.patching.piece import Call, piece
+
+_kernel_cdist = everyday("cdist")
 
 METRICS = {
     **dict.fromkeys(("euclidean", "euclid", "eu", "e"), "euclidean"),
@@ -56,7 +58,7 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwa
         return NotImplemented
     if len(XA) * len(XB) * XA.shape[1] < MIN_CDIST_PRODUCTS or not _is_target(out, (len(XA), len(XB))):
         return NotImplemented
-    return jk.cdist(XA.astype(DOUBLE, copy=False), XB.astype(DOUBLE, copy=False), metric=name, out=out)
+    return _kernel_cdist(XA.astype(DOUBLE, copy=False), XB.astype(DOUBLE, copy=False), metric=name, out=out)
 
 
 def _pdist_calls() -> Iterator[Call]:
@@ -78,7 +80,7 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) 
     distances = np.empty(n * (n - 1) // 2) if out is None else out
     at = 0
     for begin in range(0, n, PDIST_ROWS):
-        rows = jk.cdist(x[begin : begin + PDIST_ROWS], x[begin:], metric=name)
+        rows = _kernel_cdist(x[begin : begin + PDIST_ROWS], x[begin:], metric=name)
         for i, row in enumerate(rows):
             distances[at : at + len(row) - i - 1] = row[i + 1 :]
             at += len(row) - i - 1

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
-import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.compiler.api.jit import jit
+from jitkernels.dispatch.operators import everyday
 from jitkernels.patching.conditions import are_finite, is_plain
 from jitkernels.patching.piece import piece
 from jitkernels.patching.replacements.numpy_reductions import own_axis
 from jitkernels.patching.sample_arrays import calls_of
+
+_kernel_log_softmax = everyday("log_softmax")
+_kernel_softmax = everyday("softmax")
 
 FINITE_ARRAYS = "exact arrays of float32 and float64, finite, one axis or all"
 
@@ -36,13 +40,13 @@ def _shaped(result: AnyArray, x: AnyArray) -> AnyArray:
 @piece("scipy.special:softmax", serves=FINITE_ARRAYS, calls=lambda: calls_of("scipy.special:softmax", axis=1))
 def softmax(x: Any, axis: Any = None) -> Any:
     rows = _rows(x, axis)
-    return NotImplemented if rows is None else _shaped(jk.softmax(rows[0], axis=rows[1]), x)
+    return NotImplemented if rows is None else _shaped(_kernel_softmax(rows[0], axis=rows[1]), x)
 
 
 @piece("scipy.special:log_softmax", serves=FINITE_ARRAYS, calls=lambda: calls_of("scipy.special:log_softmax", axis=1))
 def log_softmax(x: Any, axis: Any = None) -> Any:
     rows = _rows(x, axis)
-    return NotImplemented if rows is None else _shaped(jk.log_softmax(rows[0], axis=rows[1]), x)
+    return NotImplemented if rows is None else _shaped(_kernel_log_softmax(rows[0], axis=rows[1]), x)
 
 
 @functools.cache
@@ -56,7 +60,7 @@ def _logsumexp(axis: int, keepdims: bool) -> Callable[..., Any]:
         result = np.log1p(rest / count) + np.log(count) + largest
         return result if keepdims else result.sum(axis=axis)
 
-    return jk.jit(logsumexp)
+    return jit(logsumexp)
 
 
 @piece(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import jitkernels as jk
+from jitkernels.compiler.api.jit import jit
 from jitkernels.patching.conditions import DOUBLE, are_finite, are_matrices, is_number
 from jitkernels.patching.native_kernels import nearest_rows
 from jitkernels.patching.piece import Call, piece
@@ -33,7 +33,7 @@ def _factor(gamma: Any, columns: int) -> float | None:
     return 1.0 / columns if gamma is None else float(gamma) if is_number(gamma) else None
 
 
-@jk.jit
+@jit
 def _exponentials(k: Any, factor: Any) -> Any:
     return np.exp(k * factor)
 
@@ -52,7 +52,7 @@ def _powers(degree: int) -> Callable[..., Any]:
     def powers(k: Any, factor: Any, constant: Any) -> Any:
         return (k * factor + constant) ** degree
 
-    return jk.jit(powers)
+    return jit(powers)
 
 
 @piece(
@@ -70,7 +70,7 @@ def polynomial_kernel(X: Any, Y: Any = None, degree: Any = 3, gamma: Any = None,
     return _powers(degree)(products, factor, float(coef0), out=products)
 
 
-@jk.jit
+@jit
 def _tangents(k: Any, factor: Any, constant: Any) -> Any:
     return np.tanh(k * factor + constant)
 
@@ -93,7 +93,7 @@ def cosine_similarity(X: Any, Y: Any = None, dense_output: Any = True) -> Any:
     return x @ (x if matrices[1] is X else normalized_rows(matrices[1])).T
 
 
-@jk.jit
+@jit
 def _paired_distances(x: Any, y: Any) -> Any:
     return np.sqrt(((x - y) * (x - y)).sum(axis=1))
 

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
-import jitkernels as jk
 from jitkernels.attrs.schema.signature import AnyArray
+from jitkernels.compiler.api.jit import jit
+from jitkernels.dispatch.operators import everyday
 from jitkernels.patching.conditions import are_matrices, is_plain
 from jitkernels.patching.native_kernels import SamplePanels, nearest_rows
 from jitkernels.patching.piece import Call, piece
 from jitkernels.patching.replacements.sklearn_distances import are_far_from_overflow
 from jitkernels.patching.sample_arrays import blobs
+
+_kernel_scatter_add = everyday("scatter_add")
 
 UNPACKED_ITERATIONS = 2
 """Iterations before samples are packed, which takes as long as these save."""
@@ -50,7 +53,7 @@ def _are_served(x: Any, sample_weight: Any, centers: Any) -> bool:
     )
 
 
-@jk.jit
+@jit
 def _running_total(sample_weight: Any, closest: Any) -> Any:
     return np.cumsum(sample_weight * closest)
 
@@ -83,7 +86,7 @@ def _kmeans_plusplus(
     return X[indices], indices
 
 
-@jk.jit
+@jit
 def _inertia(x: Any, sample_weight: Any, centers: Any, labels: Any) -> Any:
     differences = x - centers[labels]
     return ((differences * differences).sum(axis=1) * sample_weight).sum()
@@ -110,7 +113,7 @@ class _Steps:
     def update(self, centers: AnyArray, labels: AnyArray) -> AnyArray:
         """The means of the clusters; empty ones are relocated as scikit-learn does it."""
         count = len(centers)
-        sums = jk.scatter_add(np.zeros_like(centers), labels, self.weighted)
+        sums = _kernel_scatter_add(np.zeros_like(centers), labels, self.weighted)
         weights = np.bincount(labels, self.sample_weight if self.is_weighted else None, count).astype(centers.dtype)
         if not weights.all():
             common = import_module("sklearn.cluster._k_means_common")

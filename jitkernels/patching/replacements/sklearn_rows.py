@@ -6,21 +6,24 @@ from typing import Any
 
 import numpy as np
 
-import jitkernels as jk
+from jitkernels.compiler.api.jit import jit
+from jitkernels.dispatch.operators import everyday
 from jitkernels.patching.conditions import are_finite, are_matrices, is_matrix
 from jitkernels.patching.piece import piece
 from jitkernels.patching.sample_arrays import calls_of
+
+_kernel_softmax = everyday("softmax")
 
 C_MATRICES = "dense matrices of float32 and float64 in C order"
 FINITE = f"{C_MATRICES}, finite"
 
 
-@jk.jit
+@jit
 def _squared_norms(x: Any) -> Any:
     return (x * x).sum(axis=1)
 
 
-@jk.jit
+@jit
 def _norms(x: Any) -> Any:
     return np.sqrt((x * x).sum(axis=1))
 
@@ -37,7 +40,7 @@ def row_norms(X: Any, squared: Any = False) -> Any:
     "sklearn.utils.extmath:softmax", serves=f"{FINITE}, copied", calls=lambda: calls_of("sklearn.utils.extmath:softmax")
 )
 def softmax(X: Any, copy: Any = True) -> Any:
-    return jk.softmax(X, axis=1) if is_matrix(X) and copy is True and are_finite(X) else NotImplemented
+    return _kernel_softmax(X, axis=1) if is_matrix(X) and copy is True and are_finite(X) else NotImplemented
 
 
 @functools.cache
@@ -51,7 +54,7 @@ def _normalize(norm: str, least: float) -> Callable[..., Any]:
             norms = np.sqrt((x * x).sum(axis=1))
         return x / np.where(norms < least, 1, norms)[:, np.newaxis]
 
-    return jk.jit(normalized)
+    return jit(normalized)
 
 
 def normalized_rows(x: Any, norm: str = "l2") -> Any:
@@ -70,12 +73,12 @@ def normalize(X: Any, norm: Any = "l2", *, axis: Any = 1, copy: Any = True, retu
     return normalized_rows(X, norm)
 
 
-@jk.jit
+@jit
 def _paired_euclidean(x: Any, y: Any) -> Any:
     return np.sqrt(((x - y) * (x - y)).sum(axis=1))
 
 
-@jk.jit
+@jit
 def _paired_manhattan(x: Any, y: Any) -> Any:
     return np.abs(x - y).sum(axis=1)
 

@@ -3,6 +3,8 @@
 import importlib
 from collections.abc import Sequence
 
+from rich.table import Table
+
 from jitkernels.benchmarks.units import duration
 from jitkernels.errors import UnknownNameError
 from jitkernels.patching.piece import Piece, pieces
@@ -30,7 +32,7 @@ def run(names: Sequence[str], *, seconds: float) -> int:
     return 0
 
 
-def _add_times(table: output.Table, one: Piece, seconds: float) -> None:
+def _add_times(table: Table, one: Piece, seconds: float) -> None:
     try:
         importlib.import_module(one.module)
     except ImportError as error:
