@@ -60,8 +60,8 @@ def batch_moves_of(dtype: str, limits: FftLimits) -> BatchMoves:
         roots = offset(tables(plans.halves), plans.halves[HALVES_TABLE])
         halves(x, offset(x, size), y, offset(y, size), roots, m)
 
-    copies = (CopyText(dtype, parts).text() for parts in (2, 1))
-    return BatchMoves(moves_of(dtype, lanes), *copies, split, run)
+    copy, copy_reals = CopyText(dtype, 2).text(), CopyText(dtype, 1).text()
+    return BatchMoves(moves_of(dtype, lanes), copy, copy_reals, split, run)
 
 
 def forward_vector_of(dtype: str, limits: FftLimits) -> Any:
