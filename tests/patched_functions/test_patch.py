@@ -94,37 +94,37 @@ def test_introspection_sees_no_difference(one: Piece) -> None:
 
 
 def test_patches_are_nested_and_repeated() -> None:
-    own = implementation_of(np.var).__code__
+    own = implementation_of(np.nanvar).__code__
     with jk.patch("numpy"):
-        inner = jk.patch("numpy:var", "numpy:std")
+        inner = jk.patch("numpy:nanvar", "numpy:nanstd")
         again = jk.patch()
         again.undo()
         again.undo()
-        assert inner.installed == ("numpy:std", "numpy:var")
-    assert implementation_of(np.var).__code__ is not own  # of `inner`
-    assert set(inner.installed) == {"numpy:std", "numpy:var"}
+        assert inner.installed == ("numpy:nanstd", "numpy:nanvar")
+    assert implementation_of(np.nanvar).__code__ is not own  # of `inner`
+    assert set(inner.installed) == {"numpy:nanstd", "numpy:nanvar"}
     inner.undo()
-    assert implementation_of(np.var).__code__ is own
+    assert implementation_of(np.nanvar).__code__ is own
 
 
 def test_unpatch_undoes_all() -> None:
-    own = implementation_of(np.var).__code__
+    own = implementation_of(np.nanvar).__code__
     patches = [jk.patch(), jk.patch("numpy"), jk.patch()]
     jk.unpatch()
-    assert implementation_of(np.var).__code__ is own
+    assert implementation_of(np.nanvar).__code__ is own
     assert not any(one.is_active for one in patches)
     jk.unpatch()
 
 
 def test_an_error_in_the_block_undoes() -> None:
-    own = implementation_of(np.var).__code__
+    own = implementation_of(np.nanvar).__code__
     with pytest.raises(ZeroDivisionError), jk.patch():
         raise ZeroDivisionError
-    assert implementation_of(np.var).__code__ is own
+    assert implementation_of(np.nanvar).__code__ is own
 
 
 def test_names_select() -> None:
-    assert [one.target for one in jk.patch("numpy:var").selected] == ["numpy:var"]
+    assert [one.target for one in jk.patch("numpy:nanvar").selected] == ["numpy:nanvar"]
     assert {one.module for one in jk.patch("scipy.special").selected} == {"scipy.special"}
     assert {one.module.partition(".")[0] for one in jk.patch("sklearn").selected} == {"sklearn"}
     with pytest.raises(UnknownNameError, match=r"nothing of .scipy\.spec. can be patched; there are numpy"):
@@ -177,11 +177,11 @@ def test_closures_are_refused() -> None:
 
 def test_patching_while_others_call() -> None:
     x = np.random.default_rng(0).standard_normal((50, 8))
-    expected, stop, wrong = np.var(x, axis=0), threading.Event(), []
+    expected, stop, wrong = np.nanvar(x, axis=0), threading.Event(), []
 
     def calls() -> None:
         while not stop.is_set():
-            result = np.var(x, axis=0)
+            result = np.nanvar(x, axis=0)
             if not np.allclose(result, expected, rtol=1e-12):
                 wrong.append(result)
 
@@ -215,7 +215,7 @@ jk.unpatch()
 jk.patch("scipy"); jk.unpatch()
 from jitkernels.patching.swapped_code import implementation_of
 import numpy as np
-assert "function_" not in implementation_of(np.var).__code__.co_varnames
+assert "function_" not in implementation_of(np.nanvar).__code__.co_varnames
 """
 
 
@@ -233,7 +233,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 import numpy as np, jitkernels as jk
 with jk.patch() as patch:
-    assert np.allclose(np.var(np.arange(6.0).reshape(2, 3), axis=0), 2.25)
+    assert np.allclose(np.nanvar(np.arange(6.0).reshape(2, 3), axis=0), 2.25)
     assert all(target.startswith("numpy") for target in patch.installed)
 """
 

@@ -57,49 +57,6 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
 
 
 @functools.cache
-def _moment(name: str, axis: int | None, keepdims: bool, ddof: int) -> Callable[..., Any]:
-    def moment(x: Any) -> Any:
-        mean = x.mean(axis=axis, keepdims=True)
-        count = (x.size if axis is None else x.shape[axis]) - ddof
-        variance = np.square(x - mean).sum(axis=axis, keepdims=keepdims) / count
-        return np.sqrt(variance) if name == "std" else variance
-
-    return jit(moment)
-
-
-def _moment_of(name: str, a: Any, axis: Any, keepdims: Any, ddof: Any) -> Any:
-    if not is_plain(a) or a.size < 2 or type(ddof) is not int:
-        return NotImplemented
-    keeps = False if keepdims is _NoValue else keepdims
-    along = None if axis is None else own_axis(a, axis)
-    if type(keeps) is not bool or (axis is not None and along is None):
-        return NotImplemented
-    if (a.size if along is None else a.shape[along]) <= ddof:
-        return NotImplemented
-    return _moment(name, along, keeps, ddof)(a)
-
-
-@piece("numpy:var", serves=f"{ONE_AXIS} or all", calls=lambda: calls_of("numpy:var", axis=0))
-def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _NoValue, *,
-    where: Any = _NoValue, mean: Any = _NoValue, correction: Any = _NoValue,
-) -> Any:  # fmt: skip
-    if dtype is not None or out is not None or any(one is not _NoValue for one in (where, mean, correction)):
-        return NotImplemented
-    return _moment_of("var", a, axis, keepdims, ddof)
-
-
-@piece("numpy:std", serves=f"{ONE_AXIS} or all", calls=lambda: calls_of("numpy:std", axis=0))
-def std(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _NoValue, *,
-    where: Any = _NoValue, mean: Any = _NoValue, correction: Any = _NoValue,
-) -> Any:  # fmt: skip
-    if dtype is not None or out is not None or any(one is not _NoValue for one in (where, mean, correction)):
-        return NotImplemented
-    return _moment_of("std", a, axis, keepdims, ddof)
-
-
-@functools.cache
 def _nan_moment(name: str) -> Callable[..., Any]:
     def moment(x: Any) -> Any:
         """Of each column, and the least number of elements that are there."""

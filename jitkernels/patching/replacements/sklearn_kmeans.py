@@ -13,7 +13,7 @@ import numpy as np
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.compiler.api.jit import jit
 from jitkernels.dispatch.operators import everyday
-from jitkernels.patching.conditions import are_matrices, is_plain
+from jitkernels.patching.conditions import are_matrices, is_matrix, is_plain
 from jitkernels.patching.native_kernels import SamplePanels, nearest_rows
 from jitkernels.patching.piece import Call, piece
 from jitkernels.patching.replacements.sklearn_distances import are_far_from_overflow
@@ -51,6 +51,22 @@ def _are_served(x: Any, sample_weight: Any, centers: Any) -> bool:
         and sample_weight.flags.c_contiguous
         and 0 < len(x) < 1 << 31
     )
+
+
+@jit
+def _variances(x: Any) -> Any:
+    return np.square(x - x.mean(axis=0)).sum(axis=0) / x.shape[0]
+
+
+@piece(
+    "sklearn.cluster._kmeans:_tolerance",
+    serves=SAMPLES,
+    calls=lambda: (
+        Call(f"{n} x 20", "sklearn.cluster._kmeans:_tolerance", (blobs(n, 20, 8), 1e-4)) for n in (500, 50_000)
+    ),
+)
+def _tolerance(X: Any, tol: Any) -> Any:
+    return NotImplemented if not is_matrix(X) or tol == 0 else np.mean(_variances(X)) * tol
 
 
 @jit

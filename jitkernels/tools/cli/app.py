@@ -242,7 +242,7 @@ def patch(*names: str, seconds: float = 0.0) -> int:
     Parameters
     ----------
     names
-        Packages, modules or functions, such as scipy.special or numpy:var; default: all.
+        Packages, modules or functions, such as scipy.special or numpy:nanvar; default: all.
     seconds
         Measure for so long each call of these functions, with and without the patch, and show the times.
     """
