@@ -109,7 +109,7 @@ def _double(x: Tensor) -> Tensor:
     return torch.relu(x) * 2 + 1
 
 
-class _Compiled(Dataset[Tensor]):
+class _Compiled(Dataset[Tensor]):  # type: ignore[misc]
     """Items that compiled code makes, in the processes of a loader."""
 
     def __init__(self, call: Any) -> None:

@@ -29,7 +29,7 @@ def _reflected(x: Array, kind: str, v: Array, factor: Array) -> Array:
 
 @pytest.mark.parametrize("last", [0, 2])
 @pytest.mark.parametrize("exact", [False, True])
-@pytest.mark.parametrize("kinds", itertools.combinations(REFLECTIONS, 4))
+@pytest.mark.parametrize("kinds", [*itertools.combinations(REFLECTIONS, 4)])
 def test_no_update_reads_what_it_has_written(kinds: tuple[str, ...], exact: bool, last: int) -> None:
     rng = np.random.default_rng(0)
     a, b = rng.random((2, N, N))
