@@ -15,7 +15,7 @@ from jitkernels.compiler.diagnostics.profile_report import KernelTime
 from jitkernels.compiler.lowering import autotune_program
 from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.selection.records import Measured, Record
-from jitkernels.tuning import plan_tuning
+from jitkernels.tuning.plan_tuning import Plans
 from jitkernels.tuning.tune import keep
 
 
@@ -147,10 +147,13 @@ def test_no_variant_is_disqualified_in_any_round(
     """Kernels alone, configs, all nests, and single nests: each round has a reference of its own."""
     monkeypatch.setattr(autotune, "CONFIGS", ({"exact_sizes": True},))  # with which no nest is measured alone
     rounds: list[Any] = []
-    contest = plan_tuning.contest
-    monkeypatch.setattr(
-        plan_tuning, "contest", lambda *given, **named: (rounds.append(given), contest(*given, **named))[1]
-    )
+    best = Plans.best
+
+    def counted(plans: Plans, *given: Any) -> Any:
+        rounds.append(given)
+        return best(plans, *given)
+
+    monkeypatch.setattr(Plans, "best", counted)
     random = np.random.default_rng(0)
     operands: dict[Any, Any] = {
         recurrence: (random.random((90, 8)), random.random((64, 8)) / 64, random.random((64, 64)) / 64),
