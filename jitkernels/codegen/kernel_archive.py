@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from jitkernels.codegen.carried_objects import CarriedObjects, carried
 from jitkernels.core import environment, settings, source_hash
 from jitkernels.core.atomic_files import warn_once
 from jitkernels.core.hashing import sha256
@@ -118,10 +119,11 @@ def _demand_private(status: os.stat_result) -> None:
         raise ValueError("others may write to it: take that right from them (chmod go-w)")
 
 
-def opened() -> tuple[KernelArchive, ...]:
-    """The archives of ``JITKERNELS_PACK`` that fit."""
+def opened() -> tuple[KernelArchive | CarriedObjects, ...]:
+    """The archives of ``JITKERNELS_PACK`` that fit, and the objects that came with pickles."""
     named = settings.read("JITKERNELS_PACK")
-    return _opened(named) if named else ()
+    files = _opened(named) if named else ()
+    return (*files, carried) if carried.objects else files
 
 
 @functools.cache

@@ -1,0 +1,147 @@
+"""Pickles of compiled functions: the function, by name or by value, and its objects, so that a process starts warm.
+
+A function that its module names is pickled by that name. Others are pickled by value where the pickler can do that, as
+cloudpickle does; functions of ``__main__`` are, wherever cloudpickle is imported, as another process has another
+``__main__``. Processes recognize by its token a function that they got before, and keep its code.
+
+The objects come first in a pickle, and nothing here imports the compiler: the first import of that loads some of them.
+"""
+
+import importlib
+import operator
+import pickle
+import sys
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from jitkernels.codegen.object_payload import EMPTY, Payload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_FUNCTIONS = 64
+"""The most functions by value that a process keeps, with their code, for pickles that come later."""
+
+_lock = threading.Lock()
+_functions: "OrderedDict[str, Any]" = OrderedDict()
+"""Functions that were pickled or restored by value here, by token; the one that was used last is the last."""
+_nested = threading.local()
+"""The tokens of functions whose bytes this thread is making: one that refers to itself must not begin again."""
+
+
+class PickleState:
+    """What a function knows about its pickles: of its own objects, of those it came with, and how it was made.
+
+    `packed`: the bytes of a function that came by value. Nobody changes what such a copy refers to, so that they are
+    made once, however many tasks a scheduler sends.
+    """
+
+    def __init__(self) -> None:
+        self.links: tuple[Any, ...] = ()
+        self.payload, self.received = EMPTY, EMPTY
+        self.token, self.recipe, self.packed = "", (), b""
+
+
+def reduced(function: Any, construct: "Callable[..., Any]", arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What pickles a compiled function that ``construct(*arguments)`` makes again."""
+    state, payload = _state(function), _payload(function)
+    plain = function.__wrapped__
+    module, name = getattr(plain, "__module__", ""), getattr(plain, "__qualname__", "")
+    if _is_named(function, module, name):
+        return restored_by_name, (payload, module, name)
+    if state.recipe and _pack(state):
+        return restored_from_bytes, (payload, state.token, state.packed)
+    from jitkernels.compiler.export.function_token import token_of
+
+    token = token_of(construct, *arguments)
+    _remember(token, function)
+    return restored_by_value, (payload, token, construct, arguments)
+
+
+def restored_by_name(payload: Payload, module: str, name: str) -> Any:
+    """The function that a module names."""
+    function = operator.attrgetter(name)(importlib.import_module(module))
+    _state(function).received = payload
+    return function
+
+
+def restored_by_value(payload: Payload, token: str, construct: "Callable[..., Any]", arguments: tuple[Any, ...]) -> Any:
+    """The function of this token that is known here, or a new one."""
+    function = _known(token)
+    if function is None:
+        function = construct(*arguments)
+        state = _state(function)
+        state.token, state.recipe = token, (construct, arguments)
+        _remember(token, function)
+    _state(function).received = payload
+    return function
+
+
+def restored_from_bytes(payload: Payload, token: str, packed: bytes) -> Any:
+    """The function of this token that is known here, or the one that `packed` describes."""
+    function = _known(token)
+    if function is None:
+        return restored_by_value(payload, token, *pickle.loads(packed))
+    _state(function).received = payload
+    return function
+
+
+def _state(function: Any) -> PickleState:
+    if function.pickle_state is None:
+        function.pickle_state = PickleState()
+    state: PickleState = function.pickle_state
+    return state
+
+
+def _is_named(function: Any, module: str, name: str) -> bool:
+    """Whether another process finds the function by the name that it has in its module."""
+    try:
+        is_there = operator.attrgetter(name)(sys.modules[module]) is function
+    except (AttributeError, KeyError):
+        return False
+    cloudpickle: Any = sys.modules.get("cloudpickle")
+    if cloudpickle is None or not is_there:
+        return is_there
+    by_value = cloudpickle.list_registry_pickle_by_value()
+    return module != "__main__" and not any(f"{module}.".startswith(f"{one}.") for one in by_value)
+
+
+def _pack(state: PickleState) -> bool:
+    """Make the bytes of a function that came by value; whether there are any."""
+    active = _nested.__dict__.setdefault("tokens", set())
+    if not state.packed and state.token not in active:
+        pickler: Any = sys.modules.get("cloudpickle", pickle)
+        active.add(state.token)
+        try:
+            state.packed = pickler.dumps(state.recipe, protocol=5)
+        finally:
+            active.discard(state.token)
+    return bool(state.packed)
+
+
+def _known(token: str) -> Any:
+    with _lock:
+        function = _functions.get(token)
+        if function is not None:
+            _functions.move_to_end(token)
+        return function
+
+
+def _remember(token: str, function: Any) -> None:
+    with _lock:
+        _functions.setdefault(token, function)
+        _functions.move_to_end(token)
+        while len(_functions) > MAX_FUNCTIONS:
+            _functions.popitem(last=False)
+
+
+def _payload(function: Any) -> Payload:
+    """The function's objects; where it has not run here, those that it came with."""
+    links = tuple(link for one in function._with_parts() for link in one.links.values() if link is not None)
+    state = _state(function)
+    if links != state.links:
+        from jitkernels.compiler.export.carry_objects import payload_of
+
+        state.links, state.payload = links, payload_of(links)
+    return state.payload if state.payload.content else state.received

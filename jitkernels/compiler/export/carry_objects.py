@@ -1,0 +1,67 @@
+"""The objects of a compiled function as bytes, which its pickles carry: another process of the same kind builds nothing.
+
+That process traces the function and finds each object by the hash of its source, as it would in the cache on disk.
+Objects are left out, and compiled there, where they exist in this process only, or where all are too many.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from jitkernels.codegen.object_payload import EMPTY, Payload, payload
+from jitkernels.codegen.source_protocol import Source, symbol_of
+from jitkernels.runtime import fp_status, python_fallback, vectorcall, workspace_allocator
+from jitkernels.runtime.loading import lazy_link, loader
+from jitkernels.runtime.threads import team_size
+
+if TYPE_CHECKING:
+    from jitkernels.compiler.dispatch.compiled_link import CompiledLink
+
+MAX_PAYLOAD_BYTES = 180_000
+"""The most bytes of the objects in a pickle, which may be sent with each task of a graph."""
+
+
+def payload_of(links: "Iterable[CompiledLink]") -> Payload:
+    """The objects that compiled entries use, those that every process needs included."""
+    sources: dict[str, Source] = {}
+    for link in links:
+        for source in link.sources:
+            _collect(source, sources)
+    if not sources:
+        return EMPTY
+    for source in _process_sources():
+        sources.setdefault(symbol_of(source), source)
+    packed = dict(_packed(sources.values()))
+    total = 0
+    objects: dict[str, bytes] = {}
+    for key in sorted(packed, key=lambda key: len(packed[key])):
+        total += len(packed[key])
+        if total <= MAX_PAYLOAD_BYTES:
+            objects[key] = packed[key]
+    return payload(objects)
+
+
+def _collect(source: Source, found: dict[str, Source]) -> None:
+    """A source and all that it links to, but for functions that no call has needed."""
+    symbol = symbol_of(source)
+    if symbol in found:
+        return
+    found[symbol] = source
+    for external in source.externals:
+        lazy = lazy_link.of_words(external.symbol)
+        if external.source is not None and (lazy is None or lazy.is_there):
+            _collect(external.source(), found)
+
+
+def _process_sources() -> Iterator[Source]:
+    """The sources that calls of compiled functions need in any process."""
+    yield from (vectorcall.source(), workspace_allocator.source(), fp_status.source(), python_fallback.source())
+    yield from team_size.runtime_sources()
+
+
+def _packed(sources: Iterable[Source]) -> Iterator[tuple[str, bytes]]:
+    """The objects that are built, compressed, by the keys of archives."""
+    for source in sources:
+        if not getattr(source, "is_transient", False) and loader.is_kept(source):
+            content, _ = loader.built(source)
+            yield loader.pack_key(source), zlib.compress(content)
