@@ -14,19 +14,23 @@ import json
 import os
 import stat
 import sys
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from jitkernels.codegen.carried_objects import CarriedObjects, carried
 from jitkernels.core import environment, settings, source_hash
 from jitkernels.core.atomic_files import warn_once
+from jitkernels.core.fork_locks import writing
 from jitkernels.core.hashing import sha256
 
 MAGIC = b"jitkernels pack, format 2\n"
 LENGTH_BYTES, CHECKSUM_BYTES = 8, 32
 MAX_HEADER_BYTES = 1 << 28
 """The most bytes of a header; a larger length is damage."""
+MAX_CARRIED_BYTES = 1 << 26
+"""The most bytes of compressed objects that a process holds; those that came first make room."""
 
 
 COMPILER = (
@@ -83,6 +87,38 @@ class KernelArchive:
             warn_once(f"{self.path} damaged", f"the pack {self.path} is damaged: some of its code is left out")
             return None
         return content
+
+
+class CarriedObjects:
+    """An archive in memory: the objects that came with pickles, for this environment, compressed.
+
+    A process whose own cache is empty starts warm with them.
+    """
+
+    records: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self._bytes = 0
+
+    def find(self, key: str) -> bytes | None:
+        """Return an object by the hash of its source, or None."""
+        packed = self.objects.get(key)
+        return None if packed is None else zlib.decompress(packed)
+
+    def admit(self, objects: Mapping[str, bytes]) -> None:
+        """Add compressed objects, which are for this environment."""
+        with writing:
+            for key, packed in objects.items():
+                if key not in self.objects:
+                    self._bytes += len(packed)
+                    self.objects[key] = packed
+            while self._bytes > MAX_CARRIED_BYTES:
+                self._bytes -= len(self.objects.pop(next(iter(self.objects))))
+
+
+carried = CarriedObjects()
+"""The objects of this process."""
 
 
 def archive_environment() -> dict[str, str]:

@@ -9,13 +9,13 @@ The objects come first in a pickle, and nothing here imports the compiler: the f
 
 import importlib
 import operator
-import pickle
 import sys
-import threading
 from collections import OrderedDict
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from jitkernels.codegen.object_payload import EMPTY, Payload
+from jitkernels.core.fork_locks import writing
+from jitkernels.runtime.loading.object_payload import EMPTY, Payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 MAX_FUNCTIONS = 64
 """The most functions by value that a process keeps, with their code, for pickles that come later."""
 
-_lock = threading.Lock()
 _functions: "OrderedDict[str, Any]" = OrderedDict()
 """Functions that were pickled or restored by value here, by token; the one that was used last is the last."""
-_nested = threading.local()
-"""The tokens of functions whose bytes this thread is making: one that refers to itself must not begin again."""
+_packing: ContextVar[frozenset[str]] = ContextVar("packing", default=frozenset())
+"""The tokens of functions whose bytes are being made: one that refers to itself must not begin again."""
 
 
 class PickleState:
@@ -50,8 +49,9 @@ def reduced(function: Any, construct: "Callable[..., Any]", arguments: tuple[Any
     module, name = getattr(plain, "__module__", ""), getattr(plain, "__qualname__", "")
     if _is_named(function, module, name):
         return restored_by_name, (payload, module, name)
-    if state.recipe and _pack(state):
-        return restored_from_bytes, (payload, state.token, state.packed)
+    cloudpickle: Any = sys.modules.get("cloudpickle")
+    if cloudpickle is not None and state.recipe and _pack(state, cloudpickle):
+        return restored_from_bytes, (payload, state.token, cloudpickle.loads, state.packed)
     from jitkernels.compiler.export.function_token import token_of
 
     token = token_of(construct, *arguments)
@@ -78,11 +78,11 @@ def restored_by_value(payload: Payload, token: str, construct: "Callable[..., An
     return function
 
 
-def restored_from_bytes(payload: Payload, token: str, packed: bytes) -> Any:
+def restored_from_bytes(payload: Payload, token: str, unpack: "Callable[[bytes], Any]", packed: bytes) -> Any:
     """The function of this token that is known here, or the one that `packed` describes."""
     function = _known(token)
     if function is None:
-        return restored_by_value(payload, token, *pickle.loads(packed))
+        return restored_by_value(payload, token, *unpack(packed))
     _state(function).received = payload
     return function
 
@@ -107,21 +107,20 @@ def _is_named(function: Any, module: str, name: str) -> bool:
     return module != "__main__" and not any(f"{module}.".startswith(f"{one}.") for one in by_value)
 
 
-def _pack(state: PickleState) -> bool:
+def _pack(state: PickleState, cloudpickle: Any) -> bool:
     """Make the bytes of a function that came by value; whether there are any."""
-    active = _nested.__dict__.setdefault("tokens", set())
+    active = _packing.get()
     if not state.packed and state.token not in active:
-        pickler: Any = sys.modules.get("cloudpickle", pickle)
-        active.add(state.token)
+        token = _packing.set(active | {state.token})
         try:
-            state.packed = pickler.dumps(state.recipe, protocol=5)
+            state.packed = cloudpickle.dumps(state.recipe)
         finally:
-            active.discard(state.token)
+            _packing.reset(token)
     return bool(state.packed)
 
 
 def _known(token: str) -> Any:
-    with _lock:
+    with writing:
         function = _functions.get(token)
         if function is not None:
             _functions.move_to_end(token)
@@ -129,7 +128,7 @@ def _known(token: str) -> Any:
 
 
 def _remember(token: str, function: Any) -> None:
-    with _lock:
+    with writing:
         _functions.setdefault(token, function)
         _functions.move_to_end(token)
         while len(_functions) > MAX_FUNCTIONS:

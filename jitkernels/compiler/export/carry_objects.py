@@ -1,4 +1,4 @@
-"""The objects of a compiled function as bytes, which its pickles carry: another process of the same kind builds nothing.
+"""The objects of a compiled function as bytes, which its pickles carry: another process of its kind builds nothing.
 
 That process traces the function and finds each object by the hash of its source, as it would in the cache on disk.
 Objects are left out, and compiled there, where they exist in this process only, or where all are too many.
@@ -8,10 +8,10 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from jitkernels.codegen.object_payload import EMPTY, Payload, payload
 from jitkernels.codegen.source_protocol import Source, symbol_of
 from jitkernels.runtime import fp_status, python_fallback, vectorcall, workspace_allocator
 from jitkernels.runtime.loading import lazy_link, loader
+from jitkernels.runtime.loading.object_payload import EMPTY, Payload, payload_with
 from jitkernels.runtime.threads import team_size
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def payload_of(links: "Iterable[CompiledLink]") -> Payload:
         total += len(packed[key])
         if total <= MAX_PAYLOAD_BYTES:
             objects[key] = packed[key]
-    return payload(objects)
+    return payload_with(objects)
 
 
 def _collect(source: Source, found: dict[str, Source]) -> None:

@@ -1,12 +1,13 @@
 """The token of a compiled function: a hash of its code, of what that refers to, and of its options.
 
 It is the same in every process that has the same function, so that tasks, and functions that come with pickles, are
-recognized. Values that have no bytes of their own make a token that is the same in this process only.
+recognized. Values that have no bytes of their own make a token that is never the same again.
 """
 
 import dataclasses
 import functools
-import pickle
+import os
+import sys
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,10 +23,10 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type
 
 def token_of(*values: Any) -> str:
     """The hexadecimal hash of functions and other values."""
-    return sha256("\n".join(_Parts().of(values)).encode()).hexdigest()
+    return sha256("\n".join(TokenParts().of(values)).encode()).hexdigest()
 
 
-class _Parts:
+class TokenParts:
     """The parts of a token in order. Functions that refer to each other are listed once."""
 
     def __init__(self) -> None:
@@ -95,8 +96,9 @@ class _Parts:
         yield from self.of(code.co_consts)
 
     def _other(self, value: Any) -> Iterator[str]:
-        """A value by its pickle, which for most objects is the same in all processes."""
+        """A value by its pickle, which for most objects is the same in all processes; only cloudpickle has all."""
+        cloudpickle: Any = sys.modules.get("cloudpickle")
         try:
-            yield f"{type(value).__qualname__} {sha256(pickle.dumps(value, protocol=5)).hexdigest()}"
+            yield f"{type(value).__qualname__} {sha256(cloudpickle.dumps(value)).hexdigest()}"
         except Exception:  # noqa: BLE001  # whatever a class raises that cannot be pickled
-            yield f"{type(value).__qualname__} of this process {id(value)}"
+            yield f"{type(value).__qualname__} {os.urandom(16).hex()}"
