@@ -15,12 +15,14 @@ from dask import config as dask_config
 from dask.base import is_dask_collection
 from dask.tokenize import tokenize
 
-from jitkernels.dask_arrays.block_function import BlockFunction, Example, Wiring, composed
+from jitkernels.dask_arrays.block_function import BlockFunction, ChainFunction, Examples, Wiring
 from jitkernels.dask_arrays.block_pattern import BlockPattern, BlockResult, SplitArray, block_pattern
 from jitkernels.errors import ArgumentError, ArgumentTypeError
 
 MAX_CHAIN = 16
 """The most functions of a chain: compile time grows with them, and arrays between them are recomputed."""
+UNKNOWN_EXTENT = 1009
+"""The extent of examples for blocks of unknown extents."""
 COMPOSE = "jitkernels.compose"
 """Dask's configuration that switches composition off."""
 
@@ -134,7 +136,7 @@ class _Call:
         if len(stages) == 1:
             self.function, self.wiring = stages[0].function, wirings[0]
         else:
-            self.function = composed([one.function for one in stages], wirings)
+            self.function = ChainFunction(tuple(one.function for one in stages), tuple(wirings))
             self.wiring = Wiring(tuple(range(len(self.arrays) + len(self.shared))), ())
 
     def _number(self, value: Any) -> int:
@@ -156,8 +158,10 @@ class _Call:
         """The lazy result. Raises ArgumentError."""
         arrays = [*self.arrays.values()]
         pattern = block_pattern(self.function, [*map(self._split, arrays)], self._arguments)
-        block = BlockFunction(self.function, self.wiring, tuple(self.shared), tuple(map(_example, arrays)))
         pairs = [part for one, index in zip(arrays, pattern.arguments, strict=True) for part in (one, index)]
+        _, arrays = da.core.unify_chunks(*pairs)
+        pairs[::2] = arrays
+        block = BlockFunction(self.function, self.wiring, tuple(self.shared), _examples(arrays, pattern.arguments))
         if not pattern.is_tuple:
             result = self._lazy(block, pattern.results[0], pairs)
             self._remember(result)
@@ -186,7 +190,8 @@ class _Call:
     def _lazy(self, block: Any, result: BlockResult, pairs: Sequence[Any]) -> Any:
         return da.blockwise(
             block, result.index, *pairs, new_axes=dict(result.new_axes) or None, dtype=result.dtype,
-            meta=np.empty((0,) * len(result.index), result.dtype), name=self._layer_name(block, pairs), concatenate=None,
+            meta=np.empty((0,) * len(result.index), result.dtype), name=self._layer_name(block, pairs),
+            concatenate=None, align_arrays=False,
         )  # fmt: skip
 
     def _layer_name(self, block: Any, pairs: Sequence[Any]) -> str:
@@ -229,7 +234,13 @@ class _Call:
         )  # fmt: skip
 
 
-def _example(array: Any) -> Example | None:
-    """The first block of an array; None where its extents are unknown."""
-    shape = [sizes[0] for sizes in array.chunks]
-    return None if any(size != size for size in shape) else Example(tuple(map(int, shape)), array.dtype.str)
+def _examples(arrays: Sequence[Any], indices: tuple[tuple[int, ...], ...]) -> Examples:
+    """Blocks like those of arrays; unknown extents are those of some example."""
+    sizes: dict[int, tuple[int, ...]] = {}
+    for array, index in zip(arrays, indices, strict=True):
+        for number, chunks in zip(index, array.chunks, strict=True):
+            known = dict.fromkeys(int(size) if size == size else UNKNOWN_EXTENT for size in chunks)
+            if number not in sizes or sizes[number] == (1,):
+                sizes[number] = tuple(known)
+    parts = tuple(array.ndim > 1 and array.numblocks[-1] > 1 for array in arrays)
+    return Examples(tuple(array.dtype.str for array in arrays), indices, tuple(sizes.items()), parts)

@@ -87,6 +87,16 @@ def restored_from_bytes(payload: Payload, token: str, unpack: "Callable[[bytes],
     return function
 
 
+def restored_from(function: Any, construct: "Callable[..., Any]", *arguments: Any) -> tuple[Any, ...]:
+    """What pickles an object that ``construct(function, *arguments)`` makes again, the compiled function first."""
+    return applied, (function, construct, *arguments)
+
+
+def applied(function: Any, construct: "Callable[..., Any]", *arguments: Any) -> Any:
+    """``construct(function, *arguments)``."""
+    return construct(function, *arguments)
+
+
 def _state(function: Any) -> PickleState:
     if function.pickle_state is None:
         function.pickle_state = PickleState()
