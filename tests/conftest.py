@@ -21,9 +21,9 @@ from jitkernels.core import cache_dirs
 
 sys.path += [folder for folder in FOLDERS if folder not in sys.path]
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
-collect_ignore = [] if HAS_TORCH else ["torch_backend"]
-"""The tests of the backend of torch have an environment of their own in CI: torch is no package of the extra `test`."""
+APART = {"torch_backend": "torch", "dask_arrays": "distributed"}
+"""Folders of tests that have an environment of their own in CI, and the package that the extra `test` lacks."""
+collect_ignore = [folder for folder, package in APART.items() if importlib.util.find_spec(package) is None]
 SETTINGS = ("USE", "POLICY", "NUM_THREADS", "KEEP_INTERM", "WORKDIR")  # but CPU_FEATURES may be limited
 _own_cache: Path | None = None
 
@@ -45,7 +45,7 @@ def pytest_configure() -> None:
 
 def pytest_report_header() -> list[str]:
     """Say why tests are not collected."""
-    return [] if HAS_TORCH else ["tests/torch_backend: not collected, as torch is not installed"]
+    return [f"tests/{folder}: not collected, as {APART[folder]} is not installed" for folder in collect_ignore]
 
 
 @pytest.fixture(autouse=True, scope="module")

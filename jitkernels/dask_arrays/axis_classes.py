@@ -62,6 +62,8 @@ class AxisClasses:
     def _axes_of(self, node: Node) -> tuple[Axis, ...]:
         if OPERATIONS[node.operation].is_elementwise or node.operation in PLACED_ALIKE:
             return self._broadcast(node.inputs, node)
+        if not node.ndim and not node.inputs:
+            return ()
         rule = getattr(self, f"_{node.operation}", None)
         return self._mixed(node) if rule is None else rule(node)
 
@@ -84,9 +86,6 @@ class AxisClasses:
 
     def _constant(self, node: Node) -> tuple[Axis, ...]:
         return tuple(self.new("meets a constant array along it") for _ in node.shape)
-
-    def _extent(self, node: Node) -> tuple[Axis, ...]:
-        return ()
 
     def _kernel(self, node: Node) -> tuple[Axis, ...]:
         """A kernel of the registry: its results have the axes of the nodes of its reference, where it has some."""

@@ -16,7 +16,6 @@ from jitkernels.compiler.export.function_token import token_of
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.runtime import vectorcall
 
-
 MAX_SHAPES = 16
 """The most combinations of extents of blocks that code is made for ahead; most have the same code."""
 
@@ -67,9 +66,7 @@ class BlockFunction:
     `wiring` numbers the blocks first, then the `shared` arguments.
     """
 
-    def __init__(
-        self, function: Any, wiring: Wiring, shared: tuple[Any, ...], examples: Examples
-    ) -> None:
+    def __init__(self, function: Any, wiring: Wiring, shared: tuple[Any, ...], examples: Examples) -> None:
         self.function, self.wiring, self.shared, self.examples = function, wiring, shared, examples
         self.__name__ = name_of(function)
         self._is_compiled = False

@@ -4,7 +4,8 @@ Axes that are split into blocks have other extents in the examples than in the a
 such an extent is seen to do so. Equal extents stay equal.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,10 @@ EXAMPLE_EXTENTS = (
 """Extents of axes that are split, in examples: long enough for the code of long axes, prime, so that none is a product
 of others.
 """
+
+
+MAX_EXAMPLE_BYTES = 1 << 26
+"""The most bytes of an example that has memory of its own."""
 
 
 class SplitArray(NamedTuple):
@@ -55,33 +60,46 @@ def block_pattern(function: Any, arrays: Sequence[SplitArray], arguments: Any) -
 
     Raises ArgumentError where blocks do not suffice, with the argument and what to do.
     """
-    errors = []
+    error: ArgumentError | None = None
     for by_position in (True, False):
         try:
             return _pattern(function, arrays, arguments, _examples(arrays, by_position=by_position))
-        except ArgumentError as error:
-            errors.append(error)
-    raise errors[-1]
+        except ArgumentError as one:
+            error = one
+    if all(extent == extent for array in arrays for extent in array.shape):
+        # The function may want the very extents; which of them must be whole is known from its graph for these.
+        _pattern(function, arrays, arguments, [_example(map(int, array.shape), array.dtype) for array in arrays])
+    assert error is not None, "of the loop"
+    raise error
 
 
 def _examples(arrays: Sequence[SplitArray], *, by_position: bool) -> list[Any]:
-    """Arrays with short extents along split axes: equal ones where extents are, at one place from the end or anywhere."""
+    """Examples with short extents along split axes, equal ones where extents are: at one place from the end, or any."""
     split: dict[Any, int] = {}
-    keys = [
-        [(extent if extent == extent else None, place - len(one.shape) if by_position else 0)
-         for place, extent in enumerate(one.shape)]
-        for one in arrays
-    ]  # fmt: skip
+    keys = [[*_keys(array, by_position=by_position)] for array in arrays]
     free = iter(EXAMPLE_EXTENTS)
-    for one, key in zip(arrays, keys, strict=True):
-        for count, extent, own in zip(one.counts, one.shape, key, strict=True):
-            if (count > 1 or extent != extent) and own not in split:
-                split[own] = next(free)
-    shapes = [
-        tuple(split.get(own, extent) for own, extent in zip(key, one.shape, strict=True))
-        for one, key in zip(arrays, keys, strict=True)
+    for array, own in zip(arrays, keys, strict=True):
+        for count, extent, key in zip(array.counts, array.shape, own, strict=True):
+            if (count > 1 or extent != extent) and key not in split:
+                split[key] = next(free)
+    return [
+        _example((split.get(key, extent) for key, extent in zip(own, array.shape, strict=True)), array.dtype)
+        for array, own in zip(arrays, keys, strict=True)
     ]
-    return [np.broadcast_to(np.zeros((), one.dtype), map(int, shape)) for one, shape in zip(arrays, shapes, strict=True)]
+
+
+def _keys(array: SplitArray, *, by_position: bool) -> Iterator[Any]:
+    """For each axis what axes of equal extents have in common."""
+    for place, extent in enumerate(array.shape):
+        yield extent if extent == extent else None, place - len(array.shape) if by_position else 0
+
+
+def _example(shape: Iterable[float], dtype: "np.dtype[Any]") -> Any:
+    """An array of which nothing is read; a large one takes no memory."""
+    extents = tuple(map(int, shape))
+    if math.prod(extents) * dtype.itemsize <= MAX_EXAMPLE_BYTES:
+        return np.zeros(extents, dtype)
+    return np.broadcast_to(np.zeros((), dtype), extents)
 
 
 def _pattern(function: Any, arrays: Sequence[SplitArray], arguments: Any, examples: Sequence[Any]) -> BlockPattern:
@@ -106,7 +124,9 @@ def _require_plain_result(name: str, trace: Trace) -> None:
     if graph.writes:
         raise ArgumentError(f"{name} of dask arrays: expected a function that writes to no argument")
     if plan.is_tuple is None or Specialization(trace).has_tapes:
-        raise ArgumentError(f"{name} of dask arrays: expected a function that returns a new array, or a tuple of them; {way}")
+        raise ArgumentError(
+            f"{name} of dask arrays: expected a function that returns new arrays, one or a tuple; {way}"
+        )
 
 
 class _PatternFinder:
@@ -157,8 +177,8 @@ class _PatternFinder:
             axes = [None if extent == 1 else self.classes.new() for extent in leaf.shape]
             self.classes.of[node] = tuple(axes)
             self.axes[number] = axes
-        for number, one in enumerate(self.arrays):
-            self.axes[number] = self.axes[number] or [None if extent == 1 else self.classes.new() for extent in one.shape]
+        for axes, one in zip(self.axes, self.arrays, strict=True):
+            axes += [None if extent == 1 else self.classes.new() for extent in one.shape[len(axes) :]]
         for binding in self.trace.tracer.bindings:
             leaf = self.leaves[binding.leaf] if binding.leaf < len(self.leaves) else None
             number = self.number_of.get(id(leaf))

@@ -90,8 +90,7 @@ def _extended(stage: Stage) -> tuple[Stage, ...]:
             return value
         if value.name not in numbers:
             first = len(stages)
-            for one in chain.stages:
-                stages.append(_moved(one, first))
+            stages.extend(_moved(one, first) for one in chain.stages)
             numbers[value.name] = Earlier(len(stages) - 1)
         return numbers[value.name]
 
@@ -214,9 +213,8 @@ class _Call:
         ]
         split = {index for index, count, _ in axes if count > 1}
         if any(split & set(one.index) != split & set(pattern.results[0].index) for one in pattern.results):
-            raise ArgumentError(
-                f"{block.__name__} of dask arrays: expected results that are split alike: return each by a function of its own"
-            )
+            way = "return each from a function of its own"
+            raise ArgumentError(f"{block.__name__} of dask arrays: expected results that are split alike: {way}")
         common = tuple(sorted(split & set(pattern.results[0].index)))
         extents = {index: extent for index, _, extent in axes if index not in split}
         name = self._layer_name(block, pairs)

@@ -139,7 +139,7 @@ def _known(token: str) -> Any:
 
 def _remember(token: str, function: Any) -> None:
     with writing:
-        _functions.setdefault(token, function)
+        _functions[token] = function
         _functions.move_to_end(token)
         while len(_functions) > MAX_FUNCTIONS:
             _functions.popitem(last=False)

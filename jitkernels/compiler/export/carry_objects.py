@@ -30,7 +30,8 @@ def payload_of(links: "Iterable[CompiledLink]") -> Payload:
     if not sources:
         return EMPTY
     for source in _process_sources():
-        sources.setdefault(symbol_of(source), source)
+        if sources.setdefault(symbol_of(source), source) is source and loader.is_loadable(source):
+            loader.built(source)  # which this process may not have needed
     packed = dict(_packed(sources.values()))
     total = 0
     objects: dict[str, bytes] = {}
