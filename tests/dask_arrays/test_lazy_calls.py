@@ -1,4 +1,4 @@
-"""Compiled functions of dask arrays: values, chunks and dtypes as NumPy's, in any chunks; clear errors for the others."""
+"""Compiled functions of dask arrays: values, chunks and dtypes as NumPy's, in any chunks; errors for the others."""
 
 import itertools
 from collections.abc import Callable

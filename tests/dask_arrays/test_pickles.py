@@ -47,12 +47,13 @@ def functions() -> dict[str, Any]:
     def helper(x: Any) -> Any:
         return np.log1p(x) * scale
 
+    squared = jk.jit(lambda x: x * x)
     return {
         "global": jk.jit(lambda x: np.exp(-x) * scale),
         "closure": jk.jit(lambda x: np.sin(x) * k),
         "helper": jk.jit(lambda x: helper(x) + 1),
         "derivative": jk.grad(lambda x: (np.sin(x) * x).sum()),
-        "nested": jk.jit(lambda x, f=jk.jit(lambda x: x * x): f(x) + 1),
+        "nested": jk.jit(lambda x: squared(x) + 1),
     }
 
 

@@ -61,7 +61,7 @@ def test_workers_build_nothing(client: Client) -> None:
     scaled = jk.jit(lambda z, k: np.sqrt(z * k + 1))
     matrix = jk.jit(lambda z: jk.softmax(z) + z.sum(axis=1, keepdims=True))
     x, y = two_arrays()
-    for result in (scaled(weighted(x, y), 2.5), matrix(x), x.map_blocks(scaled, 2.0, dtype=x.dtype)):
+    for result in (scaled(weighted(x, y), 2.5), matrix(x), x.map_blocks(matrix, dtype=x.dtype)):
         expected = result.compute(scheduler="sync")
         assert np.array_equal(client.compute(result).result(), expected)
     assert {*client.run(built).values()} == {(0, False)}

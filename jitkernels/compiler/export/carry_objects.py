@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from jitkernels.codegen.source_protocol import Source, symbol_of
-from jitkernels.runtime import fp_status, python_fallback, vectorcall, workspace_allocator
+from jitkernels.runtime import fp_status, python_fallback
 from jitkernels.runtime.loading import lazy_link, loader
 from jitkernels.runtime.loading.object_payload import EMPTY, Payload, payload_with
-from jitkernels.runtime.threads import team_size
 
 if TYPE_CHECKING:
     from jitkernels.compiler.dispatch.compiled_link import CompiledLink
@@ -55,9 +54,9 @@ def _collect(source: Source, found: dict[str, Source]) -> None:
 
 
 def _process_sources() -> Iterator[Source]:
-    """The sources that calls of compiled functions need in any process."""
-    yield from (vectorcall.source(), workspace_allocator.source(), fp_status.source(), python_fallback.source())
-    yield from team_size.runtime_sources()
+    """The sources that calls of compiled functions may need in any process, and those that were needed in this one."""
+    yield from (fp_status.source(), python_fallback.source())
+    yield from loader.runtime_sources.values()
 
 
 def _packed(sources: Iterable[Source]) -> Iterator[tuple[str, bytes]]:
