@@ -20,9 +20,9 @@ from jitkernels.tuning.timer import Timing
 TWO, PLAIN, ONE = "jit, 2 workers", "dask.array, 2 workers", "jit, 1 worker"
 PROMISED = {PLAIN: 3.0, ONE: 1.8}
 PROMISED_OVERHEAD_US = 100.0
-CHUNK_BYTES, CHUNKS, SMALL_CHUNK, FEW_CHUNKS = 1 << 26, 16, 1 << 12, 4
-"""Sixteen chunks are one gigabyte, and the result another one; `--tiny` takes the smaller numbers."""
-TASKS, FEW_TASKS, ROUNDS = 1000, 20, 5
+CHUNK_BYTES, CHUNKS, SMALL_CHUNK, FEW_CHUNKS = 1 << 26, 32, 1 << 12, 4
+"""Two gigabytes, and as many of results; the smallest runs take the other numbers."""
+TASKS, FEW_TASKS, ROUNDS = 500, 20, 3
 RELEASE_SECONDS = 0.3
 """Within this time workers release a result."""
 OVERHEAD, WHOLE = "us of a task beyond", "us of a task, dask"
