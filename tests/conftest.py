@@ -21,9 +21,10 @@ from jitkernels.core import cache_dirs
 
 sys.path += [folder for folder in FOLDERS if folder not in sys.path]
 
-APART = {"torch_backend": "torch", "dask_arrays": "distributed"}
-"""Folders of tests that have an environment of their own in CI, and the package that the extra `test` lacks."""
-collect_ignore = [folder for folder, package in APART.items() if importlib.util.find_spec(package) is None]
+OWN_ENVIRONMENTS = {"torch_backend": "torch", "documentation_site": "sphinx", "dask_arrays": "distributed"}
+"""Folders whose tests have an environment of their own in CI, and the package that the extra `test` does not have."""
+MISSING = {folder: package for folder, package in OWN_ENVIRONMENTS.items() if importlib.util.find_spec(package) is None}
+collect_ignore = [*MISSING]
 SETTINGS = ("USE", "POLICY", "NUM_THREADS", "KEEP_INTERM", "WORKDIR")  # but CPU_FEATURES may be limited
 _own_cache: Path | None = None
 
@@ -45,7 +46,7 @@ def pytest_configure() -> None:
 
 def pytest_report_header() -> list[str]:
     """Say why tests are not collected."""
-    return [f"tests/{folder}: not collected, as {APART[folder]} is not installed" for folder in collect_ignore]
+    return [f"tests/{folder}: not collected, as {package} is not installed" for folder, package in MISSING.items()]
 
 
 @pytest.fixture(autouse=True, scope="module")
