@@ -30,8 +30,8 @@ def efficiency(workers: int, chunk_bytes: float, scheduler_us: float, bytes_per_
     worker_free = dict.fromkeys(range(workers), 0.0)
     heapq.heapify(requests)
     for _ in range(tasks):
-        asked, worker = heapq.heappop(requests)
-        scheduler_free = max(scheduler_free, asked) + scheduler_us * 1e-6
+        requested, worker = heapq.heappop(requests)
+        scheduler_free = max(scheduler_free, requested) + scheduler_us * 1e-6
         done = max(worker_free[worker], scheduler_free) + WORKER_US * 1e-6 + compute
         worker_free[worker] = done
         finished = max(finished, done)

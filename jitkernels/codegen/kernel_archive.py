@@ -172,7 +172,7 @@ def _demand_private(status: os.stat_result) -> None:
 
 
 def opened() -> tuple[KernelArchive | CarriedObjects, ...]:
-    """The archives of ``JITKERNELS_PACK`` that fit, that of `jitkernels_warm` for this CPU, and objects from pickles."""
+    """The archives of ``JITKERNELS_PACK`` that fit, that of `jitkernels_warm`, and objects of pickles."""
     files = _opened(settings.read("JITKERNELS_PACK"))
     return (*files, carried) if carried.objects else files
 

@@ -151,7 +151,7 @@ class _PatternFinder:
             for axis in self.symbols.get(symbol, ()):
                 self.classes.require_whole(axis, "reads its extent")
         self._check_split_axes()
-        indices = _Indices(self.classes)
+        indices = _IndexNumbers(self.classes)
         arguments = tuple(indices.of(axes) for axes in self.axes)
         plan = self.trace.plan
         assert plan is not None, "checked"
@@ -222,7 +222,7 @@ class _PatternFinder:
             f"{one.counts[place]} chunks: rechunk it first, as in {one.name}.rechunk({{{place}: -1}})"
         )
 
-    def _result(self, indices: "_Indices", axes: Sequence[Axis], shape: Sequence[Any], dtype: str) -> BlockResult:
+    def _result(self, indices: "_IndexNumbers", axes: Sequence[Axis], shape: Sequence[Any], dtype: str) -> BlockResult:
         index: list[int] = []
         new_axes: dict[int, int] = {}
         for axis, extent in zip(axes, shape, strict=True):
@@ -258,7 +258,7 @@ class _PatternFinder:
         )
 
 
-class _Indices:
+class _IndexNumbers:
     """Numbers of indices, one for each class; axes of an array that meet, and those of extent 1, have their own."""
 
     def __init__(self, classes: AxisClasses) -> None:

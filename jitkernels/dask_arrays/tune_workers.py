@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 from distributed import Client, as_completed
 from distributed.scheduler import KilledWorker
 
-import jitkernels as jk
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.core.cpu_target import cpu_name
 from jitkernels.core.environment import environment_of_timings
+from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import NotUsableError
+from jitkernels.runtime.threads import num_threads
 from jitkernels.selection import records
 from jitkernels.selection.records import Record
 from jitkernels.tuning.tune import tune_class
@@ -25,7 +26,7 @@ BUILD_SECONDS = 60.0
 """Limit for building the candidates of a class."""
 
 
-class Measured(NamedTuple):
+class MeasuredClasses(NamedTuple):
     """The records of one number of threads, and how many classes each worker measured."""
 
     records: dict[KernelAttr, Record]
@@ -34,7 +35,7 @@ class Measured(NamedTuple):
 
 def tune_on_workers(
     client: Client, attrs: Sequence[KernelAttr], *, threads: int, seconds: float, say: Callable[[str], None]
-) -> Measured:
+) -> MeasuredClasses:
     """Measure classes on the machines of a client's workers, and store the records there and here.
 
     Raises NotUsableError where no worker has the CPU and the versions of this process, so that records would not be
@@ -68,7 +69,7 @@ def tune_on_workers(
     if len(found) < len(attrs):
         raise NotUsableError(f"tune: {len(attrs) - len(found)} classes were not measured: all workers have died")
     client.run(_store, [*found.items()], threads, workers=workers)
-    return Measured(found, done)
+    return MeasuredClasses(found, done)
 
 
 def machines_like_this(client: Client, threads: int) -> list[str]:
@@ -84,14 +85,19 @@ def machines_like_this(client: Client, threads: int) -> list[str]:
 
 
 def _measure(attr: KernelAttr, threads: int, seconds: float) -> Record:
-    before = jk.get_num_threads()
-    jk.set_num_threads(threads)
+    before = num_threads.get_num_threads()
+    _set_threads(threads)
     try:
         return tune_class(attr, budget=seconds, build_budget=BUILD_SECONDS)
     finally:
-        jk.set_num_threads(before)
+        _set_threads(before)
 
 
 def _store(measured: Sequence[tuple[KernelAttr, Record]], threads: int) -> None:
     for attr, record in measured:
         records.save(attr, record, threads)
+
+
+def _set_threads(threads: int) -> None:
+    num_threads.set_num_threads(threads)
+    KernelFuncs.cache().clear()

@@ -22,10 +22,10 @@ PROMISED = {PLAIN: 3.0, ONE: 1.8}
 PROMISED_OVERHEAD_US = 100.0
 CHUNK_BYTES, CHUNKS, SMALL_CHUNK, FEW_CHUNKS = 1 << 26, 32, 1 << 12, 4
 """Two gigabytes, and as many of results; the smallest runs take the other numbers."""
-TASKS, FEW_TASKS, ROUNDS = 500, 20, 3
+TASKS, FEW_TASKS, TIMED_TURNS = 500, 20, 3
 RELEASE_SECONDS = 0.3
 """Within this time workers release a result."""
-OVERHEAD, WHOLE = "us of a task beyond", "us of a task, dask"
+OVERHEAD, DASK_TASK = "us of a task beyond", "us of a task, dask"
 
 
 def expression(x: Any, k: float = 0.5) -> Any:
@@ -78,7 +78,7 @@ def child(is_tiny: bool) -> dict[str, Any]:
             calls: dict[str, Callable[..., Any]] = {ONE: compiled}
             if workers == 2:
                 calls = {TWO: compiled, PLAIN: expression}
-            for turn in range(2 if is_tiny else ROUNDS + 1):
+            for turn in range(2 if is_tiny else TIMED_TURNS + 1):
                 for name, call in calls.items():
                     began = perf_counter()
                     result = client.persist(call(x, 0.5 + turn))  # another result each time: none is there already
@@ -100,11 +100,11 @@ def _overhead(client: Any, da: Any, compiled: Any, tasks: int) -> dict[str, floa
     x = client.persist(da.arange(8.0 * tasks, chunks=8) / (8 * tasks))
     wait(x)
     seconds: dict[str, list[float]] = {}
-    for turn in range(ROUNDS + 1):
+    for turn in range(TIMED_TURNS + 1):
         for name, result in (("jit", compiled(x, 0.5 + turn)), ("plain", x.map_blocks(expression, 0.5 + turn))):
             began = perf_counter()
             wait(client.persist(result))
             if turn:
                 seconds.setdefault(name, []).append(perf_counter() - began)
     each = {name: min(several) / tasks * 1e6 for name, several in seconds.items()}
-    return {OVERHEAD: round(each["jit"] - each["plain"], 1), WHOLE: round(each["plain"], 1)}
+    return {OVERHEAD: round(each["jit"] - each["plain"], 1), DASK_TASK: round(each["plain"], 1)}

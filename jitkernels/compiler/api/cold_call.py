@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitkernels.compiler.api import fallback_policy, out_argument
+from jitkernels.compiler.api import chunked_arrays, fallback_policy, out_argument
 from jitkernels.compiler.api.graph_breaks import Division, GraphBreaks
 from jitkernels.compiler.capture.pytree import recompile_limit
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
@@ -23,7 +23,7 @@ from jitkernels.compiler.dispatch.object_guards import UnreachableError
 from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialization, specialize
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.config import JitConfig
-from jitkernels.core import chunked_arrays, hooks, settings, signal_exceptions
+from jitkernels.core import hooks, settings, signal_exceptions
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import DifferenceError, JitKernelsError, WorkspaceError
 from jitkernels.runtime import errstate, workspace_allocator
