@@ -4,7 +4,6 @@ Axes that are split into blocks have other extents in the examples than in the a
 such an extent is seen to do so. Equal extents stay equal.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,10 +23,6 @@ EXAMPLE_EXTENTS = (
 """Extents of axes that are split, in examples: long enough for the code of long axes, prime, so that none is a product
 of others.
 """
-
-
-MAX_EXAMPLE_BYTES = 1 << 26
-"""The most bytes of an example that has memory of its own."""
 
 
 class SplitArray(NamedTuple):
@@ -95,11 +90,9 @@ def _keys(array: SplitArray, *, by_position: bool) -> Iterator[Any]:
 
 
 def _example(shape: Iterable[float], dtype: "np.dtype[Any]") -> Any:
-    """An array of which nothing is read; a large one takes no memory."""
+    """An array of which nothing is read. It takes no memory, and its strides say nothing about its extents."""
     extents = tuple(map(int, shape))
-    if math.prod(extents) * dtype.itemsize <= MAX_EXAMPLE_BYTES:
-        return np.zeros(extents, dtype)
-    return np.broadcast_to(np.zeros((), dtype), extents)
+    return np.lib.stride_tricks.as_strided(np.zeros(1, dtype), extents, (0,) * len(extents))
 
 
 def _pattern(function: Any, arrays: Sequence[SplitArray], arguments: Any, examples: Sequence[Any]) -> BlockPattern:
