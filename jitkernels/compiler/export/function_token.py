@@ -23,7 +23,8 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type
 
 def token_of(*values: Any) -> str:
     """The hexadecimal hash of functions and other values."""
-    return sha256("\n".join(TokenParts().of(values)).encode()).hexdigest()
+    token: str = sha256("\n".join(TokenParts().of(values)).encode()).hexdigest()
+    return token
 
 
 class TokenParts:
