@@ -37,7 +37,7 @@ class SplitArray(NamedTuple):
 class BlockResult(NamedTuple):
     """One result: its index in terms of `BlockPattern`, the extents of axes that no argument has, its dtype."""
 
-    index: tuple[int, ...]
+    indices: tuple[int, ...]
     new_axes: Mapping[int, int]
     dtype: str
 
@@ -159,7 +159,7 @@ class _PatternFinder:
 
     def _enter_inputs(self) -> None:
         for node in self.graph.inputs:
-            leaf = self.leaves[node.options["index"]] if node.options["index"] < len(self.leaves) else None
+            leaf: Any = self.leaves[node.options["index"]] if node.options["index"] < len(self.leaves) else None
             number = self.number_of.get(id(leaf))
             if number is None:
                 self.classes.of[node] = tuple(

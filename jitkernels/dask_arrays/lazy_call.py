@@ -188,8 +188,8 @@ class _Call:
 
     def _lazy(self, block: Any, result: BlockResult, pairs: Sequence[Any]) -> Any:
         return da.blockwise(
-            block, result.index, *pairs, new_axes=dict(result.new_axes) or None, dtype=result.dtype,
-            meta=np.empty((0,) * len(result.index), result.dtype), name=self._layer_name(block, pairs),
+            block, result.indices, *pairs, new_axes=dict(result.new_axes) or None, dtype=result.dtype,
+            meta=np.empty((0,) * len(result.indices), result.dtype), name=self._layer_name(block, pairs),
             concatenate=None, align_arrays=False,
         )  # fmt: skip
 
@@ -212,10 +212,10 @@ class _Call:
             for index, count, extent in zip(own, one.numblocks, one.shape, strict=True)
         ]
         split = {index for index, count, _ in axes if count > 1}
-        if any(split & set(one.index) != split & set(pattern.results[0].index) for one in pattern.results):
+        if any(split & set(one.indices) != split & set(pattern.results[0].indices) for one in pattern.results):
             way = "return each from a function of its own"
             raise ArgumentError(f"{block.__name__} of dask arrays: expected results that are split alike: {way}")
-        common = tuple(sorted(split & set(pattern.results[0].index)))
+        common = tuple(sorted(split & set(pattern.results[0].indices)))
         extents = {index: extent for index, _, extent in axes if index not in split}
         name = self._layer_name(block, pairs)
         tuples = da.blockwise(
@@ -223,9 +223,9 @@ class _Call:
         )
         return tuple(
             da.blockwise(
-                operator.itemgetter(number), one.index, tuples, common,
-                new_axes={i: one.new_axes.get(i, extents.get(i)) for i in one.index if i not in common} or None,
-                dtype=one.dtype, meta=np.empty((0,) * len(one.index), one.dtype), name=f"{name}-{number}",
+                operator.itemgetter(number), one.indices, tuples, common,
+                new_axes={i: one.new_axes.get(i, extents.get(i)) for i in one.indices if i not in common} or None,
+                dtype=one.dtype, meta=np.empty((0,) * len(one.indices), one.dtype), name=f"{name}-{number}",
                 concatenate=None,
             )
             for number, one in enumerate(pattern.results)

@@ -39,7 +39,8 @@ class PickleState:
     def __init__(self) -> None:
         self.links: tuple[Any, ...] = ()
         self.payload, self.received = EMPTY, EMPTY
-        self.token, self.recipe, self.packed = "", (), b""
+        self.token, self.packed = "", b""
+        self.recipe: tuple[Any, ...] = ()
 
 
 def reduced(function: Any, construct: "Callable[..., Any]", arguments: tuple[Any, ...]) -> tuple[Any, ...]:

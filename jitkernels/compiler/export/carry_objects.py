@@ -28,9 +28,9 @@ def payload_of(links: "Iterable[CompiledLink]") -> Payload:
             _collect(source, sources)
     if not sources:
         return EMPTY
-    for source in _process_sources():
-        if sources.setdefault(symbol_of(source), source) is source and loader.is_loadable(source):
-            loader.built(source)  # which this process may not have needed
+    for needed in _process_sources():
+        if sources.setdefault(symbol_of(needed), needed) is needed and loader.is_loadable(needed):
+            loader.built(needed)  # which this process may not have needed
     packed = dict(_packed(sources.values()))
     total = 0
     objects: dict[str, bytes] = {}
