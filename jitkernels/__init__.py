@@ -82,6 +82,7 @@ def set_num_threads(threads: int) -> None:
 
 _PROVIDERS = {
     "address_of_source": ("jitkernels.runtime.loading.loader", "address_of"),
+    "call_on_chunks": ("jitkernels.dask_arrays.lazy_call", "call_lazily"),
     "bypass_launcher": ("jitkernels.dispatch.native.launcher", "set_bypass"),
     "compile_reference": ("jitkernels.compiler.api.traced_kernel", "register"),
     "compile_reference_by_numba": ("jitkernels.compiler.api.traced_kernel", "register_numba"),

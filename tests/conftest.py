@@ -21,7 +21,7 @@ from jitkernels.core import cache_dirs
 
 sys.path += [folder for folder in FOLDERS if folder not in sys.path]
 
-OWN_ENVIRONMENTS = {"torch_backend": "torch", "documentation_site": "sphinx"}
+OWN_ENVIRONMENTS = {"torch_backend": "torch", "documentation_site": "sphinx", "dask_arrays": "distributed"}
 """Folders whose tests have an environment of their own in CI, and the package that the extra `test` does not have."""
 MISSING = {folder: package for folder, package in OWN_ENVIRONMENTS.items() if importlib.util.find_spec(package) is None}
 collect_ignore = [*MISSING]

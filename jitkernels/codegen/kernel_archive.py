@@ -16,12 +16,15 @@ import json
 import os
 import stat
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from jitkernels.core import cpu_target, environment, settings, source_hash
 from jitkernels.core.atomic_files import warn_once
+from jitkernels.core.fork_locks import writing
 from jitkernels.core.hashing import sha256
 
 WARM_PACKAGE = "jitkernels_warm"
@@ -30,6 +33,8 @@ MAGIC = b"jitkernels pack, format 2\n"
 LENGTH_BYTES, CHECKSUM_BYTES = 8, 32
 MAX_HEADER_BYTES = 1 << 28
 """The most bytes of a header; a larger length is damage."""
+MAX_CARRIED_BYTES = 1 << 26
+"""The most bytes of compressed objects that a process holds; those that came first make room."""
 
 
 COMPILER = (
@@ -73,6 +78,38 @@ class KernelArchive:
             warn_once(f"{self.path} damaged", f"the pack {self.path} is damaged: some of its code is left out")
             return None
         return content
+
+
+class CarriedObjects:
+    """An archive in memory: the objects that came with pickles, for this environment, compressed.
+
+    A process whose own cache is empty starts warm with them.
+    """
+
+    records: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self._bytes = 0
+
+    def find(self, key: str) -> bytes | None:
+        """Return an object by the hash of its source, or None."""
+        packed = self.objects.get(key)
+        return None if packed is None else zlib.decompress(packed)
+
+    def admit(self, objects: Mapping[str, bytes]) -> None:
+        """Add compressed objects, which are for this environment."""
+        with writing:
+            for key, packed in objects.items():
+                if key not in self.objects:
+                    self._bytes += len(packed)
+                    self.objects[key] = packed
+            while self._bytes > MAX_CARRIED_BYTES:
+                self._bytes -= len(self.objects.pop(next(iter(self.objects))))
+
+
+carried = CarriedObjects()
+"""The objects of this process."""
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int]:
@@ -134,9 +171,10 @@ def _demand_private(status: os.stat_result) -> None:
         raise ValueError("others may write to it: take that right from them (chmod go-w)")
 
 
-def opened() -> tuple[KernelArchive, ...]:
-    """The archives of ``JITKERNELS_PACK`` that fit, and that of the package `jitkernels_warm` for this CPU."""
-    return _opened(settings.read("JITKERNELS_PACK"))
+def opened() -> tuple[KernelArchive | CarriedObjects, ...]:
+    """The archives of ``JITKERNELS_PACK`` that fit, that of `jitkernels_warm`, and objects of pickles."""
+    files = _opened(settings.read("JITKERNELS_PACK"))
+    return (*files, carried) if carried.objects else files
 
 
 @functools.cache

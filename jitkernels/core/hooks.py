@@ -54,3 +54,5 @@ discover_schemas = Hook("discover_schemas")
 """(): import the schemas of other packages."""
 implement_by_numba = Hook("implement_by_numba")
 """(schema, function): the source and the usability of an implementation that numba compiles."""
+call_on_chunks = Hook("call_on_chunks")
+"""(function, arguments, keywords): a call of a compiled function with dask arrays, which is lazy."""

@@ -151,6 +151,10 @@ def test_commands_run(
         assert code == 2
         assert "expected torch to be installed" in errors
         return
+    if {"dask", "--scheduler"} & {*words} and importlib.util.find_spec("distributed") is None:
+        assert code == 2
+        assert "expected dask to be installed" in errors
+        return
     assert code in ((0, 1) if words[0] == "bench" else (0,)), errors
     assert "Traceback" not in errors
 

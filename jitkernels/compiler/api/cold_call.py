@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitkernels.compiler.api import fallback_policy, out_argument
+from jitkernels.compiler.api import chunked_arrays, fallback_policy, out_argument
 from jitkernels.compiler.api.graph_breaks import Division, GraphBreaks
 from jitkernels.compiler.capture.pytree import recompile_limit
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
@@ -23,7 +23,7 @@ from jitkernels.compiler.dispatch.object_guards import UnreachableError
 from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialization, specialize
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.config import JitConfig
-from jitkernels.core import settings, signal_exceptions
+from jitkernels.core import hooks, settings, signal_exceptions
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import DifferenceError, JitKernelsError, WorkspaceError
 from jitkernels.runtime import errstate, workspace_allocator
@@ -63,6 +63,8 @@ class ColdCalls:
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """Serve a call that no compiled entry accepts: find or compile the code for its arguments, or fall back."""
+        if chunked_arrays.are_among(args, kwargs):
+            return hooks.call_on_chunks(self, args, kwargs)
         out = None if self._takes_out else kwargs.pop("out", None)
         if self._is_plain and errstate.numpy_raises_or_calls():
             self._entries.note(python_call_stats.ERRORS)

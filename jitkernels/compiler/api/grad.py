@@ -74,7 +74,7 @@ class Derivative(JitFunction[Any, Any]):
     def __repr__(self) -> str:
         return f"<{self.way.kind} of {self.__wrapped__!r}>"
 
-    def __reduce__(self) -> Any:
+    def _recipe(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return Derivative, (self.__wrapped__, self.way, self.static_argnames, self.config)
 
     def configured(self, static_argnames: tuple[str, ...], config: JitConfig) -> "Derivative":

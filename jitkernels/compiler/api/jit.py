@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from jitkernels.compiler.api import function_pickle
 from jitkernels.compiler.api.cold_call import ColdCalls
 from jitkernels.compiler.api.graph_breaks import GraphBreaks
 from jitkernels.compiler.capture import register_overrides as _overrides  # noqa: F401  # fills the override registry
@@ -15,6 +16,7 @@ from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, names_in
 from jitkernels.compiler.diagnostics.explain_breaks import DividedExplanation
 from jitkernels.compiler.dispatch import dispatch_chain
+from jitkernels.compiler.export.function_token import token_of
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 from jitkernels.runtime import vectorcall
@@ -46,6 +48,7 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
     """A compiled function; its results equal those of the plain function."""
 
     __jitkernels_traced__ = staticmethod(lambda self: self.__wrapped__)
+    pickle_state: "function_pickle.PickleState | None" = None
 
     def __init__(
         self,
@@ -84,8 +87,19 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
-    def __reduce__(self) -> str:
-        return str(self.__wrapped__.__qualname__)
+    def _recipe(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """A callable and its arguments, which make such a function again."""
+        return JitFunction, (self.__wrapped__, self.static_argnames, self.config)
+
+    def __reduce__(self) -> Any:
+        return function_pickle.reduced(self, *self._recipe())
+
+    def __jitkernels_token__(self) -> tuple[Any, ...]:
+        return self._recipe()
+
+    def __dask_tokenize__(self) -> str:
+        """The same for the same code and options in every process."""
+        return token_of(self)
 
     def __repr__(self) -> str:
         return f"<jit {self.__wrapped__!r}>"

@@ -15,6 +15,7 @@ class CompiledLink:
     def __init__(
         self, entry: EntrySource, access: ArgumentAccess, reporter: WarningReporter | None, *, cached: bool
     ) -> None:
+        self.sources = entry.source, entry.segment
         self.access, self.reporter = access, None if reporter is None else LinkedWarningReporter(reporter)
         if cached:
             build_ahead.build(entry.source, entry.segment)

@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from jitkernels.codegen import kernel_archive, object_cache
+from jitkernels.codegen.ir_source import I64Source, IRSource
 from jitkernels.codegen.source_protocol import External, Source, digest_of, symbol_of
 from jitkernels.core import cpu_target, settings
 from jitkernels.core.c_symbols import symbol_address
@@ -18,6 +19,8 @@ from jitkernels.runtime.loading.elf_loader import LoadedObject, load_object
 
 _loaded: dict[str, LoadedObject] = {}
 """Code that stays for the life of the process."""
+runtime_sources: dict[str, Source] = {}
+"""Sources of code that is no kernel, such as that of threads: processes that do the same need them all, by symbol."""
 watchers: list[Callable[[Source, bytes], None]] = []
 """Callbacks for each object that is loaded, with its content."""
 _openings = itertools.count()
@@ -38,6 +41,8 @@ def _for_good(source: Source) -> LoadedObject:
     with build_lock:
         if symbol not in _loaded:
             _loaded[symbol] = load(source)
+            if isinstance(source, IRSource | I64Source):
+                runtime_sources[symbol] = source
         return _loaded[symbol]
 
 

@@ -59,6 +59,7 @@ def tune(
     seconds: float = 0.04,
     export: Path | None = None,
     imported: Annotated[Path | None, Parameter(name="--import")] = None,
+    scheduler: str = "",
 ) -> int:
     """Measure every implementation of kernels and store the results. An interrupted run resumes when repeated.
 
@@ -79,12 +80,14 @@ def tune(
         Write the stored measurements to this file, for other machines of this CPU family (see `info`).
     imported
         Use the selections of such a file for attrs without a local record, after checking that they exist.
+    scheduler
+        Let the workers of this Dask scheduler measure, such as tcp://host:8786: those with the CPU of this machine.
     """
     from jitkernels.tools.cli import tune as command
 
     if export is not None or imported is not None:
         return command.tables(kernels, export=export, imported=imported)
-    return command.run(kernels, tag=tag, force=force, seconds=seconds)
+    return command.run(kernels, tag=tag, force=force, seconds=seconds, scheduler=scheduler)
 
 
 @app.command

@@ -1,6 +1,7 @@
 """``jitkernels tune``: measure whole sweeps, so that no later call has to predict or measure."""
 
 import contextlib
+import importlib.util
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from rich.markup import escape
 from jitkernels.attrs.schema.base import KernelAttr
 from jitkernels.attrs.schema.registry import all_schemas, op_schema
 from jitkernels.core.cpu_target import cpu_count, cpu_name
-from jitkernels.errors import ArgumentError, UnknownNameError
+from jitkernels.errors import ArgumentError, NotUsableError, UnknownNameError
 from jitkernels.runtime.loading.compiled_code import BUILD
 from jitkernels.runtime.threads.num_threads import get_num_threads, set_num_threads
 from jitkernels.selection.records import Record
@@ -32,10 +33,11 @@ MULTITHREADED_SHARE = 0.5
 """First estimate of the measuring time with more threads, relative to one thread."""
 
 
-def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int:
+def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float, scheduler: str = "") -> int:
     """Measure the size classes of the kernels' sweeps that have no complete record; print all records.
 
-    One thread comes first: its records decide which implementations are worth measuring with more threads.
+    One thread comes first: its records decide which implementations are worth measuring with more threads. `scheduler`:
+    the address of a Dask scheduler whose workers measure.
     """
     if not 0 < seconds < math.inf:
         raise ArgumentError(f"--seconds: expected a time of more than 0, got {seconds:g}")
@@ -57,7 +59,10 @@ def run(kernels: Sequence[str], *, tag: str, force: bool, seconds: float) -> int
                 records = {attr: known for attr in attrs if (known := measured.complete_record(attr))}
             waiting = [attr for attr in attrs if attr not in records]
             measured_now += len(waiting)
-            records |= _build_and_measure(waiting, seconds, alone, eta, say)
+            if scheduler:
+                records |= _measure_elsewhere(waiting, scheduler, seconds, say)
+            else:
+                records |= _build_and_measure(waiting, seconds, alone, eta, say)
     out = output.console()
     output.show(measured.table((attr, records[attr]) for attr in attrs))
     before = len(_thread_counts(threads)) * len(attrs) - measured_now
@@ -105,6 +110,21 @@ def _build_and_measure(
         records[attr] = tune_class(attr, budget=budgets[attr], build_budget=BUILD_SECONDS, earlier=earlier)
         eta.done(measuring, estimates[attr])
     return records
+
+
+def _measure_elsewhere(
+    attrs: Sequence[KernelAttr], scheduler: str, seconds: float, say: Say
+) -> dict[KernelAttr, Record]:
+    """Let the workers of a scheduler measure attrs. Raises NotUsableError without dask, or without such workers."""
+    if importlib.util.find_spec("distributed") is None:
+        raise NotUsableError("--scheduler: expected dask to be installed: pip install 'jitkernels[dask]'")
+    from distributed import Client
+
+    from jitkernels.dask_arrays.tune_workers import tune_on_workers
+
+    with Client(scheduler) as client:
+        found = tune_on_workers(client, attrs, threads=get_num_threads(), seconds=seconds, say=say)
+    return found.records
 
 
 def _estimate(attr: KernelAttr, budget: float) -> float:
