@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -134,10 +135,23 @@ def resolved(name: str) -> Any:
         if not hasattr(value, part):
             try:
                 importlib.import_module(head)
-            except ModuleNotFoundError:
+            except ModuleNotFoundError as error:
+                if error.name and error.name.split(".")[0] != PACKAGE:
+                    return names_of(head)
                 raise AttributeError(head) from None
         value = getattr(value, part)
     return value
+
+
+def names_of(module: str) -> SimpleNamespace:
+    """Return the names that a module binds which cannot be imported here, as it needs a package that is missing."""
+    tree = ast.parse((ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8"))
+    imported = (name for node in tree.body for name, _ in imports_of(node))
+    defined = (node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
+    assigned = (
+        target.id for node in tree.body for target in getattr(node, "targets", ()) if isinstance(target, ast.Name)
+    )
+    return SimpleNamespace(**dict.fromkeys((*imported, *defined, *assigned)))
 
 
 def missing(script: Script) -> list[str]:
