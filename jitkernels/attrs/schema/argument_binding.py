@@ -42,7 +42,7 @@ from jitkernels.attrs.schema.shape_inference import (
     trail_of,
 )
 from jitkernels.attrs.schema.signature import AnyArray, Argument
-from jitkernels.core import bfloat16
+from jitkernels.core import bfloat16, foreign_arrays
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentError, ArgumentTypeError, DataIndexError, WorkspaceError
 
@@ -268,7 +268,9 @@ def _array(kernel: str, argument: Argument, value: Any) -> AnyArray:
     if _is_masked(value):
         raise ArgumentTypeError(f"{kernel}: {argument.name}: expected an array without a mask, got a masked array")
     try:
-        array = np.asarray(value)
+        array = foreign_arrays.as_array(value) if foreign_arrays.is_foreign(value) else np.asarray(value)
+    except foreign_arrays.NotShareableError as error:
+        raise ArgumentTypeError(f"{label}, got {error}") from None
     except MemoryError as error:
         raise WorkspaceError(f"{kernel}: {argument.name}: no memory to convert it: {error}") from None
     except Exception as error:  # noqa: BLE001  # whatever a strange object raises

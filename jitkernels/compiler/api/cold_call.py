@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitkernels.compiler.api import fallback_policy, out_argument
+from jitkernels.compiler.api import fallback_policy, foreign_arguments, out_argument
 from jitkernels.compiler.api.graph_breaks import Division, GraphBreaks
 from jitkernels.compiler.capture.pytree import recompile_limit
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
@@ -63,6 +63,12 @@ class ColdCalls:
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """Serve a call that no compiled entry accepts: find or compile the code for its arguments, or fall back."""
+        arrays = foreign_arguments.as_arrays(self, self._signature, args, kwargs)
+        if arrays is not None:
+            self._entries.note(foreign_arguments.REASON)
+            function: Any = self
+            result = function(*arrays[0], **arrays[1])
+            return result if self._takes_out or kwargs.get("out") is None else kwargs["out"]
         out = None if self._takes_out else kwargs.pop("out", None)
         if self._is_plain and errstate.numpy_raises_or_calls():
             self._entries.note(python_call_stats.ERRORS)

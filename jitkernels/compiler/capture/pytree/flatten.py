@@ -23,6 +23,7 @@ from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import DTYPES
 from jitkernels.compiler.ir.static_dim_policy import MAX_STATIC_EXTENT, MAX_VECTOR_STRIDE, MIN_STATIC_ELEMENTS
+from jitkernels.core import foreign_arrays
 
 MOST_LEAVES = 1024
 MAX_OPEN_CONTAINERS = 12
@@ -178,15 +179,18 @@ class Flattener:
         if (inner := getattr(kind, "__jitkernels_traced__", None)) is not None:
             return self.flatten(inner(value))
         refuse_stencil(value)
-        if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
+        if foreign_arrays.is_foreign(value):
             return self._foreign(value)
+        if isinstance(value, np.ndarray | np.generic):
+            raise UnsupportedError(f"an argument of type {kind.__name__}")
         return self._object(value, kind)
 
     def _foreign(self, value: Any) -> Any:
-        """An array of another library, read without a copy."""
-        if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array_ufunc__"):
-            raise UnsupportedError(f"an argument of type {type(value).__name__}")
-        array = np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
+        """An array of another library in a container, read without a copy."""
+        try:
+            array = foreign_arrays.as_array(value)
+        except foreign_arrays.NotShareableError as error:
+            raise UnsupportedError(f"an argument that is {error}") from None
         if type(array) is not np.ndarray:
             raise UnsupportedError(f"an argument of type {type(value).__name__}")
         self._array(array)
