@@ -18,7 +18,7 @@ _ERRORS = (
     "DifferenceError", "GraphError", "JitKernelsError", "MemoryLimitError", "ModelError", "NotUsableError",
     "RegistrationError", "TracingError", "UnknownNameError", "WorkspaceError",
 )  # fmt: skip
-_MODULES = frozenset({"errors", "onnx"})
+_MODULES = frozenset({"errors", "onnx", "xp"})
 """Public modules, imported on first access."""
 _LAZY = {
     **dict.fromkeys(_ERRORS, "jitkernels.errors"),
