@@ -41,6 +41,11 @@ def _floating(dtype: Any) -> Any:
     return dtype if dtype.kind in "fc" else np.dtype(np.float64)
 
 
+def _real(dtype: Any) -> Any:
+    """The dtype of variances."""
+    return np.dtype(dtype.char.lower()) if dtype.kind == "c" else _floating(dtype)
+
+
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A001  # a name of the standard
     """The largest elements along axes."""
     return _reduce(np.max, x, axis, keepdims, x.dtype)
@@ -64,7 +69,7 @@ def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fal
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
     """The standard deviation along axes: divided by the number of elements less `correction`."""
-    return _reduce(np.std, x, axis, keepdims, _floating(x.dtype), ddof=correction)
+    return _reduce(np.std, x, axis, keepdims, _real(x.dtype), ddof=correction)
 
 
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:  # noqa: A001
@@ -75,7 +80,7 @@ def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
 
 def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
     """The variance along axes: divided by the number of elements less `correction`."""
-    return _reduce(np.var, x, axis, keepdims, _floating(x.dtype), ddof=correction)
+    return _reduce(np.var, x, axis, keepdims, _real(x.dtype), ddof=correction)
 
 
 def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A001
