@@ -54,3 +54,5 @@ discover_schemas = Hook("discover_schemas")
 """(): import the schemas of other packages."""
 implement_by_numba = Hook("implement_by_numba")
 """(schema, function): the source and the usability of an implementation that numba compiles."""
+lazy_array = Hook("lazy_array")
+"""(array): an array of `jk.xp` with these elements, whose functions are fused."""

@@ -6,7 +6,7 @@ by NumPy.
 """
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,3 +49,7 @@ __all__ = [
     "Array", "__array_api_version__", "__array_namespace_info__", "e", "fft", "inf", "linalg", "nan", "newaxis", "pi",
     *sorted(DTYPES), *sorted(FUNCTIONS),
 ]  # fmt: skip
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...  # the functions of the table

@@ -106,16 +106,20 @@ class Array:
         return DEVICE
 
     @property
-    def T(self) -> "Array":
+    def T(self) -> "Array":  # noqa: N802  # a name of the standard
         if self.ndim != 2:
             raise ArgumentError(f"T: expected 2 dimensions, got {self.ndim}")
         return view(self, self._elements().T)
 
     @property
-    def mT(self) -> "Array":
+    def mT(self) -> "Array":  # noqa: N802
         if self.ndim < 2:
             raise ArgumentError(f"mT: expected at least 2 dimensions, got {self.ndim}")
         return view(self, self._elements().mT)
+
+    def is_memory_of(self, elements: Any) -> bool:
+        """Whether the elements are those of an array of NumPy, and nothing was assigned to them."""
+        return self._value is elements
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> "Array":
         """The array itself: there is one device."""

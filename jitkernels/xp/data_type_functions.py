@@ -95,7 +95,7 @@ class NamespaceInfo:
         return [DEVICE]
 
 
-def __array_namespace_info__() -> NamespaceInfo:
+def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807  # a name of the standard
     """What the namespace supports: see the Array API standard."""
     return NamespaceInfo()
 

@@ -1,5 +1,7 @@
-"""How functions of `jk.xp` run: elementwise functions and reductions of large arrays are recorded as expressions, those of
-small arrays run at once by NumPy. Others run at once, by a kernel of the registry or by NumPy.
+"""How functions of `jk.xp` run: at once or later.
+
+Elementwise functions and reductions of large arrays are recorded as expressions, those of small arrays run at once by
+NumPy. Others run at once, by a kernel of the registry or by NumPy.
 """
 
 import inspect
@@ -17,7 +19,7 @@ _BOOL = np.dtype(bool)
 
 
 def elements_of(value: Any) -> Any:
-    """The elements of an array of ours as NumPy's array, which may be kept; other values, in lists and tuples, unchanged."""
+    """The elements of an array of ours, in lists and tuples, too, which may be kept; other values unchanged."""
     kind = type(value)
     if kind is Array:
         value._is_shared = True
@@ -93,7 +95,7 @@ def record(
 
 
 def dtype_of(ufunc: Any, values: list[Any]) -> Any:
-    """The dtype of the result of a ufunc, as NumPy promotes arrays and Python numbers. Raises TypeError as NumPy does."""
+    """The dtype of the result of a ufunc for arrays and Python numbers. Raises TypeError as NumPy does."""
     kinds = tuple([type(one) if type(one) in SCALARS else one.dtype for one in values])
     dtype = _dtypes.get((ufunc, kinds))
     if dtype is None:

@@ -1,6 +1,6 @@
 """The extension `fft` of the Array API standard, by the Fourier kernels of the registry."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,3 +30,7 @@ FUNCTIONS |= {
 }
 globals().update(FUNCTIONS)
 __all__ = sorted(FUNCTIONS)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...  # the functions of the table

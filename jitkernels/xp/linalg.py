@@ -1,6 +1,6 @@
 """The extension `linalg` of the Array API standard: products by kernels of the registry, decompositions by NumPy."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,3 +42,7 @@ def _in_place(self: Array, other: Any, /) -> Any:
 
 
 Array.__matmul__, Array.__rmatmul__, Array.__imatmul__ = _matmul_operator, _reflected, _in_place  # type: ignore[attr-defined]
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...  # the functions of the table

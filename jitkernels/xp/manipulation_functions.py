@@ -10,9 +10,9 @@ from jitkernels.xp.dispatch import by_numpy, elements_of, kernel_named, wrapped
 KERNEL_CHARACTERS = "fd"
 """Type characters of the dtypes that kernels have."""
 NAMES = (
-    "broadcast_arrays", "broadcast_to", "concat", "expand_dims", "flip", "isin", "matrix_transpose", "moveaxis", "permute_dims",
-    "repeat", "reshape", "roll", "searchsorted", "squeeze", "stack", "take", "take_along_axis", "tile", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values", "unstack",
+    "broadcast_arrays", "broadcast_to", "concat", "expand_dims", "flip", "isin", "matrix_transpose", "moveaxis",
+    "permute_dims", "repeat", "reshape", "roll", "searchsorted", "squeeze", "stack", "take", "take_along_axis",
+    "tile", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
 )  # fmt: skip
 """What `numpy` has by the standard's name and meaning."""
 _argmax, _sort = kernel_named("hargmax"), kernel_named("sort")

@@ -23,10 +23,7 @@ def _reduce(function: Any, x: Any, axis: Any, keepdims: bool, result_dtype: Any,
 
 
 def _reduced_shape(shape: tuple[int, ...], axis: Any, keepdims: bool) -> tuple[int, ...]:
-    if axis is None:
-        axes = range(len(shape))
-    else:
-        axes = np.lib.array_utils.normalize_axis_tuple(axis, len(shape))
+    axes = range(len(shape)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, len(shape))
     return tuple([1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes])
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from array_api_cases import CASES, SAMPLES, operands_of, same
+from array_api_cases import CASES, SAMPLES, all_lazy, operands_of, same
 
 import jitkernels as jk
 from jitkernels.xp import elementwise_functions, statistical_functions
@@ -13,6 +13,7 @@ from jitkernels.xp import elementwise_functions, statistical_functions
 xp = jk.xp
 REDUCTIONS = "all", "any", "max", "mean", "min", "prod", "std", "sum", "var"
 ELEMENTWISE = sorted(elementwise_functions.UFUNCS)
+__all__ = ["all_lazy"]
 
 
 def test_cases_cover_the_namespace() -> None:
