@@ -46,7 +46,7 @@ def _by_interface(value: Any) -> Any:
 
 
 def _by_dlpack(value: Any) -> Any:
-    if not hasattr(value, "__dlpack__") or getattr(value, "null_count", 0):  # Arrow raises for nulls
+    if not hasattr(value, "__dlpack__") or getattr(value, "null_count", False):  # Arrow raises for nulls
         return None
     try:
         device = value.__dlpack_device__()

@@ -47,12 +47,10 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return Array(np.from_dlpack(x, device=device, copy=copy))
 
 
-def arange(
-    start: float, /, stop: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None
-) -> Array:
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
     """Numbers from `start` to `stop`, without it, in steps."""
     check_device(device)
-    bounds = (start, stop) if stop is not None else (0, start)
+    bounds: Any = (start, stop) if stop is not None else (0, start)
     return Array(np.arange(*bounds, step, dtype=dtype), False)
 
 

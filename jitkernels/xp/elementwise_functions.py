@@ -19,6 +19,8 @@ NAMES = (
 )  # fmt: skip
 """What `numpy` has as a ufunc by the standard's name and meaning."""
 UFUNCS: dict[str, Any] = {name: getattr(np, name) for name in NAMES}
+FUSED = (*NAMES, "astype", "clip", "round", "where")
+"""Functions that are recorded."""
 FUNCTIONS: dict[str, Any] = {}
 """The functions of the namespace by name."""
 
@@ -140,8 +142,8 @@ def _define_operators() -> None:
         if name in OPERATORS:
             setattr(Array, f"__r{name}__", reflected)
             setattr(Array, f"__i{name}__", in_place)
-    for name, ufunc in UNARY_OPERATORS.items():
-        setattr(Array, f"__{name}__", _unary_operator(ufunc))
+    for name, unary in UNARY_OPERATORS.items():
+        setattr(Array, f"__{name}__", _unary_operator(unary))
 
 
 def _binary_operators(ufunc: Any) -> tuple[Any, Any, Any]:

@@ -30,6 +30,7 @@ class Expression:
     """
 
     __slots__ = ("dtype", "function", "keywords", "operands", "owner", "result", "shape", "total")
+    total: int
 
     def __init__(
         self, function: Any, operands: tuple[Any, ...], keywords: tuple[Any, ...], dtype: Any, shape: tuple[int, ...]
@@ -38,7 +39,7 @@ class Expression:
         self.dtype, self.shape = dtype, shape
         self.result: Any = None
         self.owner: ref[Any] | None = None
-        total = 1
+        total: int = 1
         for operand in operands:
             if type(operand) is Expression and operand.result is None:
                 total += operand.total

@@ -13,7 +13,9 @@ NAMES = (
     "vector_norm",
 )  # fmt: skip
 """What `numpy.linalg` has by the standard's name and meaning."""
-_matmul = kernel_named("matmul")
+KERNELS = {"matmul": "matmul"}
+"""Kernels that compute functions of float32 and float64 matrices."""
+_matmul = kernel_named(KERNELS["matmul"])
 
 
 def _by_kernel(x1: Any, x2: Any) -> Any:
@@ -41,7 +43,9 @@ def _in_place(self: Array, other: Any, /) -> Any:
     return result if result is NotImplemented else self._replace(result)
 
 
-Array.__matmul__, Array.__rmatmul__, Array.__imatmul__ = _matmul_operator, _reflected, _in_place  # type: ignore[attr-defined]
+for _name, _operator in (("matmul", _matmul_operator), ("rmatmul", _reflected), ("imatmul", _in_place)):
+    setattr(Array, f"__{_name}__", _operator)
+
 
 if TYPE_CHECKING:
 

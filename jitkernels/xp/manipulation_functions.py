@@ -15,7 +15,9 @@ NAMES = (
     "tile", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
 )  # fmt: skip
 """What `numpy` has by the standard's name and meaning."""
-_argmax, _sort = kernel_named("hargmax"), kernel_named("sort")
+KERNELS = {"argmax": "hargmax", "sort": "sort"}
+"""Kernels that compute functions of float32 and float64."""
+_argmax, _sort = (kernel_named(KERNELS[name]) for name in ("argmax", "sort"))
 
 
 def _has_kernel(x: Any) -> bool:

@@ -7,7 +7,11 @@ import numpy as np
 from jitkernels.xp.array_object import Array
 from jitkernels.xp.dispatch import elements_of, kernel_named, record, wrapped
 
-_cumsum = kernel_named("cumsum")
+KERNELS = {"cumulative_sum": "cumsum"}
+"""Kernels that compute functions of float32 and float64."""
+FUSED = ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var")
+"""Reductions, which are recorded."""
+_cumsum = kernel_named(KERNELS["cumulative_sum"])
 KERNEL_CHARACTERS = "fd"
 """Type characters of the dtypes that kernels have."""
 

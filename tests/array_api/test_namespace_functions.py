@@ -11,7 +11,7 @@ import jitkernels as jk
 from jitkernels.xp import elementwise_functions, statistical_functions
 
 xp = jk.xp
-REDUCTIONS = "all", "any", "max", "mean", "min", "prod", "std", "sum", "var"
+REDUCTIONS = statistical_functions.FUSED
 ELEMENTWISE = sorted(elementwise_functions.UFUNCS)
 __all__ = ["all_lazy"]
 
@@ -64,7 +64,6 @@ def test_reductions(name: str, is_lazy: bool, request: pytest.FixtureRequest) ->
                 warnings.simplefilter("ignore")
                 expected = getattr(np, name)(x, **given)
                 same(getattr(xp, name)(xp.asarray(x), **given), expected)
-    assert statistical_functions.__doc__
 
 
 @pytest.mark.parametrize("is_lazy", [False, True])
