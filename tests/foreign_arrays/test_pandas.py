@@ -94,7 +94,8 @@ def test_labels_of_several_objects() -> None:
     "make",
     [
         lambda: pd.Series(values(), dtype="Float64"), lambda: series().where(series() > 0.1),
-        lambda: pd.DataFrame({"a": values(), "b": np.arange(COUNT)}), lambda: series().iloc[:10], lambda: series().iloc[:0],
+        lambda: pd.DataFrame({"a": values(), "b": np.arange(COUNT)}), lambda: series().iloc[:10],
+        lambda: series().iloc[:0],
         lambda: pd.Series(values().astype(">f8")), lambda: pd.Series(np.arange(COUNT) % 7),
         lambda: pd.Series(values(), index=pd.MultiIndex.from_product([range(COUNT // 4), range(4)])),
         lambda: pd.Series(values(), index=np.zeros(COUNT)), lambda: pd.Index(values()),

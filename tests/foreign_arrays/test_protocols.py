@@ -1,4 +1,4 @@
-"""Arrays of other libraries by their protocols, without the libraries: devices, byte order, errors that name arguments."""
+"""Arrays of other libraries by their protocols, without the libraries: devices, byte order, errors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Compiled functions of xarray's objects give what the functions give: elements, dims, coordinates, names, attributes."""
+"""Compiled functions of xarray's objects give what the functions give: elements, coordinates, names, attributes."""
 
 from typing import Any
 
