@@ -48,6 +48,8 @@ def _by_interface(value: Any) -> Any:
 def _by_dlpack(value: Any) -> Any:
     if not hasattr(value, "__dlpack__") or getattr(value, "null_count", False):  # Arrow raises for nulls
         return None
+    if getattr(value, "is_neg", bool)():  # torch exports a view whose elements are negated when read as it lies
+        return None
     try:
         device = value.__dlpack_device__()
     except (AttributeError, ValueError, BufferError, RuntimeError, NotImplementedError):

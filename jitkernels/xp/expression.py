@@ -58,13 +58,11 @@ class _Structure:
     def __init__(self, root: Expression) -> None:
         self.leaves: list[Any] = []
         self.outputs: list[Expression] = []
-        self.nodes: list[Expression] = []
         self._numbers: dict[int, int] = {}
-        program = []
-        for node in _sorted(root):
-            program.append((node.function, tuple([self._number(one) for one in node.operands]), node.keywords))
-            self._numbers[id(node)] = ~len(self.nodes)
-            self.nodes.append(node)
+        program: list[Any] = []
+        for node, operands in _sorted(root):
+            program.append((node.function, tuple([self._number(one) for one in operands]), node.keywords))
+            self._numbers[id(node)] = -len(program)
             owner = node.owner
             if node is root or (owner is not None and owner() is not None):
                 self.outputs.append(node)
@@ -73,34 +71,40 @@ class _Structure:
 
     def _number(self, operand: Any) -> int:
         """The position of a leaf, or ~ that of a node. Equal arrays are one leaf; numbers may differ by evaluation."""
-        if type(operand) is Expression:
-            if operand.result is None:
-                return self._numbers[id(operand)]
-            operand = operand.result
         if type(operand) in SCALARS:
             self.leaves.append(operand)
             return len(self.leaves) - 1
         number = self._numbers.get(id(operand))
         if number is None:
-            number = self._numbers[id(operand)] = len(self.leaves)
-            self.leaves.append(operand)
+            array = operand.result if type(operand) is Expression else operand
+            number = self._numbers.get(id(array))
+            if number is None:
+                number = self._numbers[id(array)] = len(self.leaves)
+                self.leaves.append(array)
         return number
 
 
-def _sorted(root: Expression) -> list[Expression]:
-    """The nodes to compute in topological order."""
-    done: dict[int, None] = {}
-    order, stack = [], [(root, False)]
+def _sorted(root: Expression) -> list[tuple[Expression, tuple[Any, ...]]]:
+    """The nodes to compute in topological order, with their operands.
+
+    Another thread may evaluate a node meanwhile. It sets the result before it drops the operands, so operands that were
+    read before are whole if there is still no result.
+    """
+    done: set[int] = set()
+    order: list[tuple[Expression, tuple[Any, ...]]] = []
+    stack: list[tuple[Expression, tuple[Any, ...] | None]] = [(root, None)]
     while stack:
-        node, is_expanded = stack.pop()
+        node, operands = stack.pop()
         if id(node) in done:
             continue
-        if is_expanded:
-            done[id(node)] = None
-            order.append(node)
+        if operands is not None:
+            done.add(id(node))
+            order.append((node, operands))
             continue
-        stack.append((node, True))
-        stack += [(one, False) for one in reversed(node.operands) if type(one) is Expression and one.result is None]
+        operands = node.operands
+        if node.result is None:
+            stack.append((node, operands))
+            stack += [(one, None) for one in reversed(operands) if type(one) is Expression]
     return order
 
 
@@ -133,6 +137,8 @@ _adding = threading.Lock()
 
 def _evaluate(root: Expression) -> None:
     structure = _Structure(root)
+    if not structure.program:  # another thread was faster
+        return
     key = structure.program, structure.returned, tuple([type(leaf) in SCALARS for leaf in structure.leaves])
     function = _compiled.get(key)
     if function is None:
@@ -140,7 +146,7 @@ def _evaluate(root: Expression) -> None:
             if len(_compiled) >= MAX_STRUCTURES:
                 _compiled.pop(next(iter(_compiled)))
             function = _compiled.setdefault(key, _Compiled(structure.program, structure.returned))
-    work = len(structure.nodes) * math.prod(root.shape)
+    work = len(structure.program) * math.prod(root.shape)
     for node, result in zip(structure.outputs, function(tuple(structure.leaves), work), strict=True):
         array = result if type(result) is np.ndarray else np.asarray(result)
         node.result = array if array.dtype == node.dtype else array.astype(node.dtype)

@@ -24,7 +24,8 @@ def test_results_go_back() -> None:
     found = jk.jit(lambda x: np.exp(x))(jnp.arange(4096.0) / 4096)
     back = jnp.from_dlpack(found)
     np.testing.assert_array_equal(back, found)
-    assert back.unsafe_buffer_pointer() == address(found)
+    is_aligned = address(found) % 64 == 0  # JAX copies what is not
+    assert (back.unsafe_buffer_pointer() == address(found)) == is_aligned
 
 
 def test_memory_is_read_only() -> None:
@@ -38,9 +39,10 @@ def test_memory_is_read_only() -> None:
 
 
 def test_bfloat16() -> None:
-    """Kernels that have the dtype take it; compiled functions fall back to NumPy."""
+    """Kernels compute it in float32; compiled functions fall back to NumPy."""
     value = jnp.arange(4, dtype=jnp.bfloat16)
-    np.testing.assert_array_equal(np.asarray(jk.vexp(value), np.float32), np.exp(np.arange(4)).astype(value.dtype))
+    np.testing.assert_allclose(jk.vexp(value), np.exp(np.arange(4)), rtol=1e-6)
+    assert jk.vexp(value).dtype == np.float32
     assert jk.jit(lambda x: x + x)(value).dtype == value.dtype
 
 
