@@ -1,7 +1,8 @@
 """Kernel archives (packs): read-only files of built objects and tuning records, so that a process needs no compiler.
 
-``JITKERNELS_PACK`` names them. Their objects are used as if they were in the cache; the cache itself has precedence.
-`jitkernels.tools.archive_builder` builds them.
+``JITKERNELS_PACK`` names them, and the package `jitkernels_warm` has more, where it is installed. Their objects are
+used as if they were in the cache; the cache itself has precedence. `jitkernels.tools.archive_builder` builds them, and
+`jitkernels.tools.warm_wheel` makes that package of them.
 
 An archive is a magic line, the length and SHA-256 of a header, the header as JSON, and the contents of objects, each
 with a SHA-256 in the header. The header holds the processor, package, NumPy and Python that the archive is for, and
@@ -10,18 +11,21 @@ so is one that is damaged or writable by others: machine code is loaded from it.
 """
 
 import functools
+import importlib.util
 import json
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jitkernels.core import environment, settings, source_hash
+from jitkernels.core import cpu_target, environment, settings, source_hash
 from jitkernels.core.atomic_files import warn_once
 from jitkernels.core.hashing import sha256
 
+WARM_PACKAGE = "jitkernels_warm"
+"""The import name of the package of archives, one per CPU family and Python."""
 MAGIC = b"jitkernels pack, format 2\n"
 LENGTH_BYTES, CHECKSUM_BYTES = 8, 32
 MAX_HEADER_BYTES = 1 << 28
@@ -46,20 +50,7 @@ class KernelArchive:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            _demand_private(status)
-            start = file.read(len(MAGIC) + LENGTH_BYTES + CHECKSUM_BYTES)
-            if not start.startswith(MAGIC):
-                raise ValueError("it is not a pack of this format")
-            length = int.from_bytes(start[len(MAGIC) :][:LENGTH_BYTES], "little")
-            text = file.read(min(length, MAX_HEADER_BYTES))
-        if len(text) != length or sha256(text).digest() != start[-CHECKSUM_BYTES:]:
-            raise ValueError("its header is damaged")
-        header = json.loads(text)
-        self._contents = len(start) + length
-        if status.st_size != self._contents + header["bytes"]:
-            raise ValueError(f"it has {status.st_size} bytes and not {self._contents + header['bytes']}")
+        header, self._contents = _header(path)
         source_hash.note(header["states"])
         _demand_same(header["for"], archive_environment())
         self.objects: Mapping[str, tuple[int, int, str]] = header["objects"]
@@ -82,6 +73,31 @@ class KernelArchive:
             warn_once(f"{self.path} damaged", f"the pack {self.path} is damaged: some of its code is left out")
             return None
         return content
+
+
+def _header(path: Path) -> tuple[dict[str, Any], int]:
+    """The header of an intact archive, and the offset of the contents."""
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        _demand_private(status)
+        start = file.read(len(MAGIC) + LENGTH_BYTES + CHECKSUM_BYTES)
+        if not start.startswith(MAGIC):
+            raise ValueError("it is not a pack of this format")
+        length = int.from_bytes(start[len(MAGIC) :][:LENGTH_BYTES], "little")
+        text = file.read(min(length, MAX_HEADER_BYTES))
+    if len(text) != length or sha256(text).digest() != start[-CHECKSUM_BYTES:]:
+        raise ValueError("its header is damaged")
+    header = json.loads(text)
+    contents = len(start) + length
+    if status.st_size != contents + header["bytes"]:
+        raise ValueError(f"it has {status.st_size} bytes and not {contents + header['bytes']}")
+    return header, contents
+
+
+def environment_of(path: Path) -> dict[str, str]:
+    """The environment that an archive is for. Raises ValueError or OSError for anything but an intact archive."""
+    required: dict[str, str] = _header(path)[0]["for"]
+    return required
 
 
 def archive_environment() -> dict[str, str]:
@@ -119,23 +135,36 @@ def _demand_private(status: os.stat_result) -> None:
 
 
 def opened() -> tuple[KernelArchive, ...]:
-    """The archives of ``JITKERNELS_PACK`` that fit."""
-    named = settings.read("JITKERNELS_PACK")
-    return _opened(named) if named else ()
+    """The archives of ``JITKERNELS_PACK`` that fit, and that of the package `jitkernels_warm` for this CPU."""
+    return _opened(settings.read("JITKERNELS_PACK"))
 
 
 @functools.cache
 def _opened(named: str) -> tuple[KernelArchive, ...]:
-    return tuple(_fitting(named))
+    paths = [Path(name) for name in named.split(os.pathsep) if name]
+    return (*_fitting(paths, "JITKERNELS_PACK"), *_fitting(_installed(), WARM_PACKAGE))
 
 
-def _fitting(named: str) -> Iterator[KernelArchive]:
-    for name in filter(None, named.split(os.pathsep)):
+def _installed() -> list[Path]:
+    """The archive of the package `jitkernels_warm` for this CPU and this Python, if the package is installed."""
+    spec = importlib.util.find_spec(WARM_PACKAGE)
+    name = installed_name(cpu_target.cpu_name(), f"{sys.implementation.cache_tag}")
+    folders = spec.submodule_search_locations or () if spec else ()
+    return [path for path in (Path(folder, name) for folder in folders) if path.is_file()]
+
+
+def installed_name(cpu: str, python: str) -> str:
+    """The file name of the archive for a CPU family and a Python in the package `jitkernels_warm`."""
+    return f"{cpu}.{python}.pack"
+
+
+def _fitting(paths: Iterable[Path], origin: str) -> Iterator[KernelArchive]:
+    for path in paths:
         try:
-            yield KernelArchive(Path(name))
+            yield KernelArchive(path)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             reason = str(error) if isinstance(error, OSError | ValueError) else "its header is damaged"
-            warn_once(f"pack {name}", f"JITKERNELS_PACK: leaving out the pack {name}: {reason}")
+            warn_once(f"pack {path}", f"{origin}: leaving out the pack {path}: {reason}")
 
 
 def record_of(name: str, threads: int) -> Any:

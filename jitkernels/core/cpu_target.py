@@ -81,15 +81,28 @@ NEEDING = {
 """For each feature, the features that make LLVM enable it again unless they are disabled as well."""
 
 
+NEVER_USED = frozenset(
+    (
+        "adx", "cldemote", "clflushopt", "clwb", "clzero", "enqcmd", "fsgsbase", "hreset", "invpcid", "kl", "lwp",
+        "movdir64b", "movdiri", "mwaitx", "pconfig", "pku", "prefetchi", "ptwrite", "rdpid", "rdpru", "rdrnd", "rdseed",
+        "rtm", "serialize", "sgx", "shstk", "tsxldtrk", "uintr", "usermsr", "waitpkg", "wbnoinvd", "widekl", "xsavec",
+        "xsaveopt", "xsaves",
+    )
+)  # fmt: skip
+"""Features whose instructions LLVM selects for intrinsics alone that no kernel uses. Hypervisors hide some of them, so
+without them machines of one family have the same features, and code that one has built serves all."""
+
+
 @functools.cache
 def cpu_features() -> frozenset[str]:
-    """LLVM's names of the features of the host CPU, overridden by ``JITKERNELS_CPU_FEATURES`` ("+avx2,-avx512f").
+    """LLVM's names of the features of the host CPU, without `NEVER_USED`.
 
-    An override can only remove features: code for a feature that the CPU lacks would crash. Raises UnknownNameError
-    for a feature that LLVM does not know, or that generated code always requires.
+    ``JITKERNELS_CPU_FEATURES`` ("+avx2,-avx512f") overrides them. It can only remove features: code for a feature that
+    the CPU lacks would crash. Raises UnknownNameError for a feature that LLVM does not know, or that generated code
+    always requires.
     """
     known = _host()[1]
-    present_features = frozenset(name for name, present in known.items() if present)
+    present_features = frozenset(name for name, present in known.items() if present) - NEVER_USED
     requested = [part.strip() for part in settings.read("JITKERNELS_CPU_FEATURES").split(",") if part.strip()]
     for part in requested:
         if part[0] not in "+-" or part[1:] not in known or (part[0] == "-" and part[1:] in NEEDED):

@@ -54,10 +54,10 @@ def _text(line: CandidateLine) -> str:
 def explain(what: KernelAttr | Callable[..., Any] | str, *arguments: Any, **named: Any) -> Explanation:
     """Every implementation of an attr: usable or why not, its time if measured, which one wins and by which rule.
 
-    `what` is an attr, or an everyday function or its name with the arguments of a call, such as ``explain(jk.softmax,
-    x)``. Times are those of the attr's size class. Nothing is measured or built. Raises what the call would raise,
-    such as NotUsableError where an implementation is pinned that cannot be used, and ArgumentTypeError for any other
-    `what`.
+    `what` is an attr, or an everyday function or its name with the arguments of a call, such as
+    ``explain(jk.softmax, x)``. Times are those of the attr's size class. Nothing is measured or built. Raises what the
+    call would raise, such as NotUsableError where an implementation is pinned that cannot be used, and
+    ArgumentTypeError for any other `what`.
     """
     attr = what if isinstance(what, KernelAttr) else _attr_of_call(what, arguments, named)
     if attr is what and (arguments or named):

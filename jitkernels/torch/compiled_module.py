@@ -22,7 +22,8 @@ class CompiledModule(torch.nn.Module):  # type: ignore[misc]
     """A graph as a module, compiled but for the nodes that cannot be, which torch runs.
 
     `reasons`: these nodes, and why. `static` as in `CompiledGraph`. `visible`: the first of so many outputs have the
-    strides that torch infers.
+    strides that torch infers. Graphs that write to tensors that they compute are left to torch whole: a compiled part
+    gives no views. AOTAutograd's write to nothing but their inputs.
     """
 
     def __init__(self, module: GraphModule, static: Collection[Node] = (), visible: int = 0) -> None:
@@ -35,6 +36,9 @@ class CompiledModule(torch.nn.Module):  # type: ignore[misc]
         outputs = (output.args[0],) if self._is_single else output.args[0]
         self._layouts = [layout_of(one.meta.get("val")) if isinstance(one, Node) else None for one in outputs[:visible]]
         for node in self._computing():
+            if _writes_result(node):
+                self.reasons = dict.fromkeys(self._computing(), f"{node.name} writes to a tensor of the graph")
+                break
             if not is_compilable(node):
                 self.reasons[node] = "no operator, or a tensor that NumPy cannot share"
         self._call = self._planned()
@@ -50,11 +54,14 @@ class CompiledModule(torch.nn.Module):  # type: ignore[misc]
         """The compiled functions of all parts."""
         if isinstance(self._call, CompiledGraph):
             return self._call.functions
-        return [function for part in self._call.children() for function in part.functions]
+        parts = (part for part in self._call.children() if isinstance(part, CompiledModule))
+        return [function for part in parts for function in part.functions]
 
     def _planned(self) -> Any:
         if not self.reasons:
             return CompiledGraph(self.source, self._static)
+        if len(self.reasons) == len(self._computing()):
+            return self.source
         return _divided(self.source, self.reasons, self._static)
 
     def forward(self, *tensors: Any) -> Any:
@@ -114,6 +121,17 @@ class _Support(OperatorSupportBase):  # type: ignore[misc]
         is_item = node.target is python_operators.getitem
         source = node.args[0] if is_item else node
         return node.op == "call_function" and isinstance(source, Node) and source.name not in self._excluded
+
+
+def _writes_result(node: Node) -> bool:
+    """Whether a node writes to the result of another one."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not schema.is_mutable:
+        return False
+    written = [one.name for one in schema.arguments if one.is_write]
+    operands = {one.name: value for one, value in zip(schema.arguments, node.args, strict=False)} | node.kwargs
+    values = (operands.get(name) for name in written)
+    return any(isinstance(value, Node) and value.op == "call_function" for value in values)
 
 
 def is_compilable(node: Node) -> bool:

@@ -1,5 +1,6 @@
 """Complex numbers: every function at special values, beside other dtypes, in all layouts; programs and derivatives."""
 
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +11,10 @@ from jitted import agree
 
 import jitkernels as jk
 from jitkernels.compiler.dispatch import specialization
+from jitkernels.compiler.ir import special_functions
 from jitkernels.compiler.transforms.complex_arithmetic import ARITHMETIC
 from jitkernels.compiler.transforms.complex_functions import FUNCTIONS
+from jitkernels.errors import ArgumentTypeError
 
 COMPLEX = ("complex64", "complex128")
 PLANE = {"complex64": np.float32, "complex128": np.float64}
@@ -370,3 +373,11 @@ def test_several_numbers_are_returned(name: str) -> None:
     """Each complex number takes 16 bytes of the stack."""
     function, arguments = RESULTS[name]
     agree(function, *(lambda value=value: value for value in arguments))
+
+
+@pytest.mark.parametrize("name", special_functions.FUNCTIONS.values())
+def test_special_functions_refuse_complex_operands(name: str) -> None:
+    function = getattr(special_functions, name)
+    operands = [np.array([0.5 + 1j])] * len(inspect.signature(function).parameters)
+    with pytest.raises(ArgumentTypeError, match=f"{name}: expected real numbers, got complex128"):
+        function(*operands)

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch_cases import BACKEND, Recorded, compiled, made
+
+from jitkernels.torch.compiled_module import CompiledModule
 
 
 def test_torch_finds_the_backend_by_its_name() -> None:
@@ -289,3 +292,17 @@ def test_kept_images_have_channels_last() -> None:
         y = compiled(model)(torch.randn(2, 3, 8, 8, requires_grad=True))
     assert y.stride() == (256, 64, 8, 1)
     assert (512, 1, 64, 8) in strides
+
+
+def test_graphs_that_write_to_views_stay_torchs() -> None:
+    def function(x: Tensor) -> Tensor:
+        y = torch.empty(6)
+        y[1:4].copy_(x)
+        y[4:6].copy_(y[1:3])
+        return y[1:]
+
+    module = CompiledModule(make_fx(function)(torch.ones(3)))
+    x = torch.arange(3.0)
+    torch.testing.assert_close(module(x), function(x))
+    assert set(module.reasons.values()) == {"copy_ writes to a tensor of the graph"}
+    assert module.functions == []

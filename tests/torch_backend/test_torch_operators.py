@@ -27,7 +27,7 @@ EXCLUDED = "jiterator", "sparse."
 """Parts of the names of operators of GPUs, and of tensors that are not dense."""
 RANDOM = (
     "uniform", "rand", "normal", "bernoulli", "multinomial", "dropout", "empty", "rrelu", "geometric", "exponential",
-    "cauchy",
+    "cauchy", "lowrank",
 )  # fmt: skip
 """Parts of the names of operators whose results are random, or anything."""
 UNORDERED = "sort", "topk", "mode", "median", "kthvalue", "unique"

@@ -15,6 +15,7 @@ from jitkernels.compiler.diagnostics.profile_report import KernelTime
 from jitkernels.compiler.lowering import autotune_program
 from jitkernels.compiler.lowering.build_segment import NestRequest
 from jitkernels.selection.records import Measured, Record
+from jitkernels.tuning import plan_tuning
 from jitkernels.tuning.tune import keep
 
 
@@ -128,6 +129,36 @@ def test_loops_are_tuned_within_their_program(replay: Path) -> None:
     threads = str(jk.get_num_threads())  # picks are kept for a number of threads
     output = python(text, replay, JITKERNELS_TUNE="replay", JITKERNELS_NUM_THREADS=threads)
     assert "compiled with nests=1 x 16, measured" in output
+
+
+def recurrence(x: Any, w: Any, u: Any) -> Any:
+    """The product with `x` of all iterations is one product; views of its rows are operands in the loop."""
+    h, states = np.zeros(u.shape[1]), np.zeros((x.shape[0], u.shape[1]))
+    for t in range(x.shape[0]):
+        h = np.tanh(w @ x[t] + u @ h)
+        states[t] = h
+    return states
+
+
+@pytest.mark.parametrize("function", [recurrence, smoothed])
+def test_no_variant_is_disqualified_in_any_round(
+    replay: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, function: Any
+) -> None:
+    """Kernels alone, configs, all nests, and single nests: each round has a reference of its own."""
+    monkeypatch.setattr(autotune, "CONFIGS", ({"exact_sizes": True},))  # with which no nest is measured alone
+    rounds: list[Any] = []
+    contest = plan_tuning.contest
+    monkeypatch.setattr(
+        plan_tuning, "contest", lambda *given, **named: (rounds.append(given), contest(*given, **named))[1]
+    )
+    random = np.random.default_rng(0)
+    operands: dict[Any, Any] = {
+        recurrence: (random.random((90, 8)), random.random((64, 8)) / 64, random.random((64, 64)) / 64),
+        smoothed: (np.arange(300.0), 9),
+    }
+    jk.jit(function).tune(*operands[function], seconds=4.0)
+    assert len(rounds) > 1
+    assert "is not used" not in caplog.text
 
 
 def test_functions_without_standalone_kernels_are_tuned_as_programs(replay: Path) -> None:

@@ -116,7 +116,7 @@ class TunedCall:
             return max(0.0, started + share * seconds - perf_counter())
 
         explanations = self._kernels(left)
-        reference = self._callable({"opt_level": 0, "exact_sizes": False})
+        reference = self._callable({"opt_level": 0, "exact_sizes": False}, is_timed=False)
         variants = Plans(self.schema, self._callable, reference)
         best = variants.best([dict(config) for config in CONFIGS], left(FOR_KERNELS + FOR_CONFIGS))
         if self._nests_by_share(best) and left(1.0):
@@ -191,8 +191,11 @@ class TunedCall:
         """The arguments, in the same memory for all variants: alignment influences the time much."""
         return [*self.copies, *trace.constants]
 
-    def _callable(self, variant: Mapping[str, Any]) -> Callable[..., None]:
-        """The program, compiled so, as a kernel of `schema`'s arrays; each call starts from the original arguments."""
+    def _callable(self, variant: Mapping[str, Any], *, is_timed: bool = True) -> Callable[..., None]:
+        """The program, compiled so, as a kernel of `schema`'s arrays; each call starts from the original arguments.
+
+        Where it `is_timed`, only the first call copies results to the arrays: the tuner checks that one.
+        """
         program, _, trace = self._compiled(variant)
         arrays = self._arrays(trace)
         values = trace.symbols_of(arrays)
@@ -208,8 +211,8 @@ class TunedCall:
             for array, content in before:
                 array[...] = content
             results = call()
-            if not is_reported:  # the tuner checks the results of the first call
-                is_reported = True
+            if not is_reported:
+                is_reported = is_timed
                 for i in self.written:
                     operands[i][...] = arrays[i]
                 for array, result in zip(operands[len(self.example_leaves) :], results, strict=True):

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.errors import ArgumentTypeError
+
 _erf, _erfc = np.frompyfunc(math.erf, 1, 1), np.frompyfunc(math.erfc, 1, 1)
 DIGAMMA_TERMS = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 """Of the asymptotic series of digamma in 1 / x**2 (DLMF 5.11.2)."""
@@ -19,11 +21,13 @@ FUNCTIONS: dict[Any, str] = {}
 
 
 def _operation(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Dispatch to the operand's ``__array_function__`` if it is not NumPy's own array."""
+    """Dispatch to the operand's ``__array_function__`` if it is not NumPy's own array; refuse complex operands."""
 
     @functools.wraps(function)
     def dispatcher(*arrays: Any) -> Any:
         for array in arrays:
+            if np.iscomplexobj(array):
+                raise ArgumentTypeError(f"{function.__name__}: expected real numbers, got {array.dtype}")
             own = getattr(type(array), "__array_function__", None)
             if own not in (None, np.ndarray.__array_function__):
                 return own(array, dispatcher, (type(array),), arrays, {})

@@ -202,6 +202,8 @@ def _strip_mined(parts: LoopParts, whole: IterationBlock, scope: Scope) -> Node:
     count = parts.induction[0].options["symbol"]
     blocks = (whole.trip_count + BLOCK_ITERATIONS - 1) // BLOCK_ITERATIONS
     number = _symbol(scope, f"{count}b", 0, blocks - 1)
+    done = scope.values.get(count, 0) - symbolic_dims.value_of(whole.begin)
+    scope.values[f"{count}b"] = max(done // symbolic_dims.value_of(whole.step * BLOCK_ITERATIONS), 0)
     block_length = _symbol(scope, f"{count}r", 1, BLOCK_ITERATIONS)
     scope.few[f"{count}r"] = (
         least(whole.trip_count, BLOCK_ITERATIONS),

@@ -306,6 +306,22 @@ def pack(file: Path, *names: str) -> int:
 
 
 @cache.command
+def wheel(folder: Path, *packs: Path) -> int:
+    """Write a wheel of archives: installed beside the package, it is read without JITKERNELS_PACK.
+
+    Parameters
+    ----------
+    folder
+        The folder to write to.
+    packs
+        Archives of `cache pack`, of one Python and NumPy, each for a CPU family of its own.
+    """
+    from jitkernels.tools.cli import cache as command
+
+    return command.wheel(folder, packs)
+
+
+@cache.command
 def clear(*, older: Annotated[bool, Parameter(name="--other-environments")] = False) -> int:
     """Delete built kernels and measurements.
 

@@ -19,6 +19,7 @@ from jitkernels.errors import JitKernelsError
 from jitkernels.onnx import model_cache
 from jitkernels.runtime.threads.num_threads import get_num_threads
 from jitkernels.selection import records
+from jitkernels.tools import warm_wheel
 from jitkernels.tools.archive_builder import Packing
 from jitkernels.tools.cli import output
 
@@ -111,6 +112,13 @@ def pack(path: Path, names: Sequence[str]) -> int:
     out = output.console()
     contents = f"{len(packing.objects)} objects and {len(packing.records)} measurements, {output.size(size)}"
     out.print(escape(f"{path}: {contents}"), soft_wrap=True)
+    return 0
+
+
+def wheel(folder: Path, packs: Sequence[Path]) -> int:
+    """Write a wheel of archives and print its path."""
+    path = warm_wheel.write(folder, packs)
+    output.console().print(escape(f"{path}: {output.size(path.stat().st_size)}"), soft_wrap=True)
     return 0
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from jitkernels.compiler.ir import special_functions
 from jitkernels.torch.array_values import like
 from jitkernels.torch.aten_table import operator
+from jitkernels.torch.operators.elementwise import sigmoid
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 """Of Klambauer et al., Self-Normalizing Neural Networks (2017)."""
@@ -51,7 +52,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
 
 @operator("silu.default")
 def silu(x: Any) -> Any:
-    return x * special_functions.sigmoid(x)
+    return x * sigmoid(x)
 
 
 @operator("mish.default")

@@ -16,7 +16,7 @@ UNARY: dict[str, Any] = {
     "sinh": np.sinh, "sqrt": np.sqrt, "square": np.square, "tan": np.tan, "tanh": np.tanh, "trunc": np.trunc,
     "positive": np.positive, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg, "erf": special_functions.erf,
     "erfc": special_functions.erfc, "lgamma": special_functions.lgamma, "digamma": special_functions.digamma,
-    "sigmoid": special_functions.sigmoid, "conj": np.conjugate, "_conj": np.conjugate,
+    "conj": np.conjugate, "_conj": np.conjugate,
     "conj_physical": np.conjugate, "_conj_physical": np.conjugate,
 }  # fmt: skip
 PREDICATES = {"isnan": np.isnan, "isinf": np.isinf, "signbit": np.signbit, "isfinite": np.isfinite}
@@ -53,6 +53,11 @@ for _name, _function in COMPARISONS.items():
     operator(*(f"{_name}.{overload}" for overload in OVERLOADS), promotes="operands")(_function)
 for _name, _function in LOGICAL.items():
     operator(f"{_name}.default")(_function)
+
+
+@operator("sigmoid.default", promotes="result")
+def sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x)) if x.dtype.kind == "c" else special_functions.sigmoid(x)
 
 
 @operator("sign.default", "sgn.default")
