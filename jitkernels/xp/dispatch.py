@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.dispatch.operators import everyday
-from jitkernels.xp.array_object import MIN_LAZY_ELEMENTS, Array, check_device
-from jitkernels.xp.expression import MAX_NODES, SCALARS, Expression
+from jitkernels.xp.array_object import MIN_LAZY_ELEMENTS, LazyArray, check_device
+from jitkernels.xp.expression import MAX_LAZY_NODES, SCALARS, LazyNode
 
 _dtypes: dict[Any, Any] = {}
 _BOOL = np.dtype(bool)
@@ -21,7 +21,7 @@ _BOOL = np.dtype(bool)
 def elements_of(value: Any) -> Any:
     """The elements of an array of ours, in lists and tuples, too, which may be kept; other values unchanged."""
     kind = type(value)
-    if kind is Array:
+    if kind is LazyArray:
         value._is_shared = True
         return value._elements()
     if kind is tuple or kind is list:
@@ -32,7 +32,7 @@ def elements_of(value: Any) -> Any:
 def wrapped(result: Any) -> Any:
     """A result of NumPy with arrays of ours in place of its arrays and array scalars."""
     if isinstance(result, np.ndarray | np.generic):
-        return Array(np.asarray(result))
+        return LazyArray(np.asarray(result))
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*map(wrapped, result))
     return type(result)(map(wrapped, result)) if type(result) in (tuple, list) else result
@@ -44,7 +44,7 @@ def elementwise(ufunc: Any, *operands: Any) -> Any:
     is_small = True
     for operand in operands:
         kind = type(operand)
-        if kind is Array:
+        if kind is LazyArray:
             value = operand._value
             if value is None:
                 value = operand._operand()
@@ -61,7 +61,7 @@ def elementwise(ufunc: Any, *operands: Any) -> Any:
     if not is_small:
         return _recorded(ufunc, operands, values)
     result = ufunc(*values)
-    return Array(result if type(result) is np.ndarray else np.asarray(result), False)
+    return LazyArray(result if type(result) is np.ndarray else np.asarray(result), False)
 
 
 def _recorded(ufunc: Any, operands: Any, values: list[Any]) -> Any:
@@ -80,18 +80,18 @@ def record(
     keywords: tuple[tuple[str, Any], ...],
     dtype: Any,
     shape: tuple[int, ...],
-) -> Array:
+) -> LazyArray:
     """An array whose elements are computed when they are needed."""
     total = 0
     for position, operand in enumerate(operands):
-        if type(operand) is Array:
+        if type(operand) is LazyArray:
             operand._is_shared = True
             value = values[position]
-            if type(value) is Expression:
+            if type(value) is LazyNode:
                 total += value.total
-    if total >= MAX_NODES:
-        values = [one.evaluate() if type(one) is Expression else one for one in values]
-    return Array._of_expression(Expression(function, tuple(values), keywords, dtype, shape))
+    if total >= MAX_LAZY_NODES:
+        values = [one.evaluate() if type(one) is LazyNode else one for one in values]
+    return LazyArray._of_expression(LazyNode(function, tuple(values), keywords, dtype, shape))
 
 
 def dtype_of(ufunc: Any, values: list[Any]) -> Any:
@@ -130,7 +130,7 @@ def by_numpy(name: str, function: Any, kernel: Any = None) -> Any:
         return wrapped(function(*given, **named) if result is NotImplemented else result)
 
     called.__name__ = called.__qualname__ = name
-    called.__module__ = "jitkernels.xp"
+    called.__module__ = __package__ or ""
     called.__doc__ = f"`numpy.{function.__name__}`."
     called.__signature__ = _signature(function)  # type: ignore[attr-defined]
     return called

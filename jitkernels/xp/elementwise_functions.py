@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.xp.array_object import MIN_LAZY_ELEMENTS, Array
+from jitkernels.xp.array_object import MIN_LAZY_ELEMENTS, LazyArray
 from jitkernels.xp.dispatch import dtype_of, elements_of, elementwise, record, wrapped
 from jitkernels.xp.expression import SCALARS
 
@@ -35,7 +35,7 @@ def _function(name: str, ufunc: Any) -> Any:
     else:
 
         def binary(x1: Any, x2: Any, /) -> Any:
-            if type(x1) is not Array and type(x2) is not Array and isinstance(x1, bool | int | float | complex):
+            if type(x1) is not LazyArray and type(x2) is not LazyArray and isinstance(x1, bool | int | float | complex):
                 raise TypeError(f"{name}: expected an array, got two Python numbers")
             return elementwise(ufunc, x1, x2)
 
@@ -47,7 +47,7 @@ def _function(name: str, ufunc: Any) -> Any:
 
 def power(x1: Any, x2: Any, /) -> Any:
     """`numpy.pow`; a Python number as exponent is a constant of the code, as a square takes one product."""
-    if type(x2) in (int, float) and type(x1) is Array and not x1.is_small:
+    if type(x2) in (int, float) and type(x1) is LazyArray and not x1.is_small:
         operand = x1._operand()
         return record(_power, (x1,), [operand], (("exponent", x2),), dtype_of(np.pow, [operand, x2]), x1.shape)
     return elementwise(np.pow, x1, x2)
@@ -59,7 +59,7 @@ def _power(x: Any, exponent: Any) -> Any:
 
 def _round(x: Any, /) -> Any:
     """The nearest integers, halves to even ones."""
-    if type(x) is Array and x.dtype.kind == "f":
+    if type(x) is LazyArray and x.dtype.kind == "f":
         return elementwise(np.rint, x)
     return wrapped(np.round(elements_of(x)))
 
@@ -80,11 +80,11 @@ def _clip(x: Any, /, min: Any = None, max: Any = None) -> Any:  # noqa: A002  # 
     return result if result.dtype == x.dtype else cast(result, x.dtype)
 
 
-def cast(x: Array, dtype: Any) -> Array:
+def cast(x: LazyArray, dtype: Any) -> LazyArray:
     """The elements in another dtype."""
     operand = x._operand()
     if x.is_small:
-        return Array(x._elements().astype(dtype), False)
+        return LazyArray(x._elements().astype(dtype), False)
     return record(_cast, (x,), [operand], (("dtype", dtype),), dtype, x.shape)
 
 
@@ -94,12 +94,12 @@ def _cast(x: Any, dtype: Any) -> Any:
 
 def _where(condition: Any, x1: Any, x2: Any, /) -> Any:
     """Elements of `x1` where the condition is true, of `x2` elsewhere."""
-    if type(condition) is not Array:
+    if type(condition) is not LazyArray:
         return wrapped(np.where(*map(elements_of, (condition, x1, x2))))
     operands = condition, x1, x2
-    if all(type(one) is not Array or one.is_small for one in operands):
+    if all(type(one) is not LazyArray or one.is_small for one in operands):
         return wrapped(np.where(*map(elements_of, operands)))
-    values = [one._operand() if type(one) is Array else one for one in operands]
+    values = [one._operand() if type(one) is LazyArray else one for one in operands]
     kinds = [one.dtype if hasattr(one, "dtype") else one for one in values[1:]]
     shape = np.broadcast_shapes(*(one.shape for one in values if hasattr(one, "shape")))
     return record(np.where, operands, values, (), np.result_type(*kinds), shape)
@@ -119,7 +119,7 @@ FUNCTIONS |= {name: _function(name, ufunc) for name, ufunc in UFUNCS.items()}
 FUNCTIONS |= {"pow": power, "round": _round, "clip": _clip, "where": _where, "real": _real, "imag": _imag}
 for _name, _made in FUNCTIONS.items():
     _made.__name__ = _made.__qualname__ = _name
-    _made.__module__ = "jitkernels.xp"
+    _made.__module__ = __package__ or ""
 
 OPERATORS = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
@@ -130,40 +130,40 @@ COMPARISONS = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
 UNARY_OPERATORS = {"abs": np.abs, "neg": np.negative, "pos": np.positive, "invert": np.bitwise_invert}
-ACCEPTED = (Array, bool, int, float, complex, np.ndarray, np.generic)
-"""Types of the other operand; others may know our arrays and are asked."""
+ACCEPTED = (LazyArray, bool, int, float, complex, np.ndarray, np.generic)
+"""Types of the other operand; others may know our arrays and may define the operator."""
 
 
 def _define_operators() -> None:
-    """Give `Array` its operators."""
+    """Give `LazyArray` its operators."""
     for name, ufunc in (*OPERATORS.items(), *COMPARISONS.items()):
         direct, reflected, in_place = _binary_operators(ufunc)
-        setattr(Array, f"__{name}__", direct)
+        setattr(LazyArray, f"__{name}__", direct)
         if name in OPERATORS:
-            setattr(Array, f"__r{name}__", reflected)
-            setattr(Array, f"__i{name}__", in_place)
+            setattr(LazyArray, f"__r{name}__", reflected)
+            setattr(LazyArray, f"__i{name}__", in_place)
     for name, unary in UNARY_OPERATORS.items():
-        setattr(Array, f"__{name}__", _unary_operator(unary))
+        setattr(LazyArray, f"__{name}__", _unary_operator(unary))
 
 
 def _binary_operators(ufunc: Any) -> tuple[Any, Any, Any]:
     is_power = ufunc is np.pow
 
-    def direct(self: Array, other: Any, /) -> Any:
+    def direct(self: LazyArray, other: Any, /) -> Any:
         own = self._value
         if own is not None and own.size < MIN_LAZY_ELEMENTS:  # what `elementwise` does, as small arrays take little
-            value = other if type(other) in SCALARS else other._value if type(other) is Array else None
+            value = other if type(other) in SCALARS else other._value if type(other) is LazyArray else None
             if value is not None and (value is other or value.size < MIN_LAZY_ELEMENTS):
                 result = ufunc(own, value)
-                return Array(result if type(result) is np.ndarray else np.asarray(result), False)
-        if type(other) is not Array and not isinstance(other, ACCEPTED):
+                return LazyArray(result if type(result) is np.ndarray else np.asarray(result), False)
+        if type(other) is not LazyArray and not isinstance(other, ACCEPTED):
             return NotImplemented
         return power(self, other) if is_power else elementwise(ufunc, self, other)
 
-    def reflected(self: Array, other: Any, /) -> Any:
+    def reflected(self: LazyArray, other: Any, /) -> Any:
         return elementwise(ufunc, other, self) if isinstance(other, ACCEPTED) else NotImplemented
 
-    def in_place(self: Array, other: Any, /) -> Any:
+    def in_place(self: LazyArray, other: Any, /) -> Any:
         result = direct(self, other)
         return result if result is NotImplemented else self._replace(result)
 
@@ -171,7 +171,7 @@ def _binary_operators(ufunc: Any) -> tuple[Any, Any, Any]:
 
 
 def _unary_operator(ufunc: Any) -> Any:
-    def operate(self: Array, /) -> Any:
+    def operate(self: LazyArray, /) -> Any:
         return elementwise(ufunc, self)
 
     return operate

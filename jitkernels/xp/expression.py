@@ -13,7 +13,7 @@ import numpy as np
 
 from jitkernels.compiler.api.jit import jit
 
-MAX_NODES = 128
+MAX_LAZY_NODES = 128
 """Operands are evaluated before an expression grows beyond: longer ones take seconds to compile."""
 MAX_STRUCTURES = 1024
 """Compiled structures that are kept."""
@@ -23,7 +23,7 @@ ones run as NumPy calls once, as most expressions of a script are evaluated once
 SCALARS = (bool, int, float, complex)
 
 
-class Expression:
+class LazyNode:
     """A function of operands, each an expression, an array or a Python number. `result`: its array, once evaluated.
 
     `keywords` are constants of the code. `owner`: the array object that stands for it, if anything refers to that.
@@ -41,7 +41,7 @@ class Expression:
         self.owner: ref[Any] | None = None
         total: int = 1
         for operand in operands:
-            if type(operand) is Expression and operand.result is None:
+            if type(operand) is LazyNode and operand.result is None:
                 total += operand.total
         self.total = total
 
@@ -55,9 +55,9 @@ class Expression:
 class _Structure:
     """How the functions of one expression are connected, and the operands of an evaluation."""
 
-    def __init__(self, root: Expression) -> None:
+    def __init__(self, root: LazyNode) -> None:
         self.leaves: list[Any] = []
-        self.outputs: list[Expression] = []
+        self.outputs: list[LazyNode] = []
         self._numbers: dict[int, int] = {}
         program: list[Any] = []
         for node, operands in _sorted(root):
@@ -76,7 +76,7 @@ class _Structure:
             return len(self.leaves) - 1
         number = self._numbers.get(id(operand))
         if number is None:
-            array = operand.result if type(operand) is Expression else operand
+            array = operand.result if type(operand) is LazyNode else operand
             number = self._numbers.get(id(array))
             if number is None:
                 number = self._numbers[id(array)] = len(self.leaves)
@@ -84,15 +84,15 @@ class _Structure:
         return number
 
 
-def _sorted(root: Expression) -> list[tuple[Expression, tuple[Any, ...]]]:
+def _sorted(root: LazyNode) -> list[tuple[LazyNode, tuple[Any, ...]]]:
     """The nodes to compute in topological order, with their operands.
 
     Another thread may evaluate a node meanwhile. It sets the result before it drops the operands, so operands that were
     read before are whole if there is still no result.
     """
     done: set[int] = set()
-    order: list[tuple[Expression, tuple[Any, ...]]] = []
-    stack: list[tuple[Expression, tuple[Any, ...] | None]] = [(root, None)]
+    order: list[tuple[LazyNode, tuple[Any, ...]]] = []
+    stack: list[tuple[LazyNode, tuple[Any, ...] | None]] = [(root, None)]
     while stack:
         node, operands = stack.pop()
         if id(node) in done:
@@ -104,7 +104,7 @@ def _sorted(root: Expression) -> list[tuple[Expression, tuple[Any, ...]]]:
         operands = node.operands
         if node.result is None:
             stack.append((node, operands))
-            stack += [(one, None) for one in reversed(operands) if type(one) is Expression]
+            stack += [(one, None) for one in reversed(operands) if type(one) is LazyNode]
     return order
 
 
@@ -135,7 +135,7 @@ _compiled: dict[Any, _Compiled] = {}
 _adding = threading.Lock()
 
 
-def _evaluate(root: Expression) -> None:
+def _evaluate(root: LazyNode) -> None:
     structure = _Structure(root)
     if not structure.program:  # another thread was faster
         return

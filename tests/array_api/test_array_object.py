@@ -89,10 +89,10 @@ def test_structures_are_compiled_once() -> None:
 def test_large_expressions_are_evaluated_in_parts() -> None:
     x = xp.asarray(vector())
     y = x
-    for _ in range(3 * expression.MAX_NODES):
+    for _ in range(3 * expression.MAX_LAZY_NODES):
         y = y * 0.5 + 1.0
     expected = vector()
-    for _ in range(3 * expression.MAX_NODES):
+    for _ in range(3 * expression.MAX_LAZY_NODES):
         expected = expected * 0.5 + 1.0
     np.testing.assert_allclose(np.asarray(y), expected)
 

@@ -8,7 +8,7 @@ import pytest
 from foreign_values import address, check_shared, check_threads
 
 import jitkernels as jk
-from jitkernels.core import foreign_arrays
+from jitkernels.attrs.schema import foreign_arrays
 
 
 def column(count: int = 1000) -> Any:

@@ -10,7 +10,7 @@ import pytest
 import jitkernels as jk
 from jitkernels.compiler.api import labelled_arguments
 
-COUNT = labelled_arguments.MIN_ELEMENTS
+COUNT = labelled_arguments.MIN_LABELLED_ELEMENTS
 
 
 def values() -> Any:
@@ -81,7 +81,9 @@ def test_functions(name: str, make: Any) -> None:
 
 
 def test_labels_of_several_objects() -> None:
-    function = lambda x, y: x * y + 1  # noqa: E731
+    def function(x: Any, y: Any) -> Any:
+        return x * y + 1
+
     compiled, x = jk.jit(function), series()
     for y in (x.rename("y"), x, x * 2):
         same(compiled(x, y), function(x, y))
@@ -121,6 +123,7 @@ def test_small_objects_do_not_keep_large_ones_from_code() -> None:
 
 
 def test_warnings_are_those_of_pandas() -> None:
+    function: Any
     for function in (lambda x: np.log(x * 0), lambda x: x / 0, lambda x: np.exp(x * 1e5)):
         found = []
         for one in (function, jk.jit(function)):
@@ -135,7 +138,12 @@ def test_elements_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     compiled = jk.jit(FUNCTIONS["exp"])
     look_up = compiled.look_up
-    monkeypatch.setattr(type(compiled), "look_up", lambda _, args, kwargs: seen.append(args) or look_up(args, kwargs))
+
+    def watched(_: Any, args: Any, kwargs: Any) -> Any:
+        seen.append(args)
+        return look_up(args, kwargs)
+
+    monkeypatch.setattr(type(compiled), "look_up", watched)
     for given in (series(), frame()):
         compiled(given)
         assert np.shares_memory(seen[-1][0], given.to_numpy())

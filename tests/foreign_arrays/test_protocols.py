@@ -7,7 +7,7 @@ import pytest
 from foreign_values import check_lifetime, check_shared, check_threads
 
 import jitkernels as jk
-from jitkernels.core import foreign_arrays
+from jitkernels.attrs.schema import foreign_arrays
 
 
 class Exported:

@@ -110,7 +110,7 @@ def test_small_objects_and_those_of_other_arrays() -> None:
         same(jk.jit(lambda x: x + "c")(text), text + "c")
     compiled(array())
     assert "an object of xarray" in {reason for reason, _ in compiled.stats().python_reasons}
-    assert small.size < labelled_arguments.MIN_ELEMENTS <= array().size
+    assert small.size < labelled_arguments.MIN_LABELLED_ELEMENTS <= array().size
 
 
 def test_elements_are_not_copied() -> None:

@@ -18,7 +18,7 @@ def address(array: Any) -> int:
 
 def check_shared(value: Any, pointer: int, expected: Any) -> None:
     """Compiled functions and eager kernels read the memory of `value` at `pointer`; results are arrays of NumPy."""
-    from jitkernels.core import foreign_arrays
+    from jitkernels.attrs.schema import foreign_arrays
 
     assert foreign_arrays.is_foreign(value)
     assert address(foreign_arrays.as_array(value)) == pointer

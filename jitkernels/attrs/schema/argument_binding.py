@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitkernels.attrs.schema import foreign_arrays
 from jitkernels.attrs.schema.schema_queries import (
     DTYPE,
     SHAPE,
@@ -42,7 +43,7 @@ from jitkernels.attrs.schema.shape_inference import (
     trail_of,
 )
 from jitkernels.attrs.schema.signature import AnyArray, Argument
-from jitkernels.core import bfloat16, foreign_arrays
+from jitkernels.core import bfloat16
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import ArgumentError, ArgumentTypeError, DataIndexError, WorkspaceError
 

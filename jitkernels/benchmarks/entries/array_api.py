@@ -12,7 +12,7 @@ from jitkernels.benchmarks.suite import TINY_TAG, Line, Settings, Verdict, bench
 from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.tuning.timer import measure
 
-OURS, NUMPY, NUMEXPR = "jk.xp", "NumPy", "numexpr"
+OURS, NUMPY, NUMEXPR = "jitkernels", "numpy", "numexpr"
 SIZES = {
     TINY_TAG: (8,),
     "ci": (8, 1000, 100_000, 1_000_000),

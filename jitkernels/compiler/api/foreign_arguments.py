@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.schema import foreign_arrays
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature
-from jitkernels.core import foreign_arrays
 from jitkernels.errors import ArgumentTypeError
 
 REASON = "an array of another library"

@@ -12,7 +12,7 @@ from jitkernels.compiler.api import pandas_arguments, xarray_arguments
 
 LIBRARIES = {"pandas": pandas_arguments.call, "xarray": xarray_arguments.call}
 """By package, what serves calls with objects of it; NotImplemented for what it does not serve."""
-MIN_ELEMENTS = 1 << 15
+MIN_LABELLED_ELEMENTS = 1 << 15
 """Elements from which on fusion saves more time than the labels take, some 200 us."""
 
 
@@ -32,7 +32,7 @@ def _library_of(value: Any) -> str:
 
 def are_small(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether the plain function takes less time than labels do."""
-    return all(_size(value) < MIN_ELEMENTS for value in (*args, *kwargs.values()) if _library_of(value))
+    return all(_size(value) < MIN_LABELLED_ELEMENTS for value in (*args, *kwargs.values()) if _library_of(value))
 
 
 def _size(value: Any) -> int:

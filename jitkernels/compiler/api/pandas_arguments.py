@@ -19,7 +19,7 @@ from jitkernels.runtime import errstate
 
 OTHERWISE_DEFINED = frozenset({"floor_divide", "remainder", "fmod", "divmod"})
 """Operations that pandas defines otherwise where the divisor is 0."""
-LEAVES = frozenset({"input", "constant", "extent", "cast"})
+NEGLIGIBLE = frozenset({"input", "constant", "extent", "cast"})
 TYPE_TESTS = frozenset({"isinstance", "type", "hasattr", "getattr", "callable"})
 """Builtins by which a function may tell pandas' objects from arrays."""
 
@@ -90,7 +90,7 @@ def _are_aligned(labelled: list[Any]) -> bool:
 def _is_elementwise(graph: Graph) -> bool:
     """Whether each element of the result depends on the elements with its index alone."""
     operations = {node.operation for node in graph}
-    known = all(operation in LEAVES or OPERATIONS[operation].is_elementwise for operation in operations)
+    known = all(operation in NEGLIGIBLE or OPERATIONS[operation].is_elementwise for operation in operations)
     return known and not graph.writes and not operations & OTHERWISE_DEFINED
 
 

@@ -93,7 +93,8 @@ class ModuleProxy:
 
 def _array_namespace(array: Traced, /, *, api_version: str | None = None) -> Any:
     """What `ndarray.__array_namespace__` returns, in a trace. Raises ValueError as it does."""
-    np.empty(0).__array_namespace__(api_version=api_version)
+    plain: Any = np.empty(0)
+    plain.__array_namespace__(api_version=api_version)
     return ModuleProxy(np)
 
 

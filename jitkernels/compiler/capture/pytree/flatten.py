@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.schema import foreign_arrays
 from jitkernels.compiler.capture import free_variables, impure
 from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.numba_dispatchers import as_python, refuse_stencil
@@ -23,7 +24,6 @@ from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import DTYPES
 from jitkernels.compiler.ir.static_dim_policy import MAX_STATIC_EXTENT, MAX_VECTOR_STRIDE, MIN_STATIC_ELEMENTS
-from jitkernels.core import foreign_arrays
 
 MOST_LEAVES = 1024
 MAX_OPEN_CONTAINERS = 12
@@ -49,12 +49,8 @@ class Leaf(str):
 
 ARRAY, FOREIGN, FLOAT, COMPLEX, INT, NUMBER = map(Leaf, "ADFCIN")
 """An array, one of another library, a Python float, complex number or int, a NumPy scalar."""
-
-
 SHARED = bool, int, float, complex, str, tuple, list, dict, np.ndarray, np.generic
 """Types of attributes of classes and modules that other code may change between calls."""
-
-
 ARGUMENT = "an argument"
 """What reasons begin with that are about a value, whose name the caller knows."""
 
@@ -188,11 +184,9 @@ class Flattener:
     def _foreign(self, value: Any) -> Any:
         """An array of another library in a container, read without a copy."""
         try:
-            array = foreign_arrays.as_array(value)
+            array = np.asarray(foreign_arrays.as_array(value))
         except foreign_arrays.NotShareableError as error:
             raise UnsupportedError(f"an argument that is {error}") from None
-        if type(array) is not np.ndarray:
-            raise UnsupportedError(f"an argument of type {type(value).__name__}")
         self._array(array)
         return FOREIGN
 
