@@ -20,7 +20,7 @@ from jitkernels.xp import (
     numpy_protocols,
     statistical_functions,
 )
-from jitkernels.xp.array_object import LazyArray
+from jitkernels.xp.array_object import NamespaceArray
 from jitkernels.xp.data_type_functions import DTYPES, __array_api_version__, __array_namespace_info__
 
 e, inf, nan, pi, newaxis = np.e, np.inf, np.nan, np.pi, None
@@ -43,7 +43,7 @@ FUNCTIONS: dict[str, Any] = {
 """The functions of the namespace, but for those of its extensions."""
 globals().update(FUNCTIONS)
 globals().update({name: dtype.type for name, dtype in DTYPES.items()})
-Array = LazyArray
+Array = NamespaceArray
 Array._namespace = sys.modules[__name__]
 numpy_protocols.define()
 __all__ = [

@@ -21,7 +21,7 @@ API_VERSION = "2024.12"
 API_VERSIONS = frozenset({"2021.12", "2022.12", "2023.12", API_VERSION})
 
 
-class LazyArray:
+class NamespaceArray:
     """An array of the Array API standard. Functions of `jk.xp` make these; NumPy, and others by DLPack, read them."""
 
     __slots__ = ("__weakref__", "_expression", "_is_shared", "_value")
@@ -36,7 +36,7 @@ class LazyArray:
         self._is_shared = is_shared
 
     @classmethod
-    def _of_expression(cls, expression: LazyNode) -> "LazyArray":
+    def _of_expression(cls, expression: LazyNode) -> "NamespaceArray":
         array = cls(None)
         array._expression = expression
         expression.owner = ref(array)
@@ -71,7 +71,7 @@ class LazyArray:
             self._value, self._is_shared = elements.copy(), False
         return self._value
 
-    def _replace(self, other: "LazyArray") -> "LazyArray":
+    def _replace(self, other: "NamespaceArray") -> "NamespaceArray":
         """Take the value of another array of the same shape and dtype: what an operator such as ``+=`` does."""
         if other.shape != self.shape:
             raise ArgumentError(f"expected a result of shape {self.shape}, got one of shape {other.shape}")
@@ -106,13 +106,13 @@ class LazyArray:
         return DEVICE
 
     @property
-    def T(self) -> "LazyArray":  # noqa: N802  # a name of the standard
+    def T(self) -> "NamespaceArray":  # noqa: N802  # a name of the standard
         if self.ndim != 2:
             raise ArgumentError(f"T: expected 2 dimensions, got {self.ndim}")
         return view(self, self._elements().T)
 
     @property
-    def mT(self) -> "LazyArray":  # noqa: N802
+    def mT(self) -> "NamespaceArray":  # noqa: N802
         if self.ndim < 2:
             raise ArgumentError(f"mT: expected at least 2 dimensions, got {self.ndim}")
         return view(self, self._elements().mT)
@@ -121,7 +121,7 @@ class LazyArray:
         """Whether the elements are those of an array of NumPy, and nothing was assigned to them."""
         return self._value is elements
 
-    def to_device(self, device: Any, /, *, stream: Any = None) -> "LazyArray":
+    def to_device(self, device: Any, /, *, stream: Any = None) -> "NamespaceArray":
         """The array itself: there is one device."""
         check_device(device)
         if stream is not None:
@@ -171,13 +171,13 @@ class LazyArray:
             raise TypeError("len() of an array of 0 dimensions")
         return self.shape[0]
 
-    def __getitem__(self, key: Any, /) -> "LazyArray":
+    def __getitem__(self, key: Any, /) -> "NamespaceArray":
         return view(self, self._elements()[plain_key(key)])
 
     def __setitem__(self, key: Any, value: Any, /) -> None:
-        kept = value._elements() if type(value) is LazyArray else value
+        kept = value._elements() if type(value) is NamespaceArray else value
         given = np.asarray(kept)
-        if type(value) is LazyArray and not np.can_cast(given.dtype, self.dtype, "same_kind"):
+        if type(value) is NamespaceArray and not np.can_cast(given.dtype, self.dtype, "same_kind"):
             raise TypeError(f"cannot assign elements of dtype {given.dtype} to an array of dtype {self.dtype}")
         self._writable()[plain_key(key)] = kept
 
@@ -185,26 +185,26 @@ class LazyArray:
         return f"xp.{np.array_repr(self._elements())}".replace("\n", "\n   ")
 
     def __reduce__(self) -> Any:
-        return LazyArray, (self._elements(),)
+        return NamespaceArray, (self._elements(),)
 
-    def __deepcopy__(self, memo: Any) -> "LazyArray":
-        return LazyArray(self._elements().copy(), False)
+    def __deepcopy__(self, memo: Any) -> "NamespaceArray":
+        return NamespaceArray(self._elements().copy(), False)
 
 
-def view(source: LazyArray, elements: Any) -> LazyArray:
+def view(source: NamespaceArray, elements: Any) -> NamespaceArray:
     """An array of elements of another one."""
     if type(elements) is not np.ndarray:
-        return LazyArray(np.asarray(elements), False)
+        return NamespaceArray(np.asarray(elements), False)
     source._is_shared = True
-    return LazyArray(elements)
+    return NamespaceArray(elements)
 
 
 def plain_key(key: Any) -> Any:
     """An index with NumPy arrays in place of ours."""
-    if type(key) is LazyArray:
+    if type(key) is NamespaceArray:
         return key._elements()
     if type(key) is tuple:
-        return tuple([one._elements() if type(one) is LazyArray else one for one in key])
+        return tuple([one._elements() if type(one) is NamespaceArray else one for one in key])
     return key
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.xp.array_object import API_VERSION, DEVICE, LazyArray, check_device
+from jitkernels.xp.array_object import API_VERSION, DEVICE, NamespaceArray, check_device
 from jitkernels.xp.dispatch import elements_of
 from jitkernels.xp.elementwise_functions import cast
 
@@ -26,12 +26,12 @@ KINDS["integral"] = KINDS["signed integer"] + KINDS["unsigned integer"]
 KINDS["numeric"] = KINDS["integral"] + KINDS["real floating"] + KINDS["complex floating"]
 
 
-def astype(x: LazyArray, dtype: Any, /, *, copy: bool = True, device: Any = None) -> LazyArray:
+def astype(x: NamespaceArray, dtype: Any, /, *, copy: bool = True, device: Any = None) -> NamespaceArray:
     """The elements in another dtype. Raises TypeError for complex ones in a real dtype."""
     check_device(device)
     wanted = np.dtype(dtype)
     if x.dtype == wanted:
-        return LazyArray(x._elements().copy(), False) if copy else x
+        return NamespaceArray(x._elements().copy(), False) if copy else x
     if x.dtype.kind == "c" and wanted.kind not in "cb":
         raise TypeError(f"astype: expected a complex dtype for elements of {x.dtype}, got {wanted}")
     return cast(x, wanted)
@@ -39,17 +39,17 @@ def astype(x: LazyArray, dtype: Any, /, *, copy: bool = True, device: Any = None
 
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether elements of one dtype, or of an array, have equal ones in another."""
-    return bool(np.can_cast(from_.dtype if isinstance(from_, LazyArray) else from_, to))
+    return bool(np.can_cast(from_.dtype if isinstance(from_, NamespaceArray) else from_, to))
 
 
 def finfo(type: Any, /) -> Any:  # noqa: A002  # a name of the standard
     """The limits of a floating-point dtype."""
-    return np.finfo(type.dtype if isinstance(type, LazyArray) else type)
+    return np.finfo(type.dtype if isinstance(type, NamespaceArray) else type)
 
 
 def iinfo(type: Any, /) -> Any:  # noqa: A002
     """The limits of an integer dtype."""
-    return np.iinfo(type.dtype if isinstance(type, LazyArray) else type)
+    return np.iinfo(type.dtype if isinstance(type, NamespaceArray) else type)
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
@@ -59,7 +59,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
     """The dtype to which arrays, dtypes and Python numbers are promoted."""
-    return np.result_type(*[one.dtype if isinstance(one, LazyArray) else elements_of(one) for one in arrays_and_dtypes])
+    return np.result_type(
+        *[one.dtype if isinstance(one, NamespaceArray) else elements_of(one) for one in arrays_and_dtypes]
+    )
 
 
 class NamespaceInfo:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.dispatch.operators import everyday
-from jitkernels.xp.array_object import MIN_LAZY_ELEMENTS, LazyArray, check_device
+from jitkernels.xp.array_object import MIN_LAZY_ELEMENTS, NamespaceArray, check_device
 from jitkernels.xp.expression import MAX_LAZY_NODES, SCALARS, LazyNode
 
 _dtypes: dict[Any, Any] = {}
@@ -21,7 +21,7 @@ _BOOL = np.dtype(bool)
 def elements_of(value: Any) -> Any:
     """The elements of an array of ours, in lists and tuples, too, which may be kept; other values unchanged."""
     kind = type(value)
-    if kind is LazyArray:
+    if kind is NamespaceArray:
         value._is_shared = True
         return value._elements()
     if kind is tuple or kind is list:
@@ -32,7 +32,7 @@ def elements_of(value: Any) -> Any:
 def wrapped(result: Any) -> Any:
     """A result of NumPy with arrays of ours in place of its arrays and array scalars."""
     if isinstance(result, np.ndarray | np.generic):
-        return LazyArray(np.asarray(result))
+        return NamespaceArray(np.asarray(result))
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return type(result)(*map(wrapped, result))
     return type(result)(map(wrapped, result)) if type(result) in (tuple, list) else result
@@ -44,7 +44,7 @@ def elementwise(ufunc: Any, *operands: Any) -> Any:
     is_small = True
     for operand in operands:
         kind = type(operand)
-        if kind is LazyArray:
+        if kind is NamespaceArray:
             value = operand._value
             if value is None:
                 value = operand._operand()
@@ -61,7 +61,7 @@ def elementwise(ufunc: Any, *operands: Any) -> Any:
     if not is_small:
         return _recorded(ufunc, operands, values)
     result = ufunc(*values)
-    return LazyArray(result if type(result) is np.ndarray else np.asarray(result), False)
+    return NamespaceArray(result if type(result) is np.ndarray else np.asarray(result), False)
 
 
 def _recorded(ufunc: Any, operands: Any, values: list[Any]) -> Any:
@@ -80,18 +80,18 @@ def record(
     keywords: tuple[tuple[str, Any], ...],
     dtype: Any,
     shape: tuple[int, ...],
-) -> LazyArray:
+) -> NamespaceArray:
     """An array whose elements are computed when they are needed."""
     total = 0
     for position, operand in enumerate(operands):
-        if type(operand) is LazyArray:
+        if type(operand) is NamespaceArray:
             operand._is_shared = True
             value = values[position]
             if type(value) is LazyNode:
                 total += value.total
     if total >= MAX_LAZY_NODES:
         values = [one.evaluate() if type(one) is LazyNode else one for one in values]
-    return LazyArray._of_expression(LazyNode(function, tuple(values), keywords, dtype, shape))
+    return NamespaceArray._of_expression(LazyNode(function, tuple(values), keywords, dtype, shape))
 
 
 def dtype_of(ufunc: Any, values: list[Any]) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.xp.array_object import MIN_LAZY_ELEMENTS, LazyArray
+from jitkernels.xp.array_object import MIN_LAZY_ELEMENTS, NamespaceArray
 from jitkernels.xp.dispatch import dtype_of, elements_of, elementwise, record, wrapped
 from jitkernels.xp.expression import SCALARS
 
@@ -35,7 +35,11 @@ def _function(name: str, ufunc: Any) -> Any:
     else:
 
         def binary(x1: Any, x2: Any, /) -> Any:
-            if type(x1) is not LazyArray and type(x2) is not LazyArray and isinstance(x1, bool | int | float | complex):
+            if (
+                type(x1) is not NamespaceArray
+                and type(x2) is not NamespaceArray
+                and isinstance(x1, bool | int | float | complex)
+            ):
                 raise TypeError(f"{name}: expected an array, got two Python numbers")
             return elementwise(ufunc, x1, x2)
 
@@ -47,7 +51,7 @@ def _function(name: str, ufunc: Any) -> Any:
 
 def power(x1: Any, x2: Any, /) -> Any:
     """`numpy.pow`; a Python number as exponent is a constant of the code, as a square takes one product."""
-    if type(x2) in (int, float) and type(x1) is LazyArray and not x1.is_small:
+    if type(x2) in (int, float) and type(x1) is NamespaceArray and not x1.is_small:
         operand = x1._operand()
         return record(_power, (x1,), [operand], (("exponent", x2),), dtype_of(np.pow, [operand, x2]), x1.shape)
     return elementwise(np.pow, x1, x2)
@@ -59,7 +63,7 @@ def _power(x: Any, exponent: Any) -> Any:
 
 def _round(x: Any, /) -> Any:
     """The nearest integers, halves to even ones."""
-    if type(x) is LazyArray and x.dtype.kind == "f":
+    if type(x) is NamespaceArray and x.dtype.kind == "f":
         return elementwise(np.rint, x)
     return wrapped(np.round(elements_of(x)))
 
@@ -80,11 +84,11 @@ def _clip(x: Any, /, min: Any = None, max: Any = None) -> Any:  # noqa: A002  # 
     return result if result.dtype == x.dtype else cast(result, x.dtype)
 
 
-def cast(x: LazyArray, dtype: Any) -> LazyArray:
+def cast(x: NamespaceArray, dtype: Any) -> NamespaceArray:
     """The elements in another dtype."""
     operand = x._operand()
     if x.is_small:
-        return LazyArray(x._elements().astype(dtype), False)
+        return NamespaceArray(x._elements().astype(dtype), False)
     return record(_cast, (x,), [operand], (("dtype", dtype),), dtype, x.shape)
 
 
@@ -94,12 +98,12 @@ def _cast(x: Any, dtype: Any) -> Any:
 
 def _where(condition: Any, x1: Any, x2: Any, /) -> Any:
     """Elements of `x1` where the condition is true, of `x2` elsewhere."""
-    if type(condition) is not LazyArray:
+    if type(condition) is not NamespaceArray:
         return wrapped(np.where(*map(elements_of, (condition, x1, x2))))
     operands = condition, x1, x2
-    if all(type(one) is not LazyArray or one.is_small for one in operands):
+    if all(type(one) is not NamespaceArray or one.is_small for one in operands):
         return wrapped(np.where(*map(elements_of, operands)))
-    values = [one._operand() if type(one) is LazyArray else one for one in operands]
+    values = [one._operand() if type(one) is NamespaceArray else one for one in operands]
     kinds = [one.dtype if hasattr(one, "dtype") else one for one in values[1:]]
     shape = np.broadcast_shapes(*(one.shape for one in values if hasattr(one, "shape")))
     return record(np.where, operands, values, (), np.result_type(*kinds), shape)
@@ -130,40 +134,40 @@ COMPARISONS = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
 UNARY_OPERATORS = {"abs": np.abs, "neg": np.negative, "pos": np.positive, "invert": np.bitwise_invert}
-ACCEPTED = (LazyArray, bool, int, float, complex, np.ndarray, np.generic)
+ACCEPTED = (NamespaceArray, bool, int, float, complex, np.ndarray, np.generic)
 """Types of the other operand; others may know our arrays and may define the operator."""
 
 
 def _define_operators() -> None:
-    """Give `LazyArray` its operators."""
+    """Give `NamespaceArray` its operators."""
     for name, ufunc in (*OPERATORS.items(), *COMPARISONS.items()):
         direct, reflected, in_place = _binary_operators(ufunc)
-        setattr(LazyArray, f"__{name}__", direct)
+        setattr(NamespaceArray, f"__{name}__", direct)
         if name in OPERATORS:
-            setattr(LazyArray, f"__r{name}__", reflected)
-            setattr(LazyArray, f"__i{name}__", in_place)
+            setattr(NamespaceArray, f"__r{name}__", reflected)
+            setattr(NamespaceArray, f"__i{name}__", in_place)
     for name, unary in UNARY_OPERATORS.items():
-        setattr(LazyArray, f"__{name}__", _unary_operator(unary))
+        setattr(NamespaceArray, f"__{name}__", _unary_operator(unary))
 
 
 def _binary_operators(ufunc: Any) -> tuple[Any, Any, Any]:
     is_power = ufunc is np.pow
 
-    def direct(self: LazyArray, other: Any, /) -> Any:
+    def direct(self: NamespaceArray, other: Any, /) -> Any:
         own = self._value
         if own is not None and own.size < MIN_LAZY_ELEMENTS:  # what `elementwise` does, as small arrays take little
-            value = other if type(other) in SCALARS else other._value if type(other) is LazyArray else None
+            value = other if type(other) in SCALARS else other._value if type(other) is NamespaceArray else None
             if value is not None and (value is other or value.size < MIN_LAZY_ELEMENTS):
                 result = ufunc(own, value)
-                return LazyArray(result if type(result) is np.ndarray else np.asarray(result), False)
-        if type(other) is not LazyArray and not isinstance(other, ACCEPTED):
+                return NamespaceArray(result if type(result) is np.ndarray else np.asarray(result), False)
+        if type(other) is not NamespaceArray and not isinstance(other, ACCEPTED):
             return NotImplemented
         return power(self, other) if is_power else elementwise(ufunc, self, other)
 
-    def reflected(self: LazyArray, other: Any, /) -> Any:
+    def reflected(self: NamespaceArray, other: Any, /) -> Any:
         return elementwise(ufunc, other, self) if isinstance(other, ACCEPTED) else NotImplemented
 
-    def in_place(self: LazyArray, other: Any, /) -> Any:
+    def in_place(self: NamespaceArray, other: Any, /) -> Any:
         result = direct(self, other)
         return result if result is NotImplemented else self._replace(result)
 
@@ -171,7 +175,7 @@ def _binary_operators(ufunc: Any) -> tuple[Any, Any, Any]:
 
 
 def _unary_operator(ufunc: Any) -> Any:
-    def operate(self: LazyArray, /) -> Any:
+    def operate(self: NamespaceArray, /) -> Any:
         return elementwise(ufunc, self)
 
     return operate

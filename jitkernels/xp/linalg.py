@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitkernels.xp.array_object import LazyArray
+from jitkernels.xp.array_object import NamespaceArray
 from jitkernels.xp.dispatch import by_numpy, kernel_named
 
 NAMES = (
@@ -30,21 +30,21 @@ globals().update(FUNCTIONS)
 __all__ = sorted(FUNCTIONS)
 
 
-def _matmul_operator(self: LazyArray, other: Any, /) -> Any:
-    return matmul(self, other) if isinstance(other, LazyArray | np.ndarray) else NotImplemented
+def _matmul_operator(self: NamespaceArray, other: Any, /) -> Any:
+    return matmul(self, other) if isinstance(other, NamespaceArray | np.ndarray) else NotImplemented
 
 
-def _reflected(self: LazyArray, other: Any, /) -> Any:
+def _reflected(self: NamespaceArray, other: Any, /) -> Any:
     return matmul(other, self) if isinstance(other, np.ndarray) else NotImplemented
 
 
-def _in_place(self: LazyArray, other: Any, /) -> Any:
+def _in_place(self: NamespaceArray, other: Any, /) -> Any:
     result = _matmul_operator(self, other)
     return result if result is NotImplemented else self._replace(result)
 
 
 for _name, _operator in (("matmul", _matmul_operator), ("rmatmul", _reflected), ("imatmul", _in_place)):
-    setattr(LazyArray, f"__{_name}__", _operator)
+    setattr(NamespaceArray, f"__{_name}__", _operator)
 
 
 if TYPE_CHECKING:

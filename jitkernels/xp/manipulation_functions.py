@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.xp.array_object import LazyArray
+from jitkernels.xp.array_object import NamespaceArray
 from jitkernels.xp.dispatch import by_numpy, elements_of, kernel_named, wrapped
 
 KERNEL_CHARACTERS = "fd"
@@ -37,23 +37,23 @@ def argmin(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return wrapped(np.argmin(elements_of(x), axis=axis, keepdims=keepdims))
 
 
-def nonzero(x: Any, /) -> tuple[LazyArray, ...]:
+def nonzero(x: Any, /) -> tuple[NamespaceArray, ...]:
     """For each axis, the indices of the elements that are not zero."""
     if not x.ndim:
         raise ValueError("nonzero: expected at least 1 dimension, got 0")
     return tuple(map(wrapped, np.nonzero(elements_of(x))))
 
 
-def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> LazyArray:
+def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> NamespaceArray:
     """The indices that sort along an axis; with `descending` equal elements keep their order, too."""
     elements = elements_of(x)
     if not descending:
         return wrapped(np.argsort(elements, axis=axis, stable=stable))  # type: ignore[no-any-return]
     order = np.flip(np.argsort(np.flip(elements, axis), axis=axis, stable=stable), axis)
-    return LazyArray(elements.shape[axis] - 1 - order, False)
+    return NamespaceArray(elements.shape[axis] - 1 - order, False)
 
 
-def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> LazyArray:
+def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> NamespaceArray:
     """The elements in ascending or descending order along an axis."""
     elements = elements_of(x)
     # Zeros of either sign are equal: a stable order keeps theirs, the kernel puts negative ones first.
@@ -61,7 +61,7 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
         result = _sort()(elements, axis=axis)
     else:
         result = np.sort(elements, axis=axis, stable=stable)
-    return LazyArray(np.flip(result, axis) if descending else result, False)
+    return NamespaceArray(np.flip(result, axis) if descending else result, False)
 
 
 FUNCTIONS = {name: by_numpy(name, getattr(np, name)) for name in NAMES}

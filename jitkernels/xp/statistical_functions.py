@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.xp.array_object import LazyArray
+from jitkernels.xp.array_object import NamespaceArray
 from jitkernels.xp.dispatch import elements_of, kernel_named, record, wrapped
 
 KERNELS = {"cumulative_sum": "cumsum"}
@@ -18,8 +18,8 @@ KERNEL_CHARACTERS = "fd"
 
 def _reduce(function: Any, x: Any, axis: Any, keepdims: bool, result_dtype: Any, **keywords: Any) -> Any:
     """A reduction along axes, recorded for a large array."""
-    if type(x) is not LazyArray or x.is_small or not x.size:
-        elements = x._elements() if type(x) is LazyArray else x
+    if type(x) is not NamespaceArray or x.is_small or not x.size:
+        elements = x._elements() if type(x) is NamespaceArray else x
         return wrapped(function(elements, axis=axis, keepdims=keepdims, **keywords))
     shape = _reduced_shape(x.shape, axis, keepdims)
     static = ("axis", axis), ("keepdims", keepdims), *keywords.items()
@@ -99,7 +99,7 @@ def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_in
     elements = elements_of(x)
     is_plain = dtype is None and not include_initial and elements.ndim and elements.size
     if is_plain and elements.dtype.char in KERNEL_CHARACTERS and (axis is not None or elements.ndim == 1):
-        return LazyArray(_cumsum()(elements, axis=-1 if axis is None else axis), False)
+        return NamespaceArray(_cumsum()(elements, axis=-1 if axis is None else axis), False)
     return wrapped(np.cumulative_sum(elements, axis=axis, dtype=dtype, include_initial=include_initial))
 
 
