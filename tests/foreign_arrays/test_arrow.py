@@ -16,7 +16,7 @@ def column(count: int = 1000) -> Any:
 
 
 def pointer(array: Any) -> int:
-    return int(array.buffers()[1].address) + array.offset * array.type.bit_width // 8
+    return int(array.buffers()[1].address + array.offset * array.type.bit_width // 8)
 
 
 @pytest.mark.parametrize(

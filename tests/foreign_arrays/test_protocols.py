@@ -93,7 +93,7 @@ def test_read_only_memory() -> None:
 def test_out_receives_results() -> None:
     memory = np.zeros(4)
     given = ByDlpack(memory)
-    compiled = jk.jit(lambda x: x + 1)
+    compiled: Any = jk.jit(lambda x: x + 1)
     for _ in range(3):
         assert compiled(np.arange(4.0), out=given) is given
     np.testing.assert_array_equal(memory, np.arange(4.0) + 1)
