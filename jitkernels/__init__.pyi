@@ -157,6 +157,8 @@ from jitkernels.errors import RegistrationError as RegistrationError
 from jitkernels.errors import TracingError as TracingError
 from jitkernels.errors import UnknownNameError as UnknownNameError
 from jitkernels.errors import WorkspaceError as WorkspaceError
+from jitkernels.patching import patch as patch
+from jitkernels.patching import unpatch as unpatch
 from jitkernels.runtime.threads.num_threads import get_num_threads as get_num_threads
 from jitkernels.selection.explain_selection import Explanation as Explanation
 from jitkernels.selection.explain_selection import explain as explain
@@ -212,6 +214,7 @@ __all__ = [
     "jit",
     "jvp",
     "onnx",
+    "patch",
     "rfft",
     "rfft2",
     "rfftn",
@@ -219,6 +222,7 @@ __all__ = [
     "set_num_threads",
     "switch",
     "tune",
+    "unpatch",
     "use",
     "value_and_grad",
     "vjp",

@@ -21,16 +21,17 @@ from jitkernels.core import cache_dirs
 
 sys.path += [folder for folder in FOLDERS if folder not in sys.path]
 
-NEEDED_PACKAGES = {
+OWN_ENVIRONMENTS = {
     "torch_backend": "torch",
+    "documentation_site": "sphinx",
     "foreign_arrays/test_torch_tensors.py": "torch",
     "foreign_arrays/test_jax_arrays.py": "jax",
     "foreign_arrays/test_arrow.py": "pyarrow",
     "foreign_arrays/test_xarray.py": "xarray",
     "foreign_arrays/test_array_api_packages.py": "array_api_strict",
 }
-"""Tests of packages that the extra `test` lacks have environments of their own in CI, and are collected there."""
-MISSING = {path: name for path, name in NEEDED_PACKAGES.items() if importlib.util.find_spec(name) is None}
+"""Tests that have an environment of their own in CI, and the package that the extra `test` does not have."""
+MISSING = {folder: package for folder, package in OWN_ENVIRONMENTS.items() if importlib.util.find_spec(package) is None}
 collect_ignore = [*MISSING]
 SETTINGS = ("USE", "POLICY", "NUM_THREADS", "KEEP_INTERM", "WORKDIR")  # but CPU_FEATURES may be limited
 _own_cache: Path | None = None
@@ -53,7 +54,7 @@ def pytest_configure() -> None:
 
 def pytest_report_header() -> list[str]:
     """Say why tests are not collected."""
-    return [f"tests/{path}: not collected, as {name} is not installed" for path, name in MISSING.items()]
+    return [f"tests/{folder}: not collected, as {package} is not installed" for folder, package in MISSING.items()]
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -251,6 +251,12 @@ def l2_cache_bytes() -> int:
     return _cache_bytes(2, 1 << 20)
 
 
+@functools.cache
+def l3_cache_bytes() -> int:
+    """Bytes of the L3 cache that the cores share; 32 MB where the system does not report it."""
+    return _cache_bytes(3, 32 << 20)
+
+
 def _cache_bytes(index: int, default: int) -> int:
     try:
         size = Path(f"/sys/devices/system/cpu/cpu0/cache/index{index}/size").read_text().strip()

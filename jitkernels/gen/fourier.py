@@ -8,80 +8,62 @@ from jitkernels.attrs.fourier import FftC2CAttr, FftC2RAttr, FftR2CAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen import error_status
 from jitkernels.codegen.range_kernel import RangeKernel
-from jitkernels.codegen.source_protocol import offset
 from jitkernels.core import cpu_target
-from jitkernels.microkernels.fft.bluestein import rows_of
-from jitkernels.microkernels.fft.columns import columns_of
 from jitkernels.microkernels.fft.factors import limits_of
-from jitkernels.microkernels.fft.real_rows import complex_length, forward_of, inverse_of, scratch_of_real
+from jitkernels.microkernels.fft.real_batches import real_batches_of, scratch_of_real_batches
+from jitkernels.microkernels.fft.row_batches import FftMatrices, batches_of, scratch_of_batches
 from jitkernels.microkernels.fft.row_ranges import FftArrays, FftAttr, RowRange, block_of, threads_of
-from jitkernels.microkernels.fft.transform import FftScales, scratch_of
-from jitkernels.microkernels.heap_scratch import is_null
+from jitkernels.microkernels.fft.transform import FftScales
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
 
 
 @implements(FftC2CAttr, variants=threads_of)
 def fft_c2c(attr: FftC2CAttr, **variant: Any) -> RangeKernel:
     dtype, limits = attr.dtype, limits_of(attr.dtype, cpu_target.target().vector_bytes)
-    number, size, scratch = np.dtype(dtype).type, np.dtype(dtype).itemsize, scratch_of(limits)
-    rows, of_columns = rows_of(dtype, limits), columns_of(dtype, limits)
+    number, size, scratch = np.dtype(dtype).type, np.dtype(dtype).itemsize, scratch_of_batches(limits)
+    transform = batches_of(dtype, limits)
     sign, no_memory = number(-1 if attr.inverse else 1), np.int64(error_status.no_memory_for(f"fft_c2c_{dtype}"))
 
     def body(arrays: FftArrays, n: int, columns: int, part: RowRange, workspace: Any) -> Any:
         x, y, factor = arrays.x, arrays.y, number(arrays.scale[0])
-        scales = FftScales(sign, factor, sign * factor)
         if n == 0 or columns == 0:
             return 0
-        words = rows.take(n, columns > 1, False, workspace)
-        if is_null(words):
-            return no_memory
-        for row in range(part.begin, part.end):
-            at = 2 * row * n * columns
-            if columns == 1:
-                rows.transform(words, n, offset(x, at), offset(y, at), workspace, scales)
-            else:
-                of_columns(words, n, columns, offset(x, at), offset(y, at), workspace, scales)
-        rows.keep(words)
-        return 0
+        done = transform(FftMatrices(x, y, n, columns), part, workspace, FftScales(sign, factor, sign * factor))
+        return 0 if done else no_memory
 
     def needed(n: int, columns: int) -> Any:
-        return scratch(n, columns > 1) * size
+        return scratch(n, columns) * size
 
     return _kernel(attr, f"fft_c2c_{'inverse' if attr.inverse else 'forward'}_{dtype}", body, needed, variant)
 
 
 @implements(FftR2CAttr, variants=threads_of)
 def fft_r2c(attr: FftR2CAttr, **variant: Any) -> RangeKernel:
-    return _of_real(attr, "fft_r2c", forward_of, variant)
+    return _of_real(attr, "fft_r2c", variant)
 
 
 @implements(FftC2RAttr, variants=threads_of)
 def fft_c2r(attr: FftC2RAttr, **variant: Any) -> RangeKernel:
-    return _of_real(attr, "fft_c2r", inverse_of, variant)
+    return _of_real(attr, "fft_c2r", variant)
 
 
-def _of_real(attr: FftR2CAttr | FftC2RAttr, name: str, making: Any, variant: Variant) -> RangeKernel:
-    """The kernel of real rows; `making` gives its transform of a row."""
+def _of_real(attr: FftR2CAttr | FftC2RAttr, name: str, variant: Variant) -> RangeKernel:
+    """The kernel of real rows."""
     dtype, limits = attr.dtype, limits_of(attr.dtype, cpu_target.target().vector_bytes)
-    number, size, scratch = np.dtype(dtype).type, np.dtype(dtype).itemsize, scratch_of_real(limits)
-    rows, no_memory = rows_of(dtype, limits), np.int64(error_status.no_memory_for(f"{name}_{dtype}"))
-    transform, is_forward = making(dtype, limits, rows), isinstance(attr, FftR2CAttr)
+    is_forward = isinstance(attr, FftR2CAttr)
+    number, size, scratch = np.dtype(dtype).type, np.dtype(dtype).itemsize, scratch_of_real_batches(limits)
+    transform = real_batches_of(dtype, limits, is_forward=is_forward)
+    no_memory = np.int64(error_status.no_memory_for(f"{name}_{dtype}"))
 
     def body(arrays: FftArrays, n: int, bins: int, part: RowRange, workspace: Any) -> Any:
-        x, y, factor = arrays.x, arrays.y, number(arrays.scale[0])
-        x_row = n if is_forward else 2 * bins
-        y_row = 2 * bins if is_forward else n
+        x, y = arrays.x, arrays.y
         if n == 0:
+            y_row = 2 * bins if is_forward else n
             for i in range(y_row * part.begin, y_row * part.end):
                 y[i] = number(0)
             return 0
-        words = rows.take(complex_length(n), False, n % 2 == 0, workspace)
-        if is_null(words):
-            return no_memory
-        for row in range(part.begin, part.end):
-            transform(words, n, offset(x, row * x_row), offset(y, row * y_row), workspace, factor)
-        rows.keep(words)
-        return 0
+        done = transform(n, part, x, y, workspace, number(arrays.scale[0]))
+        return 0 if done else no_memory
 
     def needed(n: int) -> Any:
         return scratch(n) * size

@@ -20,14 +20,14 @@ define internal i32 @flags_now() alwaysinline nounwind {
   %at = alloca i32
   call void @llvm.x86.sse.stmxcsr(ptr %at)
   %all = load i32, ptr %at
-  %found = and i32 %all, 13
+  %found = and i32 %all, MASK
   ret i32 %found
 }
 define internal void @flags_become(i32 %flags) noinline nounwind {
   %at = alloca i32
   call void @llvm.x86.sse.stmxcsr(ptr %at)
   %all = load i32, ptr %at
-  %others = and i32 %all, -14
+  %others = and i32 %all, NOT_MASK
   %new = or i32 %others, %flags
   store i32 %new, ptr %at
   call void @llvm.x86.sse.ldmxcsr(ptr %at)
@@ -39,12 +39,12 @@ declare void @llvm.aarch64.set.fpsr(i64)
 define internal i32 @flags_now() alwaysinline nounwind {
   %all = call i64 @llvm.aarch64.get.fpsr()
   %short = trunc i64 %all to i32
-  %found = and i32 %short, 7
+  %found = and i32 %short, MASK
   ret i32 %found
 }
 define internal void @flags_become(i32 %flags) noinline nounwind {
   %all = call i64 @llvm.aarch64.get.fpsr()
-  %others = and i64 %all, -8
+  %others = and i64 %all, NOT_MASK
   %wide = zext i32 %flags to i64
   %new = or i64 %others, %wide
   call void @llvm.aarch64.set.fpsr(i64 %new)
@@ -58,6 +58,8 @@ define internal void @flags_become(i32 %flags) alwaysinline nounwind {
   ret void
 }
 """
+UNDERFLOW_BITS = {_X86_FP_FLAGS: 16, _ARM_FP_FLAGS: 8, _NOTHING: 0}
+"""The flag bit of underflow, by text."""
 
 
 @functools.cache
@@ -70,9 +72,12 @@ def _known() -> tuple[str, dict[str, int]]:
     return _NOTHING, {"invalid": 1, "divide": 2, "over": 4}
 
 
-def text() -> str:
-    """LLVM IR of ``i32 flags_now()`` and ``void flags_become(i32)``."""
-    return _known()[0]
+def text(*, with_underflow: bool = False) -> str:
+    """LLVM IR of ``i32 flags_now()`` and ``void flags_become(i32)``: the kinds of `bits`, and perhaps underflow."""
+    known, kinds = _known()
+    underflow = UNDERFLOW_BITS[known] if with_underflow else 0
+    mask = functools.reduce(operator.or_, kinds.values(), underflow)
+    return known.replace("NOT_MASK", str(~mask)).replace("MASK", str(mask))
 
 
 def bits() -> dict[str, int]:

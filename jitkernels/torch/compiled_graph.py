@@ -47,10 +47,9 @@ class CompiledGraph:
         computed = dict.fromkeys(one for one in self._results if isinstance(one, Node) and one not in self._replayed)
         self._nodes = _needed([node for node in graph.nodes if node.op == "call_function"], computed)
         read = {one for node in self._nodes for one in node.all_input_nodes} | set(computed)
-        self._constants = {
-            node: frozen(_array(getattr(module, str(node.target))).copy()) for node in read if node.op == "get_attr"
-        }
+        self._constants = {node: getattr(module, str(node.target)) for node in read if node.op == "get_attr"}
         self._outputs, self._positions = [*computed], {node: i for i, node in enumerate(inputs)}
+        self._is_direct = self._outputs == [*self._results]
         self._read = [node for node in inputs if node in read or not isinstance(node.meta["val"], Tensor)]
         self._tensors = [node for node in self._read if isinstance(node.meta["val"], Tensor)]
         self._sizes = needed_sizes(self._read)
@@ -78,6 +77,8 @@ class CompiledGraph:
                 if array_function.at is None and not isinstance(error, TracingError):
                     raise  # of the elements: another call may be right
                 raise NodeError(array_function.at, f"{type(error).__name__}: {error}") from error
+            if self._is_direct:
+                return (*map(_tensor, results),)
             values = dict(zip(self._outputs, map(_tensor, results), strict=True))
         return tuple([self._value(one, values, tensors) for one in self._results])
 
@@ -121,9 +122,8 @@ class CompiledGraph:
             self._functions.clear()
         array_function = ArrayFunction(self._nodes, self._read, self._outputs)
         array_function.sizes = dict(zip(self._sizes, key, strict=True))
-        array_function.constants = self._constants | {
-            node: frozen(_array(tensors[self._positions[node]]).copy()) for node in self._static
-        }
+        constants = self._constants | {node: tensors[self._positions[node]] for node in self._static}
+        array_function.constants = {node: frozen(_array(tensor).copy()) for node, tensor in constants.items()}
 
         def graph(arrays: Any) -> Any:
             return array_function(arrays)

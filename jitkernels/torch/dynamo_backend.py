@@ -33,12 +33,15 @@ def compile_graph(
     if unknown:
         raise ArgumentError(f"options: expected {FREEZE!r} alone, got {', '.join(map(repr, sorted(unknown)))}")
     freezes = bool((options or {}).get(FREEZE, False))
-    compiler = aot_autograd(
-        fw_compiler=_compile, bw_compiler=_compile_backward,
-        inference_compiler=partial(_compile_inference, freezes=freezes),
-        decompositions=decompositions(), partition_fn=_partition_joint,
-    )  # fmt: skip
-    return compiler(graph, example_inputs)  # type: ignore[no-any-return]
+    return aot_autograd(**aot_compilers(freezes=freezes))(graph, example_inputs)  # type: ignore[no-any-return]
+
+
+def aot_compilers(*, freezes: bool) -> dict[str, Any]:
+    """What AOTAutograd calls for the graphs of both directions, and how it makes them."""
+    return {
+        "fw_compiler": _compile, "bw_compiler": _compile_backward, "decompositions": decompositions(),
+        "inference_compiler": partial(_compile_inference, freezes=freezes), "partition_fn": _partition_joint,
+    }  # fmt: skip
 
 
 def _partition_joint(joint: GraphModule, inputs: Any, **options: Any) -> Any:

@@ -28,6 +28,8 @@ SIZE_OPERATORS = frozenset({
 """Functions of Python in graphs: arithmetic of sizes, and the choice of one of several results."""
 SIZES = ("sym_size.int",)
 """Operators whose results are sizes."""
+OTHER_SHAPE = "a result of another shape than torch infers"
+"""Why a node stays torch's whose operator here is wrong."""
 
 
 def overload_name(target: Any) -> str:
@@ -190,9 +192,18 @@ def _settled(value: Any, result: Any) -> Any:
         return [_settled(one, part) for one, part in zip(value, parts, strict=False)]
     if value is None or result is None or type(value) is SymInt:
         return value
+    _require_shape(value, result.shape)
     if type(value) is not Traced:
         return np.asarray(value, result.dtype).view(Frozen)
     return value if value.dtype == result.dtype else value.astype(result.dtype)
+
+
+def _require_shape(value: Any, shape: Sequence[int | None]) -> None:
+    """Raise NotImplementedError for a result of another shape than torch infers: an operator does less than ATen's."""
+    own = np.shape(value) if type(value) is not Traced else value.shape
+    pairs = zip(own, shape, strict=False)
+    if len(own) != len(shape) or any(type(one) is int and other not in (None, one) for one, other in pairs):
+        raise NotImplementedError(f"{OTHER_SHAPE}: {tuple(own)}, not {tuple(shape)}")
 
 
 def _result(value: Any, bases: set[Any]) -> Any:

@@ -21,8 +21,8 @@ BENCHMARK_SUBJECTS = {
     for name in ("arrays", "helped", "nests", "particles", "scalars")
 }
 """Functions that are long on purpose: the benchmark `long-programs` measures how long they take to compile."""
-NUMPY_SIGNATURES = "jitkernels/compiler/capture/numpy/"
-"""The folder whose functions take what NumPy's functions take."""
+NUMPY_SIGNATURES = ("jitkernels/compiler/capture/numpy/", "jitkernels/patching/replacements/")
+"""Folders whose functions take what functions of NumPy and other packages take."""
 PUBLISHED_SIGNATURES = {
     "jitkernels/benchmarks/peers/adam.py:adam",
     "jitkernels/benchmarks/peers/adam.py:adamw",
@@ -30,6 +30,7 @@ PUBLISHED_SIGNATURES = {
     "jitkernels/benchmarks/peers/pooling.py:avg_pool2d",
     "jitkernels/benchmarks/peers/recurrence.py:lstm",
     "jitkernels/tools/cli/app.py:bench",
+    "jitkernels/tools/cli/app.py:docs",
 }
 """Functions that take what an everyday function takes, whose equivalents they are, or the options of a command."""
 LONG_FUNCTIONS: dict[str, int] = {}

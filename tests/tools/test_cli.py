@@ -356,16 +356,6 @@ def on_a_terminal(cache: Path, no_color: str) -> str:
     return received.decode()
 
 
-def test_missing_extras_are_named(private_cache: Path) -> None:
-    code = (
-        "import sys; sys.modules['rich'] = None; import importlib.util as u; real = u.find_spec; "
-        "u.find_spec = lambda name, *more: None if name == 'rich' else real(name, *more); "
-        "from jitkernels.tools.cli import main; main(['info'])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "install jitkernels[cli]" in refuses(done)
-
-
 def test_closed_pipes_are_no_error(command: Command) -> None:
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; '{sys.executable}' -m jitkernels docs | head -n 1"],

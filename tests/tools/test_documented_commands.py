@@ -92,6 +92,7 @@ def commands_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "docs/rules.md",
         "docs/onnx.md",
         "docs/torch.md",
+        "docs/patching.md",
         "ARCHITECTURE.md",
     ):  # pages that commands write in part
         shutil.copy(ROOT / page, tmp_path / page)

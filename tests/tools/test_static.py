@@ -19,6 +19,7 @@ CHECKS = {
     "docs": ("jitkernels", "docs", "--check", "docs/kernels.md"),
     "rules": ("jitkernels", "docs", "--rules", "--check", "docs/rules.md"),
     "torch": ("jitkernels", "docs", "--torch", "--check", "docs/torch.md"),
+    "patching": ("jitkernels", "docs", "--patching", "--check", "docs/patching.md"),
     "onnx": ("jitkernels", "docs", "--onnx", "--check", "docs/onnx.md"),
     "architecture": ("jitkernels", "docs", "--architecture", "--check", "ARCHITECTURE.md"),
 }

@@ -5,87 +5,51 @@ and dtype; all of them under ``-m full``.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+from operator_samples import TOLERANCES, cases, of_tensors, samples
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.utils import _pytree as pytree
 
 from jitkernels.torch.aten_decompositions import decompositions
 from jitkernels.torch.compiled_module import CompiledModule
 from jitkernels.torch.rewrite_pooling import rewrite_pooling
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from torch.testing._internal.common_methods_invocations import op_db
+from jitkernels.torch.run_graph import OTHER_SHAPE
 
 DTYPES = torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64
-TOLERANCES = {torch.float32: 2e-4, torch.complex64: 2e-4, torch.float64: 1e-6, torch.complex128: 1e-6}
-EXCLUDED = "jiterator", "sparse."
-"""Parts of the names of operators of GPUs, and of tensors that are not dense."""
-RANDOM = (
-    "uniform", "rand", "normal", "bernoulli", "multinomial", "dropout", "empty", "rrelu", "geometric", "exponential",
-    "cauchy", "lowrank",
-)  # fmt: skip
-"""Parts of the names of operators whose results are random, or anything."""
 UNORDERED = "sort", "topk", "mode", "median", "kthvalue", "unique"
 """Operators that give some index of equal elements."""
-
-
-def _case(info: Any, dtype: torch.dtype) -> Any:
-    return pytest.param(info, dtype, id=f"{info.full_name}-{str(dtype)[6:]}")
-
-
-CASES = [_case(info, dtype) for info in op_db for dtype in DTYPES if dtype in info.dtypes]
+CASES = cases(DTYPES)
 
 
 @pytest.mark.per_push(700)
 @pytest.mark.parametrize(("info", "dtype"), CASES)
 def test_first_sample(info: Any, dtype: torch.dtype) -> None:
-    for sample in _samples(info, dtype, 1):
+    for sample in samples(info, dtype, 1):
         _check(info, sample)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("info", "dtype"), CASES)
 def test_all_samples(info: Any, dtype: torch.dtype) -> None:
-    for sample in _samples(info, dtype, None):
+    for sample in samples(info, dtype, None):
         _check(info, sample)
-
-
-def _samples(info: Any, dtype: torch.dtype, count: int | None) -> Iterator[Any]:
-    torch.manual_seed(0)
-    if any(part in info.name for part in (*EXCLUDED, *RANDOM)):
-        return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield from [*info.sample_inputs("cpu", dtype)][:count]
-    except (NotImplementedError, ImportError):  # torch's samples need another package or build
-        return
 
 
 def _check(info: Any, sample: Any) -> None:
     """Compare the operator's compiled graph with the operator itself; samples that torch cannot trace are left out."""
-    leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
-    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-
-    def function(*given: Any) -> list[Any]:
-        rest = iter(given)
-        args, keywords = pytree.tree_unflatten(
-            [next(rest) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec
-        )
-        return pytree.tree_leaves(info.op(*args, **keywords))  # type: ignore[no-any-return]
-
+    function, tensors = of_tensors(info, sample)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = function(*(one.clone() for one in tensors))
         graph = _graph(function, tensors)
         if graph is None or not all(isinstance(one, torch.Tensor) for one in expected):
             return
-        found = CompiledModule(graph)(*(one.clone() for one in tensors))
+        module = CompiledModule(graph)
+        found = module(*(one.clone() for one in tensors))
+    assert not [why for why in module.reasons.values() if OTHER_SHAPE in why]
     for own, right in zip(found, expected, strict=True):
         right = right.resolve_conj().resolve_neg()
         assert (own.dtype, own.shape) == (right.dtype, right.shape)

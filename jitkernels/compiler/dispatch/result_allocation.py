@@ -9,6 +9,9 @@ from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.runtime import workspace_allocator
 from jitkernels.runtime.abi_layout import ALIGNED, WRITEABLE, Offset
 
+MAX_OUT_CHECKS = 400
+"""Most pairs of arrays whose memory is compared in code that takes ``out``; with more, such calls go through Python."""
+
 
 class ResultAllocation(ResultObjects):
     """The part of the entry that allocates and returns results."""
@@ -17,14 +20,16 @@ class ResultAllocation(ResultObjects):
         """Check ``out`` before any side effect, or allocate the results; an i1 value: whether ``out`` is used."""
         if self.rebuilt is not None:
             return self._prepare_rebuilt(self.rebuilt)
-        numbers = any(result.kind for result in self.results)
-        if not self.results or numbers or (self.is_tuple and not all(one.shape for one in self.results)):
-            self.require(self.new("icmp eq ptr %out, null"))
-        given = self.new("icmp ne ptr %out, null")
-        check, make, go = (self.function.label() for _ in range(3))
         places = [self.function.variable("ptr") for _ in self.results]
         self.result_slots = places
         self.block.lines += [f"  store ptr null, ptr {place}" for place in places]
+        if not self._takes_out():
+            self.require(self.new("icmp eq ptr %out, null"))
+            self.settle()
+            self._make_results()
+            return "false"
+        given = self.new("icmp ne ptr %out, null")
+        check, make, go = (self.function.label() for _ in range(3))
         self.settle()
         self.block.lines += [f"  br i1 {given}, label %{check}, label %{make}", f"{check}:"]
         # Extents are computed before the branch, where they dominate both sides.
@@ -51,15 +56,26 @@ class ResultAllocation(ResultObjects):
         if self.results:
             block.lines.append("  call void @Py_IncRef(ptr %out)")
         block.lines += [f"  br label %{go}", f"{make}:"]
-        for result, place in zip(self.results, places, strict=True):
+        self._make_results()
+        block.lines += [f"  br label %{go}", f"{go}:"]
+        return given
+
+    def _takes_out(self) -> bool:
+        """Whether calls with ``out`` are for this code: all results are arrays, and not too many."""
+        if not self.results or any(result.kind for result in self.results):
+            return False
+        pairs = len(self.results) * (len(self.results) + len(self.arguments))
+        return pairs <= MAX_OUT_CHECKS and (not self.is_tuple or all(one.shape for one in self.results))
+
+    def _make_results(self) -> None:
+        """Allocate the arrays of results, and memory of numbers."""
+        for result, place in zip(self.results, self.result_slots, strict=False):  # what is returned beside them follows
             if result.kind:
                 self.keep(result.word, "ptr", self.function.variable("<2 x i64>"))  # 16 bytes: complex128
                 continue
             array = self._allocate_array(result)
             self.keep(result.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
-            block.lines.append(f"  store ptr {array}, ptr {place}")
-        block.lines += [f"  br label %{go}", f"{go}:"]
-        return given
+            self.line(f"  store ptr {array}, ptr {place}")
 
     def _prepare_rebuilt(self, rebuilt: Rebuilt) -> str:
         """Allocate results, and collect what else the returned object is built from; ``out`` is not supported."""
@@ -69,16 +85,9 @@ class ResultAllocation(ResultObjects):
             rebuilt = Rebuilt(rebuilt.word, (), ())
         count = len(self.results) + len(rebuilt.inputs) + len(rebuilt.symbols)
         self.result_slots = [self.function.variable("ptr") for _ in range(count)]
-        places = iter(self.result_slots)
         self.block.lines += [f"  store ptr null, ptr {slot}" for slot in self.result_slots]
-        for result in self.results:
-            slot = next(places)
-            if result.kind:
-                self.keep(result.word, "ptr", self.function.variable("<2 x i64>"))  # 16 bytes: complex128
-                continue
-            array = self._allocate_array(result)
-            self.keep(result.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
-            self.line(f"  store ptr {array}, ptr {slot}")
+        self._make_results()
+        places = iter(self.result_slots[len(self.results) :])
         for number in rebuilt.inputs:
             self.line(f"  call void @Py_IncRef(ptr {self.leaf_objects[number]})")
             self.line(f"  store ptr {self.leaf_objects[number]}, ptr {next(places)}")

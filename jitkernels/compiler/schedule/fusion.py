@@ -108,18 +108,17 @@ def schedule_graph(
         roots = readers_first(roots, parts)
         regions = [part.region for listed in parts.values() for part in listed]
         shared = shared_memory(graph, roots, parts) | region_memory.in_place(order)
-        additional = (
-            {epilogues.last(node, materialized) for region in regions for node in region.blocking_nodes}
-            or set().union(*(region.recomputed_nodes for region in regions))
-            or set().union(*(region.nodes_over_operand_limit(max_inputs) for region in regions))
-            or _computed_twice(regions)
-            or (repeated_sums(graph, regions) if fuse else set())
-            or _read_late(roots, parts)
-        )
         directions: dict[FusionRegion, Directions] = {}
-        if not additional:
+        additional = (
+            {epilogues.last(node, materialized) for region in regions for node in region.blocking_nodes} - materialized
+            or set().union(*(region.recomputed_nodes for region in regions)) - materialized
+            or set().union(*(region.nodes_over_operand_limit(max_inputs) for region in regions)) - materialized
+            or _computed_twice(regions) - materialized
+            or (repeated_sums(graph, regions) - materialized if fuse else set())
+            or _read_late(roots, parts) - materialized
+        )
+        if not additional:  # the order of stores is that of the final nests
             additional, directions = resolve_hazards(roots, parts, shared, materialized)
-        additional -= materialized
         if not additional:
             grouping = _NestGrouping(shared, materialized, frozenset(graph.checks), max_inputs if fuse else 0)
             steps = grouping.group(roots, parts, directions)

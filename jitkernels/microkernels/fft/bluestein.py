@@ -93,12 +93,12 @@ def rows_of(dtype: str, limits: FftLimits) -> RowFunctions:
     fill_image, convolve = convolution_of(dtype, limits.lanes, smooth)
 
     @inlined()
-    def take(n: int, beside: bool, real: bool, scratch: Any) -> Any:
-        words = plan(n, beside, real)
+    def take(n: int, kind: int, scratch: Any) -> Any:
+        words = plan(n, kind)
         if is_null(words) == 0 and words[KEY_WORD] == 0:
             if words[LENGTH_WORD] != n:
                 fill_image(words, n, scratch)
-            words[KEY_WORD] = key_of(n, beside, real)
+            words[KEY_WORD] = key_of(n, kind)
         return words
 
     @inlined()

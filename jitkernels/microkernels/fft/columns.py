@@ -4,17 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined, noinline, offset
+from jitkernels.codegen.source_protocol import noinline, offset
 from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.bluestein import rows_of
 from jitkernels.microkernels.fft.factors import FftLimits
-from jitkernels.microkernels.fft.plan import FIRST_RADICES, FIRST_ROOTS, LENGTH_WORD, padded
+from jitkernels.microkernels.fft.plan import FIRST_RADICES, FIRST_ROOTS, padded
 from jitkernels.microkernels.fft.plan_cache import tables_of
 from jitkernels.microkernels.fft.transform import FftScales, Planes, moves_of, plane_size, running_of
 
 
 def columns_of(dtype: str, limits: FftLimits) -> Any:
-    """Return the function ``(words, n, columns, x, y, scratch, scales)`` that transforms all columns of a matrix."""
+    """Return the functions ``(words, n, columns, x, y, scratch, scales)`` that transform all columns of a matrix.
+
+    The first takes as many at once as a vector has lanes, by a plan of columns that has radices; the second one by one.
+    """
     lanes, tables = limits.lanes, tables_of(dtypes.named(dtype).c)
     moves, run = moves_of(dtype, lanes), running_of(dtype, lanes, beside=True)
     transform, one = rows_of(dtype, limits).transform, np.dtype(dtype).type(1)
@@ -25,10 +28,10 @@ def columns_of(dtype: str, limits: FftLimits) -> Any:
         for first in range(0, columns, lanes):
             live = min(lanes, columns - first)
             imaginary = offset(scratch, planes.size)
-            moves.load_columns(offset(x, 2 * first), 2 * columns, scratch, imaginary, n, live, one, scales.sign)
+            moves.load_columns(offset(x, 2 * first), scratch, imaginary, 2 * columns, n, live, one, scales.sign)
             result = run(offset(words, FIRST_RADICES), n, offset(tables(words), words[FIRST_ROOTS]), planes, scratch)
             imaginary = offset(result, planes.size)
-            moves.store_columns(offset(y, 2 * first), 2 * columns, result, imaginary, n, live, scales.re, scales.im)
+            moves.store_columns(offset(y, 2 * first), result, imaginary, 2 * columns, n, live, scales.re, scales.im)
 
     @noinline()
     def one_by_one(words: Any, n: int, columns: int, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:
@@ -44,11 +47,4 @@ def columns_of(dtype: str, limits: FftLimits) -> Any:
                 y[at] = scratch[2 * k]
                 y[at + 1] = scratch[2 * k + 1]
 
-    @inlined()
-    def run_columns(words: Any, n: int, columns: int, x: Any, y: Any, scratch: Any, scales: FftScales) -> None:
-        if words[LENGTH_WORD] == n:
-            by_radices(words, n, columns, x, y, scratch, scales)
-        else:
-            one_by_one(words, n, columns, x, y, scratch, scales)
-
-    return run_columns
+    return by_radices, one_by_one

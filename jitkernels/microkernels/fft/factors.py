@@ -1,8 +1,8 @@
 """How lengths are divided: into the radices of passes, into two steps, or into a longer length that has radices.
 
 1. Lengths of the primes up to 13 have passes of their own, and larger primes one for any radix. The last radix is the
-   one whose pass transposes: the number of lanes where that divides the length, so that all passes before it have whole
-   vectors, else the largest that has a pass of its own.
+   one whose pass transposes: the number of lanes where that divides a long length, so that all passes before it have
+   whole vectors, else the largest that has a pass of its own.
 2. Long ones are two steps (Bailey, 1990): `across` transforms whose numbers lie far apart, as many at once as a vector
    has lanes, then `down` transforms of neighbours. All passes of either run in the cache.
 3. Any other length is a convolution with a chirp (Bluestein, 1970), of a power of two times 1, 3, 5, 9 or 15.
@@ -63,13 +63,16 @@ def largest_of(n: int) -> int:
 
 
 @inlined()
-def has_radices(n: int) -> bool:
-    """Whether the length has passes: no primes but `PRIMES`, or some of them and others that are worth a pass."""
+def has_radices(n: int, beside: bool) -> bool:
+    """Whether the length has passes: no primes but `PRIMES`, or others that are worth a pass.
+
+    beside: transforms lie beside each other, so that vectors are whole whatever the prime leaves.
+    """
     rest = of_large_primes(n)
-    if rest == 1 or rest == n:
-        return rest == 1
+    if rest == 1:
+        return True
     prime = largest_of(rest)
-    return prime * WHOLE_COUNT <= MAX_RADIX * min(n // prime, WHOLE_COUNT)
+    return prime * WHOLE_COUNT <= MAX_RADIX * (WHOLE_COUNT if beside else min(n // prime, WHOLE_COUNT))
 
 
 @inlined()
@@ -82,9 +85,9 @@ def doubled(factor: int, least: int) -> int:
 
 
 @inlined()
-def smooth_length(n: int) -> int:
-    """The length itself where it has radices, else that of the convolution."""
-    if has_radices(n):
+def smooth_length(n: int, beside: bool) -> int:
+    """The length itself where it has radices, else that of the convolution, which is of rows."""
+    if has_radices(n, beside):
         return n
     least = 2 * n - 1
     first = min(doubled(1, least), doubled(3, least))
@@ -122,12 +125,15 @@ def steps_of(n: int, one_step: int) -> int:
 
 @inlined()
 def last_radix(n: int, lanes: int) -> int:
-    """The radix of the last pass over the numbers of one transform."""
-    if n % 16 == 0 and lanes == 16:
+    """The radix of the last pass over the numbers of one transform; 1 where it has large primes alone."""
+    small = n // of_large_primes(n)
+    if small == 1:
+        return 1
+    if n % 16 == 0 and lanes == 16 and n >= lanes * lanes:
         return 16
     if n % 8 == 0:
         return 8
-    prime = largest_prime(n // of_large_primes(n))
+    prime = largest_prime(small)
     return 4 if n % 4 == 0 and prime <= 3 else prime
 
 

@@ -1,4 +1,8 @@
-"""Plans: the radices and tables of a length, which a kernel computes once and keeps."""
+"""Plans: the radices and tables of a length, which a kernel computes once and keeps.
+
+The kind of a plan is what its passes work on: rows of complex numbers; such rows and the roots between the halves of a
+real transform of twice the length; columns, in one step without a last pass; or pairs of real columns, in two steps.
+"""
 
 from typing import Any
 
@@ -7,7 +11,8 @@ import numpy as np
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.any_radix import matrix_filling_of, matrix_size
-from jitkernels.microkernels.fft.factors import FftLimits, last_radix, put_radices, smooth_length, steps_of
+from jitkernels.microkernels.fft.factors import FftLimits, has_radices, last_radix, put_radices, smooth_length, steps_of
+from jitkernels.microkernels.fft.pass_costs import CONVOLUTION_CYCLES, UNLIMITED_CYCLES, row_cycles, vector_cycles
 from jitkernels.microkernels.fft.plan_cache import (
     count_kept,
     free_words,
@@ -20,6 +25,8 @@ from jitkernels.microkernels.fft.plan_cache import (
 from jitkernels.microkernels.fft.roots import root_of_unity
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 
+ROWS, HALVES, COLUMNS, PAIRS = range(4)
+"""The kinds of plans."""
 KEY_WORD, LENGTH_WORD, ACROSS_WORD, DOWN_WORD = 0, 2, 3, 4
 """Words of a plan: its key; the length of the transform by radices; the lengths of two steps, of which the first is 0
 where there is one."""
@@ -27,6 +34,8 @@ FIRST_ROOTS, SECOND_ROOTS, TILE_ROOTS, BLOCK_ROOTS = 5, 6, 7, 8
 CHIRP_TABLE, IMAGE_TABLE, HALVES_TABLE, TABLES_SIZE = 9, 10, 11, 12
 """Offsets of tables, in elements: roots of the passes of either step, those of the columns of a square, those of whole
 blocks; the chirp and its transform; roots between halves of a real transform. And the size of all."""
+ROW_CYCLES, VECTOR_CYCLES = 13, 14
+"""Estimates: of a transform of a row, and of as many beside each other as a vector has lanes."""
 FIRST_RADICES, SECOND_RADICES = 16, 56
 """The number of radices and the radices, of the first step or the only one, and of the second."""
 TABLE_ALIGNMENT = 16
@@ -51,9 +60,9 @@ def pass_roots(radices: Any, n: int) -> int:
 
 
 @inlined()
-def key_of(n: int, beside: bool, real: bool) -> int:
+def key_of(n: int, kind: int) -> int:
     """The key of a plan, which is never 0."""
-    return 4 * n + (2 if beside else 0) + (1 if real else 0)
+    return 4 * n + kind
 
 
 @noinline()
@@ -133,7 +142,7 @@ def roots_filling_of(dtype: str, lanes: int) -> Any:
 
 
 def filling_of(dtype: str, lanes: int) -> Any:
-    """Return the function ``(words, n, table, real)`` that fills all tables but the transform of the chirp."""
+    """Return the function ``(words, n, table, kind)`` that fills all tables but the transform of the chirp."""
     number = np.dtype(dtype).type
     fill_passes, fill_square, fill_turns = roots_filling_of(dtype, lanes)
 
@@ -156,7 +165,7 @@ def filling_of(dtype: str, lanes: int) -> Any:
             table[2 * k + 1] = number(-re)
 
     @inlined()
-    def fill(words: Any, n: int, table: Any, real: bool) -> None:
+    def fill(words: Any, n: int, table: Any, kind: int) -> None:
         length, across, down = words[LENGTH_WORD], words[ACROSS_WORD], words[DOWN_WORD]
         fill_passes(offset(words, FIRST_RADICES), length if across == 0 else across, offset(table, words[FIRST_ROOTS]))
         if across > 0:
@@ -165,25 +174,46 @@ def filling_of(dtype: str, lanes: int) -> Any:
             fill_turns(length, across, down, offset(table, words[BLOCK_ROOTS]))
         if length != n:
             fill_chirp(n, offset(table, words[CHIRP_TABLE]))
-        if real:
+        if kind == HALVES:
             fill_halves(n, offset(table, words[HALVES_TABLE]))
 
     return fill
 
 
-def layout_of(limits: FftLimits) -> Any:
-    """Return the function ``(words, n, beside, real)`` that writes the lengths, radices and offsets of a plan."""
+def estimating_of(limits: FftLimits) -> Any:
+    """Return the function ``(words, n)`` that writes the estimates of a length; it overwrites the second radices."""
     lanes, one_step = limits.lanes, limits.one_step
 
+    @noinline()
+    def estimate(words: Any, n: int) -> None:
+        words[ROW_CYCLES], words[VECTOR_CYCLES] = 0, UNLIMITED_CYCLES
+        radices = offset(words, SECOND_RADICES)
+        if n <= one_step:
+            length = smooth_length(n, False)
+            put_radices(radices, length, last_radix(length, lanes))
+            cycles = row_cycles(radices, length, lanes)
+            words[ROW_CYCLES] = cycles if length == n else 2 * cycles + CONVOLUTION_CYCLES * length // lanes
+            if has_radices(n, True):
+                put_radices(radices, n, 1)
+                words[VECTOR_CYCLES] = vector_cycles(radices, n)
+
+    return estimate
+
+
+def layout_of(limits: FftLimits) -> Any:
+    """Return the function ``(words, n, kind)`` that writes the lengths, radices and offsets of a plan."""
+    lanes, one_step, estimate = limits.lanes, limits.one_step, estimating_of(limits)
+
     @inlined()
-    def lay_out(words: Any, n: int, beside: bool, real: bool) -> None:
-        length = smooth_length(n)
-        is_one = beside and length == n  # a convolution is of rows
-        across = 0 if is_one else steps_of(length, one_step)
+    def lay_out(words: Any, n: int, kind: int) -> None:
+        estimate(words, n)
+        length = smooth_length(n, kind == COLUMNS)
+        is_one = kind == COLUMNS and length == n  # a convolution is of rows
+        across = 0 if is_one else steps_of(length, 0 if kind == PAIRS else one_step)
         words[LENGTH_WORD], words[ACROSS_WORD] = length, across
         total = 0
         if across == 0:
-            put_radices(offset(words, FIRST_RADICES), length, 1 if is_one or length == 1 else last_radix(length, lanes))
+            put_radices(offset(words, FIRST_RADICES), length, 1 if is_one else last_radix(length, lanes))
             words[FIRST_ROOTS] = total
             total += pass_roots(offset(words, FIRST_RADICES), length)
         else:
@@ -206,7 +236,7 @@ def layout_of(limits: FftLimits) -> Any:
             words[IMAGE_TABLE] = total + padded(2 * n)
             total += padded(2 * n) + padded(2 * length)
         words[HALVES_TABLE] = total
-        if real:
+        if kind == HALVES:
             total += padded(n + 2)
         words[TABLES_SIZE] = total
 
@@ -214,30 +244,28 @@ def layout_of(limits: FftLimits) -> Any:
 
 
 def planning_of(dtype: str, limits: FftLimits) -> Any:
-    """Return the function ``(n, beside, real)`` that takes out a plan, or makes one; null where there is no memory.
+    """Return the function ``(n, kind)`` that takes out a plan, or makes one; null where there is no memory.
 
-    beside: passes work on transforms beside each other, so that there is one step, and no last pass. real: besides, the
-    roots that a transform of ``2 * n`` real numbers takes. The key of a new plan is 0; it has all tables but the
-    transform of the chirp.
+    The key of a new plan is 0; it has all tables but the transform of the chirp.
     """
     size, fill, lay_out = dtypes.named(dtype).size, filling_of(dtype, limits.lanes), layout_of(limits)
     memory, tables = heap_allocator(dtypes.named(dtype).c), tables_of(dtypes.named(dtype).c)
 
     @noinline()
-    def take(n: int, beside: bool, real: bool) -> Any:
-        words = take_plan(key_of(n, beside, real))
+    def take(n: int, kind: int) -> Any:
+        words = take_plan(key_of(n, kind))
         if is_null(words) == 0 and words[KEY_WORD] != 0:
             count_kept(-words[TABLES_SIZE])
-        if is_null(words) == 0 and words[KEY_WORD] != key_of(n, beside, real):
+        if is_null(words) == 0 and words[KEY_WORD] != key_of(n, kind):
             words[KEY_WORD] = 0
             heap_free(tables(words))
-            lay_out(words, n, beside, real)
+            lay_out(words, n, kind)
             block = memory(words[TABLES_SIZE] * size + 64)
             set_tables(words, block)
             if is_null(block):
                 words = no_plan(words)
             else:
-                fill(words, n, tables(words), real)
+                fill(words, n, tables(words), kind)
         return words
 
     return take

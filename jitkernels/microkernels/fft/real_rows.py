@@ -2,8 +2,8 @@
 
 With ``A = Z[k]`` and ``B = conj(Z[m - k])`` the sum ``E = A + B`` belongs to the elements of even index, and ``T``,
 which is ``A - B`` times the root of unity ``-i exp(-2 pi i k / n)``, to those of odd index: ``X[k] = E + T`` and
-``X[m - k] = conj(E - T)`` (Cooley, Lewis & Welch, 1970). The inverse is the same with conjugate roots. An odd n takes a
-transform of n complex numbers.
+``X[m - k] = conj(E - T)`` (Cooley, Lewis & Welch, 1970). The inverse is the same with conjugate roots. An odd n that is
+short or has no radices takes a transform of n complex numbers.
 """
 
 from typing import Any
@@ -17,8 +17,9 @@ from jitkernels.microkernels.fft.butterfly import Complex
 from jitkernels.microkernels.fft.factors import FftLimits
 from jitkernels.microkernels.fft.pair_products import product
 from jitkernels.microkernels.fft.passes import PassText
-from jitkernels.microkernels.fft.plan import HALVES_TABLE, padded
+from jitkernels.microkernels.fft.plan import HALVES, HALVES_TABLE, PAIRS, padded
 from jitkernels.microkernels.fft.plan_cache import tables_of
+from jitkernels.microkernels.fft.real_columns import forward_pairs_of, inverse_pairs_of, kind_of_odd, scratch_of_pairs
 from jitkernels.microkernels.fft.transform import FftScales, scratch_of
 
 
@@ -81,12 +82,20 @@ def splitting_of(dtype: str, lanes: int) -> Any:
     return split
 
 
+@inlined()
+def kind_of_real(n: int) -> int:
+    """The kind of plan of n real numbers."""
+    return HALVES if n % 2 == 0 else kind_of_odd(n)
+
+
 def scratch_of_real(limits: FftLimits) -> Any:
     """Return the function of n that gives the elements that a transform of n real numbers needs as scratch."""
-    scratch = scratch_of(limits)
+    scratch, of_pairs = scratch_of(limits), scratch_of_pairs(limits)
 
     @inlined()
     def needed(n: int) -> Any:
+        if kind_of_real(n) == PAIRS:
+            return of_pairs(n)
         return scratch(n // 2, False) + padded(n) if n % 2 == 0 else scratch(n, False) + padded(2 * n)
 
     return needed
@@ -101,7 +110,7 @@ def complex_length(n: int) -> int:
 def forward_of(dtype: str, limits: FftLimits, rows: RowFunctions) -> Any:
     """Return the function ``(words, n, x, y, scratch, scale)``: y has ``n // 2 + 1`` complex numbers."""
     number, tables = np.dtype(dtype).type, tables_of(dtypes.named(dtype).c)
-    split, transform = splitting_of(dtype, limits.lanes), rows.transform
+    split, transform, of_pairs = splitting_of(dtype, limits.lanes), rows.transform, forward_pairs_of(dtype, limits)
     one, zero, half = number(1), number(0), number(0.5)
 
     @noinline()
@@ -129,6 +138,8 @@ def forward_of(dtype: str, limits: FftLimits, rows: RowFunctions) -> Any:
     def forward(words: Any, n: int, x: Any, y: Any, scratch: Any, scale: Any) -> None:
         if n % 2 == 0:
             even(words, n, x, y, scratch, scale)
+        elif kind_of_odd(n) == PAIRS:
+            of_pairs(words, n, x, y, scratch, scale)
         else:
             odd(words, n, x, y, scratch, scale)
 
@@ -138,7 +149,7 @@ def forward_of(dtype: str, limits: FftLimits, rows: RowFunctions) -> Any:
 def inverse_of(dtype: str, limits: FftLimits, rows: RowFunctions) -> Any:
     """Return the function ``(words, n, x, y, scratch, scale)``: x has ``n // 2 + 1`` complex numbers."""
     number, tables = np.dtype(dtype).type, tables_of(dtypes.named(dtype).c)
-    split, transform = splitting_of(dtype, limits.lanes), rows.transform
+    split, transform, of_pairs = splitting_of(dtype, limits.lanes), rows.transform, inverse_pairs_of(dtype, limits)
     one, zero = number(1), number(0)
 
     @noinline()
@@ -167,6 +178,8 @@ def inverse_of(dtype: str, limits: FftLimits, rows: RowFunctions) -> Any:
     def inverse(words: Any, n: int, x: Any, y: Any, scratch: Any, scale: Any) -> None:
         if n % 2 == 0:
             even(words, n, x, y, scratch, scale)
+        elif kind_of_odd(n) == PAIRS:
+            of_pairs(words, n, x, y, scratch, scale)
         else:
             odd(words, n, x, y, scratch, scale)
 

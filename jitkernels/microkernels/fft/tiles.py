@@ -1,6 +1,6 @@
 """Moves between interleaved complex numbers and planes, as LLVM IR, and the transposes of two steps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jitkernels.codegen.source_protocol import IRFunction
 from jitkernels.core import dtypes
@@ -18,58 +18,66 @@ class TileText(PassText):
     def product(self, a: str, b: str) -> str:
         return self.out.value(f"fmul contract {self.vector} {a}, {b}")
 
-    def of_rows(self, body: Callable[[str, bool], None]) -> None:
-        """A loop over rows, of whole vectors or of `live` numbers each; both masks are ready."""
-        out, lanes = self.out, self.lanes
-        out.label("entry")
-        twice = self.multiple(2, "%live")
-        self.masks = [self.first_lanes(twice), self.first_lanes(self.sum(twice, -lanes))]
-        self.before()
-        out.line(f"%whole = icmp eq i64 %live, {lanes}")
+    def first_of_row(self, elements: str) -> list[str]:
+        """The masks of so many elements of a row of two vectors."""
+        return [self.first_lanes(elements), self.first_lanes(self.sum(elements, -self.lanes))]
+
+    def of_rows(self, body: Callable[[str, list[str]], None], elements: str, masks: list[str]) -> None:
+        """A loop over rows of two vectors: of so many elements each, which `masks` select where they are fewer."""
+        out = self.out
+        out.line(f"%whole = icmp eq i64 {elements}, {2 * self.lanes}")
         out.line("br i1 %whole, label %row, label %part")
-        self.loop("row", "%rows", "entry", "done", lambda row: body(row, False))
-        self.loop("part", "%rows", "entry", "done", lambda row: body(row, True))
+        self.loop("row", "%rows", "entry", "done", lambda row: body(row, ["", ""]))
+        self.loop("part", "%rows", "entry", "done", lambda row: body(row, masks))
         out.label("done")
         out.line("ret void")
 
-    def before(self) -> None:
-        """What the loop needs."""
-        self.scales = [self.broadcast(f"%scale.{part}") for part in ("re", "im")]
+    def of_arguments(
+        self, name: str, pointers: Sequence[str], numbers: Sequence[str], reals: Sequence[str]
+    ) -> IRFunction:
+        """The function of the lines: pointers, integers, then real numbers."""
+        head = ", ".join(
+            [f"ptr noalias %{one}" for one in pointers]
+            + [f"i64 %{one}" for one in numbers]
+            + [f"{self.kind} %{one}" for one in reals]
+        )
+        symbol, body = f"fft_{name}_{self.dtype}", "\n".join(self.out.lines)
+        arguments = (
+            *[self.element] * len(pointers),
+            *["int64"] * len(numbers),
+            *[self.element.rstrip("*")] * len(reals),
+        )
+        text = f"define void @{symbol}({head}) noinline nounwind {{\n{body}\n}}\n{self._declared()}"
+        return IRFunction(symbol, "void", arguments, text)
 
     def columns(self, *, stores: bool) -> IRFunction:
-        """``(pairs, step, re, im, rows, live, scale.re, scale.im)``: of each row of complex numbers `live` ones.
+        """``(pairs, re, im, step, rows, live, scale.re, scale.im)``: of each row of complex numbers `live` ones.
 
-        RowFunctions are `step` elements apart, planes have `lanes` of them side by side. Both parts are scaled.
+        Rows are `step` elements apart, planes have `lanes` of them side by side. Both parts are scaled.
         """
         lanes = self.lanes
+        self.out.label("entry")
+        elements = self.multiple(2, "%live")
+        scales = [self.broadcast(f"%scale.{part}") for part in ("re", "im")]
 
-        def load(row: str, is_part: bool) -> None:
+        def load(row: str, masks: list[str]) -> None:
             at, to = self.out.value(f"mul i64 {row}, %step"), self.multiple(lanes, row)
-            masks = self.masks if is_part else ["", ""]
             low, high = self.load("%pairs", at, masks[0]), self.load("%pairs", self.sum(at, lanes), masks[1])
             for part, base in enumerate(("%re", "%im")):
                 numbers = self.shuffled(low, high, [2 * lane + part for lane in range(lanes)])
-                self.store(self.product(numbers, self.scales[part]), base, to)
+                self.store(self.product(numbers, scales[part]), base, to)
 
-        def store(row: str, is_part: bool) -> None:
+        def store(row: str, masks: list[str]) -> None:
             at, source = self.out.value(f"mul i64 {row}, %step"), self.multiple(lanes, row)
-            masks = self.masks if is_part else ["", ""]
-            re, im = (self.product(self.load(b, source), s) for b, s in zip(("%re", "%im"), self.scales, strict=True))
+            re, im = (self.product(self.load(b, source), s) for b, s in zip(("%re", "%im"), scales, strict=True))
             for half, mask in enumerate(masks):
                 first = half * lanes // 2
                 picks = [first + lane // 2 + lanes * (lane % 2) for lane in range(lanes)]
                 self.store(self.shuffled(re, im, picks), "%pairs", self.sum(at, half * lanes), mask)
 
-        self.of_rows(store if stores else load)
-        symbol = f"fft_{'store' if stores else 'load'}_columns_{self.dtype}"
-        head = (
-            f"define void @{symbol}(ptr noalias %pairs, i64 %step, ptr noalias %re, ptr noalias %im, i64 %rows, "
-            f"i64 %live, {self.kind} %scale.re, {self.kind} %scale.im) noinline nounwind {{"
-        )
-        number = self.element.rstrip("*")
-        arguments = (self.element, "int64", self.element, self.element, "int64", "int64", number, number)
-        body = "\n".join(self.out.lines)
-        return IRFunction(symbol, "void", arguments, f"{head}\n{body}\n}}\n{self._declared()}")
+        self.of_rows(store if stores else load, elements, self.first_of_row(elements))
+        name = "store_columns" if stores else "load_columns"
+        return self.of_arguments(name, ("pairs", "re", "im"), ("step", "rows", "live"), ("scale.re", "scale.im"))
 
     def rotated_tile(self) -> IRFunction:
         """``(re, im, roots, factors, tr, ti)``: a square of vectors times roots of unity, transposed.
@@ -98,8 +106,4 @@ class TileText(PassText):
             for t, row in enumerate(self.unzipped(rows)):
                 self.store(row, base, str(t * lanes))
         out.line("ret void")
-        symbol = f"fft_rotated_tile_{self.dtype}"
-        pointers = ", ".join(f"ptr noalias %{name}" for name in ("re", "im", "roots", "factors", "tr", "ti"))
-        body = "\n".join(out.lines)
-        text = f"define void @{symbol}({pointers}) noinline nounwind {{\n{body}\n}}\n"
-        return IRFunction(symbol, "void", (self.element,) * 6, text)
+        return self.of_arguments("rotated_tile", ("re", "im", "roots", "factors", "tr", "ti"), (), ())

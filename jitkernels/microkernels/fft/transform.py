@@ -12,6 +12,7 @@ from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.any_radix import PassArrays, any_radix_of, matrix_size
 from jitkernels.microkernels.fft.factors import FftLimits, smooth_length, steps_of
+from jitkernels.microkernels.fft.pass_costs import transposes
 from jitkernels.microkernels.fft.passes import PASS_RADICES, fft_pass
 from jitkernels.microkernels.fft.plan import (
     ACROSS_WORD,
@@ -97,10 +98,10 @@ def running_of(dtype: str, lanes: int, *, beside: bool) -> Any:
             radix = radices[1 + t]
             ido = ido // radix
             target = offset(planes.base, 2 * planes.size * turn)
-            if ido > 1 or beside:
-                first(radix, at, target, planes.size, roots, ido, l1)
-            else:
+            if not beside and transposes(radix, ido, l1):
                 last(radix, at, target, planes.size, roots, ido, l1)
+            else:
+                first(radix, at, target, planes.size, roots, ido, l1)
             roots = offset(roots, padded(2 * (radix - 1) * ido) + padded(matrix_size(radix)))
             l1 *= radix
             at = target
@@ -130,19 +131,19 @@ def moves_of(dtype: str, lanes: int) -> Moves:
     def load_row(x: Any, n: int, planes: Any, size: int, scales: FftScales) -> None:
         whole = n // lanes
         if whole > 0:
-            load(x, 2 * lanes, planes, offset(planes, size), whole, lanes, one, scales.sign)
+            load(x, planes, offset(planes, size), 2 * lanes, whole, lanes, one, scales.sign)
         if n % lanes > 0:
             at = whole * lanes
-            load(offset(x, 2 * at), 0, offset(planes, at), offset(planes, size + at), 1, n % lanes, one, scales.sign)
+            load(offset(x, 2 * at), offset(planes, at), offset(planes, size + at), 0, 1, n % lanes, one, scales.sign)
 
     @inlined()
     def store_row(y: Any, n: int, planes: Any, size: int, scales: FftScales) -> None:
         whole = n // lanes
         if whole > 0:
-            store(y, 2 * lanes, planes, offset(planes, size), whole, lanes, scales.re, scales.im)
+            store(y, planes, offset(planes, size), 2 * lanes, whole, lanes, scales.re, scales.im)
         if n % lanes > 0:
             at, rest = whole * lanes, n % lanes
-            store(offset(y, 2 * at), 0, offset(planes, at), offset(planes, size + at), 1, rest, scales.re, scales.im)
+            store(offset(y, 2 * at), offset(planes, at), offset(planes, size + at), 0, 1, rest, scales.re, scales.im)
 
     return Moves(load, store, load_row, store_row)
 
@@ -181,7 +182,7 @@ def scratch_of(limits: FftLimits) -> Any:
 
     @inlined()
     def scratch(n: int, beside: bool) -> Any:
-        length = smooth_length(n)
+        length = smooth_length(n, beside)
         if beside and length == n:
             return 4 * plane_size(n * lanes, lanes)
         if length == n:
@@ -209,17 +210,17 @@ def one_step_of(dtype: str, limits: FftLimits) -> Any:
 
 
 def block_turning_of(dtype: str, lanes: int) -> Any:
-    """Return the function ``(words, block, source, size, squares)`` between two steps, for a block of columns."""
+    """Return the function ``(words, block, source, rows, size, squares)`` between two steps, for a block of columns."""
     tables = tables_of(dtypes.named(dtype).c)
     tile, zero = TileText(dtype, lanes).rotated_tile(), np.dtype(dtype).type(0)
 
     @inlined()
-    def turn_block(words: Any, block: int, source: Any, size: int, squares: Any) -> None:
-        """Multiply a block of columns by roots, and transpose it into the rows of the squares."""
-        across, rows_of_blocks = words[ACROSS_WORD], (words[ACROSS_WORD] + lanes - 1) // lanes
+    def turn_block(words: Any, block: int, source: Any, rows: int, size: int, squares: Any) -> None:
+        """Multiply the first rows of a block of columns by roots, and transpose them into the rows of the squares."""
+        rows_of_blocks, of_table = (rows + lanes - 1) // lanes, (words[ACROSS_WORD] + lanes - 1) // lanes
         roots = offset(tables(words), words[TILE_ROOTS])
-        turns = offset(tables(words), words[BLOCK_ROOTS] + block * 2 * lanes * rows_of_blocks)
-        for i in range(across * lanes, rows_of_blocks * lanes * lanes):
+        turns = offset(tables(words), words[BLOCK_ROOTS] + block * 2 * lanes * of_table)
+        for i in range(rows * lanes, rows_of_blocks * lanes * lanes):
             source[i] = zero
             source[size + i] = zero
         for r in range(rows_of_blocks):
@@ -248,18 +249,18 @@ def two_steps_of(dtype: str, limits: FftLimits) -> Any:
         for block in range((down + lanes - 1) // lanes):
             live = min(lanes, down - block * lanes)
             at = offset(x, 2 * lanes * block)
-            load_columns(at, 2 * down, scratch, offset(scratch, size), across, live, one, scales.sign)
+            load_columns(at, scratch, offset(scratch, size), 2 * down, across, live, one, scales.sign)
             result = beside(
                 offset(words, FIRST_RADICES), across, offset(tables(words), words[FIRST_ROOTS]), planes, scratch
             )
-            turn_block(words, block, result, size, squares)
+            turn_block(words, block, result, across, size, squares)
         for block in range(rows_of_blocks):
             source = offset(squares, 2 * size * block)
             live = min(lanes, across - block * lanes)
             table = offset(tables(words), words[SECOND_ROOTS])
             result = beside(offset(words, SECOND_RADICES), down, table, planes, source)
             at = offset(y, 2 * lanes * block)
-            store_columns(at, 2 * across, result, offset(result, size), down, live, scales.re, scales.im)
+            store_columns(at, result, offset(result, size), 2 * across, down, live, scales.re, scales.im)
 
     return in_two_steps
 

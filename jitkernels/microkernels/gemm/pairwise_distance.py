@@ -40,8 +40,8 @@ class DistanceBlocking:
 
 
 @frozen_dataclass
-class _Distance:
-    """What determines the code."""
+class DistanceTiles:
+    """What determines the code of the tiles for a metric and a dtype, and the panels that they read."""
 
     metric: str
     dtype: str
@@ -73,6 +73,12 @@ class _Distance:
         symbol = f"cdist_along_{rows}x{columns}"
         tile = DotTile(symbol, self.dtype, self.lanes, rows, columns, 0.0, streams_a=False, squares=self.squares)
         return ir_function(symbol, self.dtype, TILE_ARGUMENTS, written_by(DotTile.text, tile))
+
+    @property
+    def transpose(self) -> Any:
+        """Make the function that transposes rows of y into a panel."""
+        text = written_by(transpose_panel, "cdist_transpose", self.dtype, self.lanes, self.width)
+        return ir_function("cdist_transpose", self.dtype, PACK_ARGUMENTS, text)
 
     def tile(self, *, is_edge: bool) -> Any:
         """Make the tile of rows of x, read in place, and a panel; an edge masks missing rows and columns."""
@@ -114,7 +120,7 @@ def distance_kernel(attr: CDistAttr, target: Target, *, parallel: bool) -> Range
     """Make the range kernel ``(x, y, z, m, n, d)``; threads split the rows of y."""
     lanes, size, signature = target.lanes(attr.dtype), element_size(attr.dtype), attr.signature()
     panels = panels_of(target, squares=attr.metric in ("euclidean", "sqeuclidean"))
-    distance = _Distance(attr.metric, attr.dtype, lanes, panels)
+    distance = DistanceTiles(attr.metric, attr.dtype, lanes, panels)
     width = distance.width
     few, many, narrow = _few_of_x(distance), _panels_of_y(distance), _few_of_y(distance)
 
@@ -143,7 +149,7 @@ def distance_kernel(attr: CDistAttr, target: Target, *, parallel: bool) -> Range
     )
 
 
-def _few_of_x(distance: _Distance) -> Any:
+def _few_of_x(distance: DistanceTiles) -> Any:
     """Make the function for few rows of x: nothing is transposed."""
     number, is_cosine = np.dtype(distance.dtype).type, distance.metric == "cosine"
     along, one_along = distance.along(1, ROWS_READ_TOGETHER), distance.along(1, 1)
@@ -169,7 +175,7 @@ def _few_of_x(distance: _Distance) -> Any:
     return few
 
 
-def _panels_of_y(distance: _Distance) -> Any:
+def _panels_of_y(distance: DistanceTiles) -> Any:
     """Make the function that transposes panels of rows of y."""
     number, is_cosine = np.dtype(distance.dtype).type, distance.metric == "cosine"
     has_end, width, depth, lengths, height = (
@@ -177,8 +183,7 @@ def _panels_of_y(distance: _Distance) -> Any:
         distance.panels.rows,
     )  # fmt: skip
     whole, edge = distance.tile(is_edge=False), distance.tile(is_edge=True)
-    text = written_by(transpose_panel, "cdist_transpose", distance.dtype, distance.lanes, width)
-    transpose = ir_function("cdist_transpose", distance.dtype, PACK_ARGUMENTS, text)
+    transpose = distance.transpose
     finish, inverse_length = _finish(distance), _inverse_length(number)
 
     @inlined()
@@ -207,7 +212,7 @@ def _panels_of_y(distance: _Distance) -> Any:
     return many
 
 
-def _few_of_y(distance: _Distance) -> Any:
+def _few_of_y(distance: DistanceTiles) -> Any:
     """Make the function for few rows of y: dot products without a transpose."""
     number, is_cosine = np.dtype(distance.dtype).type, distance.metric == "cosine"
     has_end = distance.metric in ("cosine", "euclidean")
@@ -253,7 +258,7 @@ def _inverse_length(number: Any) -> Any:
     return inverse_length
 
 
-def _finish(distance: _Distance) -> Any:
+def _finish(distance: DistanceTiles) -> Any:
     """Make the epilogue that turns the sums in a part of a row of z into distances."""
     number: Any = np.dtype(distance.dtype).type
     is_cosine, is_root = distance.metric == "cosine", distance.metric == "euclidean"

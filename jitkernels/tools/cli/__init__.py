@@ -9,18 +9,12 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 
 from jitkernels.errors import JitKernelsError
-
-NEEDED = ("cyclopts", "rich")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0 success, 1 the command found a problem, 2 the command failed."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        _fail(f"the command line needs {' and '.join(missing)}: install jitkernels[cli]")
     from cyclopts import CycloptsError
 
     from jitkernels.tools.cli.app import app

@@ -236,6 +236,22 @@ def explain(kernel: str, *fields: str, dim: Dims = None, svg: Path | None = None
 
 
 @app.command
+def patch(*names: str, seconds: float = 0.0) -> int:
+    """List the functions of NumPy, SciPy and scikit-learn that `jitkernels.patch()` serves, and when.
+
+    Parameters
+    ----------
+    names
+        Packages, modules or functions, such as scipy.special or numpy:nanvar; default: all.
+    seconds
+        Measure for so long each call of these functions, with and without the patch, and show the times.
+    """
+    from jitkernels.tools.cli import patch as command
+
+    return command.run(names, seconds=seconds)
+
+
+@app.command
 def docs(
     *,
     check: Path | None = None,
@@ -244,6 +260,7 @@ def docs(
     rules: bool = False,
     onnx: bool = False,
     torch: bool = False,
+    patching: bool = False,
     architecture: bool = False,
 ) -> int:
     """Print the reference of all kernels, generated from the registry schemas.
@@ -258,6 +275,9 @@ def docs(
         Print the table of ONNX operators instead; with --write or --check, the table in that page (docs/onnx.md).
     torch
         Print the table of ATen operators instead; with --write or --check, the table in that page (docs/torch.md).
+    patching
+        Print the table of functions that `jitkernels.patch()` serves; with --write or --check, the table in that
+        page (docs/patching.md).
     stub
         Print the type stub of the package, jitkernels/__init__.pyi, instead.
     check
@@ -267,7 +287,9 @@ def docs(
     """
     from jitkernels.tools.cli import docs as command
 
-    kinds = {"architecture": architecture, "rules": rules, "onnx": onnx, "torch": torch, "stub": stub}
+    kinds = {
+        "architecture": architecture, "rules": rules, "onnx": onnx, "torch": torch, "patching": patching, "stub": stub,
+    }  # fmt: skip
     kind = next((name for name, is_wanted in kinds.items() if is_wanted), "")
     return command.run(check=check, write=write, kind=kind)
 

@@ -7,6 +7,7 @@ from jitkernels.tools.docgen import architecture
 from jitkernels.tools.docgen.architecture import drawn
 from jitkernels.tools.docgen.marked_page import with_table
 from jitkernels.tools.docgen.onnx_operators import ONNX_MARKER, listed_operators
+from jitkernels.tools.docgen.patched_functions import PATCHING_MARKER, listed_pieces
 from jitkernels.tools.docgen.reference import page
 from jitkernels.tools.docgen.rules import listed, page_of
 from jitkernels.tools.docgen.stubs import text as type_stub
@@ -38,7 +39,7 @@ def _of_architecture(path: Path | None) -> str:
 
 
 def _with_operators(path: Path | None, marker: str, table: str) -> str:
-    """A table of operators; for a page that exists, its text with the present table."""
+    """A table, of operators say; for a page that exists, its text with the present table."""
     if path is None:
         return table
     try:
@@ -55,6 +56,8 @@ def _text(path: Path | None, kind: str) -> str:
         return _of_architecture(path)
     if kind == "onnx":
         return _with_operators(path, ONNX_MARKER, listed_operators())
+    if kind == "patching":
+        return _with_operators(path, PATCHING_MARKER, listed_pieces())
     if kind == "torch":
         return _with_operators(path, TORCH_MARKER, listed_overloads())
     return type_stub() if kind == "stub" else page()
@@ -63,7 +66,7 @@ def _text(path: Path | None, kind: str) -> str:
 def run(*, check: Path | None, write: Path | None, kind: str = "") -> int:
     """Print a page, write it to a file, or tell whether a file is up to date.
 
-    `kind`: "stub", "rules", "onnx", "torch" or "architecture"; the reference of all kernels if empty.
+    `kind`: "stub", "rules", "onnx", "torch", "patching" or "architecture"; the reference of all kernels if empty.
     """
     text = _text(write or check, kind)
     if write is not None:

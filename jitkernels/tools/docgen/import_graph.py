@@ -12,7 +12,18 @@ LAYERS = (
     *("errors", "core", "attrs.schema", "attrs", "codegen", "runtime", "microkernels", "selection", "dispatch"),
     *("tuning", "compiler.ir", "compiler.passes", "compiler.autodiff", "compiler.transforms", "compiler.schedule"),
     *("compiler.memory", "compiler.codegen", "compiler.lowering", "compiler.capture", "compiler.dispatch"),
-    *("compiler.diagnostics", "compiler.export", "compiler.api", "compiler", "xp", "refer", "gen", "more", ""),
+    *(
+        "compiler.diagnostics",
+        "compiler.export",
+        "compiler.api",
+        "compiler",
+        "xp",
+        "refer",
+        "gen",
+        "more",
+        "patching",
+        "",
+    ),
     *("onnx", "torch", "tools", "benchmarks", "tools.cli", "__main__"),
 )
 """From the bottom up; "" is ``jitkernels/__init__.py``. A layer imports from lower ones and from itself."""

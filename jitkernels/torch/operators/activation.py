@@ -95,8 +95,9 @@ def threshold(x: Any, threshold: Any, value: Any) -> Any:
 
 @operator("log_sigmoid_forward.default")
 def log_sigmoid_forward(x: Any) -> Any:
-    """``log(sigmoid(x))``, and a buffer that the gradient here does not need."""
-    return np.minimum(x, like(0, x)) - np.log1p(np.exp(-np.absolute(x))), np.zeros((0,), x.dtype)
+    """``log(sigmoid(x))``, and the buffer that its gradient reads."""
+    exponential = np.exp(-np.absolute(x))
+    return np.minimum(x, like(0, x)) - np.log1p(exponential), exponential
 
 
 @operator("gelu.default")

@@ -26,12 +26,25 @@ def require_images(x: Any) -> None:
 
 def _filters(weight: Any) -> Any:
     """Filters as CONV2D takes them: height, width, channels, filters."""
-    return np.transpose(weight if weight.ndim == 4 else np.expand_dims(weight, 2), (2, 3, 1, 0))
+    weight = weight if weight.ndim == 4 else np.expand_dims(weight, 2)
+    count, depth, high, wide = weight.shape
+    reversed_axes = _reversed(np.reshape(weight, (count, depth, high * wide)))
+    return np.reshape(reversed_axes, (high, wide, depth, count))
 
 
 def _torch_filters(filters: Any, dimensions: int) -> Any:
-    filters = np.transpose(filters, (3, 2, 0, 1))
-    return filters if dimensions == 4 else np.squeeze(filters, 2)
+    high, wide, depth, count = filters.shape
+    weight = np.reshape(_reversed(np.reshape(filters, (high * wide, depth, count))), (count, depth, high, wide))
+    return weight if dimensions == 4 else np.squeeze(weight, 2)
+
+
+def _reversed(x: Any) -> Any:
+    """Three axes in reverse, by two transposes of matrices, which are several times as fast as the strided copy.
+
+    The first exchanges the inner axes; to collapse them with the outer one needs it in memory.
+    """
+    first, second, third = x.shape
+    return np.transpose(np.reshape(np.transpose(x, (0, 2, 1)), (first, third * second)))
 
 
 def _pair(values: Sequence[int], first: int) -> tuple[int, int]:

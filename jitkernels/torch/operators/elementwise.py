@@ -145,7 +145,14 @@ def power(x: Any, y: Any) -> Any:
             return like(1, x) / x
     if not hasattr(x, "dtype") and x == 2 and y.dtype.kind == "f":
         return np.exp2(y)
-    return np.power(x, y)
+    return _integer_power(x, y) if hasattr(y, "dtype") and y.dtype.kind == "i" else np.power(x, y)
+
+
+def _integer_power(x: Any, y: Any) -> Any:
+    """A power of ints, which NumPy refuses for negative exponents: inverses, truncated."""
+    one, zero = like(1, y), like(0, y)
+    inverse = np.where(x == 1, one, np.where(x == -1, one - 2 * (y & one), zero))
+    return np.where(y < 0, inverse, np.power(x, np.maximum(y, zero)))
 
 
 @operator("clamp.default", "clamp.Tensor", "clip.default", promotes="result")

@@ -1,0 +1,1 @@
+"""The replacements, a module for each family; importing one registers its rows."""
