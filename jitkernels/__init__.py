@@ -18,7 +18,7 @@ _ERRORS = (
     "DifferenceError", "GraphError", "JitKernelsError", "MemoryLimitError", "ModelError", "NotUsableError",
     "RegistrationError", "TracingError", "UnknownNameError", "WorkspaceError",
 )  # fmt: skip
-_MODULES = frozenset({"errors", "onnx"})
+_MODULES = frozenset({"errors", "onnx", "xp"})
 """Public modules, imported on first access."""
 _LAZY = {
     **dict.fromkeys(_ERRORS, "jitkernels.errors"),
@@ -88,6 +88,7 @@ _PROVIDERS = {
     "compile_reference_by_numba": ("jitkernels.compiler.api.traced_kernel", "register_numba"),
     "discover_schemas": ("jitkernels.attrs.schema.registry", "import_all_schemas"),
     "implement_by_numba": ("jitkernels.dispatch.numba_extension.entry_compiler", "implementation_of"),
+    "lazy_array": ("jitkernels.xp", "Array"),
     "parallel_runtime": ("jitkernels.runtime.threads.team_size", "externals"),
     "pooled_memory": ("jitkernels.runtime.workspace_allocator", "memory"),
     "prepare_launcher": ("jitkernels.dispatch.native.launcher", "reason_for_slow_path"),

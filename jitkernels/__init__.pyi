@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from jitkernels import errors as errors
 from jitkernels import onnx as onnx
+from jitkernels import xp as xp
 from jitkernels.attrs.adam import AdamAttr as AdamAttr
 from jitkernels.attrs.adam import AdamWAttr as AdamWAttr
 from jitkernels.attrs.attention import AttentionAttr as AttentionAttr
@@ -226,6 +227,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "while_loop",
+    "xp",
     "AdamAttr",
     "AdamWAttr",
     "AttentionAttr",

@@ -21,8 +21,17 @@ from jitkernels.core import cache_dirs
 
 sys.path += [folder for folder in FOLDERS if folder not in sys.path]
 
-OWN_ENVIRONMENTS = {"torch_backend": "torch", "documentation_site": "sphinx", "dask_arrays": "distributed"}
-"""Folders whose tests have an environment of their own in CI, and the package that the extra `test` does not have."""
+OWN_ENVIRONMENTS = {
+    "torch_backend": "torch",
+    "documentation_site": "sphinx",
+    "dask_arrays": "distributed",
+    "foreign_arrays/test_torch_tensors.py": "torch",
+    "foreign_arrays/test_jax_arrays.py": "jax",
+    "foreign_arrays/test_arrow.py": "pyarrow",
+    "foreign_arrays/test_xarray.py": "xarray",
+    "foreign_arrays/test_array_api_packages.py": "array_api_strict",
+}
+"""Tests that have an environment of their own in CI, and the package that the extra `test` does not have."""
 MISSING = {folder: package for folder, package in OWN_ENVIRONMENTS.items() if importlib.util.find_spec(package) is None}
 collect_ignore = [*MISSING]
 SETTINGS = ("USE", "POLICY", "NUM_THREADS", "KEEP_INTERM", "WORKDIR")  # but CPU_FEATURES may be limited

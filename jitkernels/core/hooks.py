@@ -56,3 +56,5 @@ implement_by_numba = Hook("implement_by_numba")
 """(schema, function): the source and the usability of an implementation that numba compiles."""
 call_on_chunks = Hook("call_on_chunks")
 """(function, arguments, keywords): a call of a compiled function with dask arrays, which is lazy."""
+lazy_array = Hook("lazy_array")
+"""(array): an array of `jk.xp` with these elements, whose functions are fused."""

@@ -13,7 +13,7 @@ import pytest
 
 import jitkernels as jk
 
-PAGES = ("index.md", "rules.md", "jit.md", "bundles.md", "gradients.md")
+PAGES = ("index.md", "rules.md", "jit.md", "bundles.md", "gradients.md", "array_api.md", "foreign_arrays.md")
 
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -33,6 +33,12 @@ def test_the_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
         file = f"<block {i} of {name}>"
         linecache.cache[file] = len(block), None, block.splitlines(keepends=True), file  # as notebooks do
         exec(compile(block, file, "exec"), names)
+
+
+def test_the_table_of_the_array_api_namespace() -> None:
+    from jitkernels.tools.docgen.array_api_functions import listed_functions
+
+    assert page("array_api.md").endswith(f"\n\n{listed_functions()}")
 
 
 @pytest.mark.parametrize("chapter", sorted((DOCS / "tutorial").glob("*.py")), ids=lambda path: path.stem)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitkernels.attrs.schema import foreign_arrays
 from jitkernels.attrs.schema.schema_queries import (
     DTYPE,
     SHAPE,
@@ -268,7 +269,9 @@ def _array(kernel: str, argument: Argument, value: Any) -> AnyArray:
     if _is_masked(value):
         raise ArgumentTypeError(f"{kernel}: {argument.name}: expected an array without a mask, got a masked array")
     try:
-        array = np.asarray(value)
+        array = foreign_arrays.as_array(value) if foreign_arrays.is_foreign(value) else np.asarray(value)
+    except foreign_arrays.NotShareableError as error:
+        raise ArgumentTypeError(f"{label}, got {error}") from None
     except MemoryError as error:
         raise WorkspaceError(f"{kernel}: {argument.name}: no memory to convert it: {error}") from None
     except Exception as error:  # noqa: BLE001  # whatever a strange object raises

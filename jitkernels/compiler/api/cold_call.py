@@ -10,7 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitkernels.compiler.api import chunked_arrays, fallback_policy, out_argument
+from jitkernels.compiler.api import (
+    chunked_arrays,
+    fallback_policy,
+    foreign_arguments,
+    labelled_arguments,
+    out_argument,
+)
 from jitkernels.compiler.api.graph_breaks import Division, GraphBreaks
 from jitkernels.compiler.capture.pytree import recompile_limit
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
@@ -65,7 +71,21 @@ class ColdCalls:
         """Serve a call that no compiled entry accepts: find or compile the code for its arguments, or fall back."""
         if chunked_arrays.are_among(args, kwargs):
             return hooks.call_on_chunks(self, args, kwargs)
+        arrays = foreign_arguments.as_arrays(self, self._signature, args, kwargs)
+        if arrays is not None:
+            self._entries.note(foreign_arguments.REASON)
+            function: Any = self
+            result = function(*arrays[0], **arrays[1])
+            return result if self._takes_out or kwargs.get("out") is None else kwargs["out"]
         out = None if self._takes_out else kwargs.pop("out", None)
+        if self._is_plain and out is None and (library := labelled_arguments.library_among(args, kwargs)):
+            if labelled_arguments.are_small(args, kwargs):
+                self._entries.note(python_call_stats.SMALL)
+                return self._plain(args, kwargs, out)
+            result = labelled_arguments.call(library, self, args, kwargs)
+            if result is not NotImplemented:
+                self._entries.note(f"an object of {library}")
+                return result
         if self._is_plain and errstate.numpy_raises_or_calls():
             self._entries.note(python_call_stats.ERRORS)
             return self._plain(args, kwargs, out)

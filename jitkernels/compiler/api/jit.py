@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from jitkernels.compiler.api import function_pickle
+from jitkernels.compiler.api import foreign_arguments, function_pickle
 from jitkernels.compiler.api.cold_call import ColdCalls
 from jitkernels.compiler.api.graph_breaks import GraphBreaks
 from jitkernels.compiler.capture import register_overrides as _overrides  # noqa: F401  # fills the override registry
@@ -131,6 +131,8 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
         reason = specialization.entry_reason if specialization.graph is not None else ""
         if specialization.graph is not None and call.form not in specialization.links:
             reason = self._python_reason() or self._entry_reason(specialization, call)
+        if not reason and foreign_arguments.as_arrays(self, self._signature, args, kwargs):
+            reason = foreign_arguments.REASON
         return explanation(self.__name__, specialization, self._names(call), reason)
 
     def source(self, *args: Any, backend: str = "numba", **kwargs: Any) -> str:
@@ -185,7 +187,8 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
     def _compile_for(self, args: Any, kwargs: Any) -> "tuple[Specialization | None, FlatCall | None]":
         """The specialization for a call without its ``out``, and the flat call; None where it falls back."""
         kwargs = {name: value for name, value in kwargs.items() if name != "out" or self._takes_out}
-        specialization, call, _ = self.look_up(args, kwargs)
+        arrays = foreign_arguments.as_arrays(self, self._signature, args, kwargs)
+        specialization, call, _ = self.look_up(*(arrays or (args, kwargs)))
         return specialization, call
 
     @property

@@ -265,7 +265,7 @@ class Traced:
         return self.item()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name not in METHODS:
             raise AttributeError(name)
         if self.is_weak and name != "conjugate":
             return getattr(self.python(self), name)

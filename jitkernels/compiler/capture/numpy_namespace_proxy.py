@@ -17,7 +17,7 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.bytecode_calls import is_called
 from jitkernels.compiler.capture.free_variables import Same
 from jitkernels.compiler.capture.native.native_functions import is_native
-from jitkernels.compiler.capture.override_registry import SERVICES, TABLE
+from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, TABLE
 from jitkernels.compiler.capture.static_arrays import frozen
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import current
@@ -89,6 +89,16 @@ class ModuleProxy:
                 raise UnsupportedError(f"numpy.{name}")
             return FunctionProxy(value)
         return stand_in(value)
+
+
+def _array_namespace(array: Traced, /, *, api_version: str | None = None) -> Any:
+    """What `ndarray.__array_namespace__` returns, in a trace. Raises ValueError as it does."""
+    plain: Any = np.empty(0)
+    plain.__array_namespace__(api_version=api_version)
+    return ModuleProxy(np)
+
+
+METHODS["__array_namespace__"] = _array_namespace
 
 
 class ModuleOverlay:

@@ -12,7 +12,7 @@ LAYERS = (
     *("errors", "core", "attrs.schema", "attrs", "codegen", "runtime", "microkernels", "selection", "dispatch"),
     *("tuning", "compiler.ir", "compiler.passes", "compiler.autodiff", "compiler.transforms", "compiler.schedule"),
     *("compiler.memory", "compiler.codegen", "compiler.lowering", "compiler.capture", "compiler.dispatch"),
-    *("compiler.diagnostics", "compiler.export", "compiler.api", "compiler", "refer", "gen", "more"),
+    *("compiler.diagnostics", "compiler.export", "compiler.api", "compiler", "xp", "refer", "gen", "more"),
     *("patching", "dask_arrays", ""),
     *("onnx", "torch", "tools", "benchmarks", "tools.cli", "__main__"),
 )

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.attrs.schema import foreign_arrays
 from jitkernels.compiler.capture import free_variables, impure
 from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.numba_dispatchers import as_python, refuse_stencil
@@ -48,12 +49,8 @@ class Leaf(str):
 
 ARRAY, FOREIGN, FLOAT, COMPLEX, INT, NUMBER = map(Leaf, "ADFCIN")
 """An array, one of another library, a Python float, complex number or int, a NumPy scalar."""
-
-
 SHARED = bool, int, float, complex, str, tuple, list, dict, np.ndarray, np.generic
 """Types of attributes of classes and modules that other code may change between calls."""
-
-
 ARGUMENT = "an argument"
 """What reasons begin with that are about a value, whose name the caller knows."""
 
@@ -178,17 +175,18 @@ class Flattener:
         if (inner := getattr(kind, "__jitkernels_traced__", None)) is not None:
             return self.flatten(inner(value))
         refuse_stencil(value)
-        if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
+        if foreign_arrays.is_foreign(value):
             return self._foreign(value)
+        if isinstance(value, np.ndarray | np.generic):
+            raise UnsupportedError(f"an argument of type {kind.__name__}")
         return self._object(value, kind)
 
     def _foreign(self, value: Any) -> Any:
-        """An array of another library, read without a copy."""
-        if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array_ufunc__"):
-            raise UnsupportedError(f"an argument of type {type(value).__name__}")
-        array = np.asarray(value) if hasattr(value, "__array_interface__") else np.from_dlpack(value)
-        if type(array) is not np.ndarray:
-            raise UnsupportedError(f"an argument of type {type(value).__name__}")
+        """An array of another library in a container, read without a copy."""
+        try:
+            array = np.asarray(foreign_arrays.as_array(value))
+        except foreign_arrays.NotShareableError as error:
+            raise UnsupportedError(f"an argument that is {error}") from None
         self._array(array)
         return FOREIGN
 

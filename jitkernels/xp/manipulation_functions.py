@@ -1,0 +1,68 @@
+"""The manipulation, searching, set and sorting functions of the Array API standard, by NumPy and by kernels."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.xp.array_object import NamespaceArray
+from jitkernels.xp.dispatch import by_numpy, elements_of, kernel_named, wrapped
+
+KERNEL_CHARACTERS = "fd"
+"""Type characters of the dtypes that kernels have."""
+NAMES = (
+    "broadcast_arrays", "broadcast_to", "concat", "expand_dims", "flip", "isin", "matrix_transpose", "moveaxis",
+    "permute_dims", "repeat", "reshape", "roll", "searchsorted", "squeeze", "stack", "take", "take_along_axis",
+    "tile", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
+)  # fmt: skip
+"""What `numpy` has by the standard's name and meaning."""
+KERNELS = {"argmax": "hargmax", "sort": "sort"}
+"""Kernels that compute functions of float32 and float64."""
+_argmax, _sort = (kernel_named(KERNELS[name]) for name in ("argmax", "sort"))
+
+
+def _has_kernel(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.char in KERNEL_CHARACTERS and x.ndim > 0 and x.size > 0
+
+
+def argmax(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    """The indices of the largest elements along an axis, the first of equal ones."""
+    elements = elements_of(x)
+    if _has_kernel(elements) and not keepdims and (axis is not None or elements.ndim == 1):
+        return wrapped(_argmax()(elements, axis=-1 if axis is None else axis))
+    return wrapped(np.argmax(elements, axis=axis, keepdims=keepdims))
+
+
+def argmin(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    """The indices of the smallest elements along an axis, the first of equal ones."""
+    return wrapped(np.argmin(elements_of(x), axis=axis, keepdims=keepdims))
+
+
+def nonzero(x: Any, /) -> tuple[NamespaceArray, ...]:
+    """For each axis, the indices of the elements that are not zero."""
+    if not x.ndim:
+        raise ValueError("nonzero: expected at least 1 dimension, got 0")
+    return tuple(map(wrapped, np.nonzero(elements_of(x))))
+
+
+def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> NamespaceArray:
+    """The indices that sort along an axis; with `descending` equal elements keep their order, too."""
+    elements = elements_of(x)
+    if not descending:
+        return wrapped(np.argsort(elements, axis=axis, stable=stable))  # type: ignore[no-any-return]
+    order = np.flip(np.argsort(np.flip(elements, axis), axis=axis, stable=stable), axis)
+    return NamespaceArray(elements.shape[axis] - 1 - order, False)
+
+
+def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> NamespaceArray:
+    """The elements in ascending or descending order along an axis."""
+    elements = elements_of(x)
+    # Zeros of either sign are equal: a stable order keeps theirs, the kernel puts negative ones first.
+    if _has_kernel(elements) and not (stable and (elements == 0).any()):
+        result = _sort()(elements, axis=axis)
+    else:
+        result = np.sort(elements, axis=axis, stable=stable)
+    return NamespaceArray(np.flip(result, axis) if descending else result, False)
+
+
+FUNCTIONS = {name: by_numpy(name, getattr(np, name)) for name in NAMES}
+FUNCTIONS |= {one.__name__: one for one in (argmax, argmin, nonzero, argsort, sort)}
