@@ -10,13 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitkernels.compiler.api import (
-    chunked_arrays,
-    fallback_policy,
-    foreign_arguments,
-    labelled_arguments,
-    out_argument,
-)
+from jitkernels.compiler.api import chunked_arrays, fallback_policy, foreign_arguments, labelled_arguments, out_argument
 from jitkernels.compiler.api.graph_breaks import Division, GraphBreaks
 from jitkernels.compiler.capture.pytree import recompile_limit
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
