@@ -3,9 +3,9 @@
     python bench/dask_scaling.py [TASK_MICROSECONDS] [BYTES_PER_SECOND]
 
 Each task costs the scheduler some time, one task after another; a worker computes one task at a time and is sent the
-next ones ahead. So N workers compute at most as fast as tasks can be scheduled. The defaults are measurements of
-`jitkernels bench dask`: a scheduler of dask 2026.8 spends about 250 us on a task, and a worker of one thread passes
-over 4 GB of chunks in a second.
+next ones ahead. So N workers compute at most as fast as tasks can be scheduled. The defaults are assumptions: 250 us of
+the scheduler and 300 us of a worker for each task (on two cores `jitkernels bench dask` measures some 600 us for both),
+and a worker of one thread that passes over 4 GB of chunks in a second.
 """
 
 import heapq
