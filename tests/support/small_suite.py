@@ -120,7 +120,7 @@ COMPILED: dict[str, Form] = {
     "inside": lambda value: np.pad(value, 2)[tuple(slice(2, 2 + n) for n in value.shape)],
 }  # the dispatcher's own conversions from the second call on
 OTHER_TYPES = ("float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
-# For special values: long double overflows elsewhere in between, orders zeros differently, or mixes NaN in another order.
+# For special values: long double overflows elsewhere in between, orders zeros differently, or spreads NaN differently.
 NEED_AN_ORACLE = ("attention", "group_norm", "vrelu", "vadd_relu", "fft_c2c", "fft_r2c", "fft_c2r")
 WEAK = (float, int, bool)  # numbers that take the dtype of the other operand
 
