@@ -97,6 +97,10 @@ class CarriedObjects:
         packed = self.objects.get(key)
         return None if packed is None else zlib.decompress(packed)
 
+    def has_all(self, keys: Iterable[str]) -> bool:
+        """Whether none of these objects is missing, or was dropped for later ones."""
+        return all(key in self.objects for key in keys)
+
     def admit(self, objects: Mapping[str, bytes]) -> None:
         """Add compressed objects, which are for this environment."""
         with writing:

@@ -167,7 +167,8 @@ class _PatternFinder:
                     for extent in node.shape
                 )
                 continue
-            axes = [None if extent == 1 else self.classes.new() for extent in leaf.shape]
+            # One array for several parameters has the axes of the first: what one of them requires holds for all.
+            axes = self.axes[number] or [None if extent == 1 else self.classes.new() for extent in leaf.shape]
             self.classes.of[node] = tuple(axes)
             self.axes[number] = axes
         for axes, one in zip(self.axes, self.arrays, strict=True):

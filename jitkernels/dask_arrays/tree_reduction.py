@@ -4,11 +4,13 @@ The order is that of the chunks, whichever worker finishes first: a tree of the 
 every scheduler with ``JITKERNELS_POLICY=reproducible``, and on CPUs of one kind without.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import dask.array as da
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from jitkernels.compiler.api.jit import jit
 from jitkernels.errors import ArgumentError
@@ -33,7 +35,10 @@ def reduce_blocks(
     """
     if kind not in KINDS:
         raise ArgumentError(f"kind: expected {', '.join(KINDS)}, got {kind!r}")
-    axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis) % array.ndim)
+    try:
+        axes = tuple(range(array.ndim)) if axis is None else normalize_axis_tuple(axis, array.ndim, "axis")
+    except ValueError as error:  # AxisError too
+        raise ArgumentError(f"axis: expected different axes of {array.ndim}, got {axis!r}: {error}") from None
     sizes = [array.shape[place] for place in axes]
     if kind == "mean" and not all(size == size for size in sizes):
         raise ArgumentError("mean of a dask array: expected known chunks, as by compute_chunk_sizes()")
@@ -44,7 +49,7 @@ def reduce_blocks(
         array, chunk=jit(first, static_argnames=STATIC), aggregate=jit(inner, static_argnames=STATIC), axis=axes,
         keepdims=keepdims, dtype=dtype, split_every=split_every, concatenate=True,
     )  # fmt: skip
-    return result if kind != "mean" else result / np.prod(sizes)
+    return result if kind != "mean" else result / math.prod(map(int, sizes))
 
 
 STATIC = ("axis", "keepdims")

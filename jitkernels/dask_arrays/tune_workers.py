@@ -7,9 +7,10 @@ another one.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from distributed import Client, as_completed
+from distributed import Client, wait
 from distributed.scheduler import KilledWorker
 
 from jitkernels.attrs.schema.base import KernelAttr
@@ -24,6 +25,8 @@ from jitkernels.tuning.tune import tune_class
 
 BUILD_SECONDS = 60.0
 """Limit for building the candidates of a class."""
+POLL_SECONDS = 2.0
+"""How often to look whether workers have died."""
 
 
 class MeasuredClasses(NamedTuple):
@@ -44,32 +47,44 @@ def tune_on_workers(
     workers = machines_like_this(client, threads)
     queue, found, done = [*reversed(attrs)], dict[KernelAttr, Record](), Counter[str]()
     active: dict[Any, tuple[str, KernelAttr]] = {}
-    completed = as_completed(with_results=False)
-
-    def begin(worker: str) -> None:
-        attr = queue.pop()
-        future = client.submit(_measure, attr, threads, seconds, workers=[worker], pure=False)
-        active[future] = worker, attr
-        completed.add(future)
-
-    for worker in workers[: len(queue)]:
-        begin(worker)
-    for future in completed:
-        worker, attr = active.pop(future)
-        try:
+    while queue or active:
+        busy = {worker for worker, _ in active.values()}
+        for worker in [one for one in workers if one not in busy][: len(queue)]:
+            attr = queue.pop()
+            future = client.submit(_measure, attr, threads, seconds, workers=[worker], pure=False)
+            active[future] = worker, attr
+        if not active:
+            break
+        with suppress(TimeoutError):
+            wait([*active], timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
+        for future in [one for one in active if one.status == "finished"]:
+            worker, attr = active.pop(future)
             found[attr] = future.result()
-        except KilledWorker:
+            done[worker] += 1
+            records.save(attr, found[attr], threads)
+            say(f"{threads} threads: measured {len(found)} of {len(attrs)}, {attr.name} {attr.text()} by {worker}")
+        for future in [one for one in active if one.status in ("error", "cancelled")]:
+            worker, attr = active.pop(future)
+            if future.status == "error" and not isinstance(future.exception(), KilledWorker):
+                future.result()  # raises what the measurement raised
             queue.append(attr)
-            continue
-        done[worker] += 1
-        records.save(attr, found[attr], threads)
-        say(f"{threads} threads: measured {len(found)} of {len(attrs)}, {attr.name} {attr.text()} by {worker}")
-        if queue:
-            begin(worker)
+        alive = _addresses(client)
+        if not alive.issuperset(workers):  # a task that is bound to a dead worker waits for ever
+            for future in [one for one, (worker, _) in active.items() if worker not in alive]:
+                queue.append(active.pop(future)[1])
+                future.cancel()
+            with suppress(NotUsableError):
+                workers = machines_like_this(client, threads)
+            workers = [one for one in workers if one in alive]
     if len(found) < len(attrs):
         raise NotUsableError(f"tune: {len(attrs) - len(found)} classes were not measured: all workers have died")
     client.run(_store, [*found.items()], threads, workers=workers)
     return MeasuredClasses(found, done)
+
+
+def _addresses(client: Client) -> set[str]:
+    """The addresses of the workers that the scheduler has now."""
+    return set(client.scheduler_info(n_workers=-1)["workers"])
 
 
 def machines_like_this(client: Client, threads: int) -> list[str]:

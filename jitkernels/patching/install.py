@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from jitkernels.core.fork_locks import build_lock
-from jitkernels.errors import NotUsableError, UnknownNameError
+from jitkernels.errors import JitKernelsError, NotUsableError, UnknownNameError
 from jitkernels.patching import import_hook, ufunc_loops
 from jitkernels.patching.piece import Piece, pieces
 from jitkernels.patching.swapped_code import copy_of, forwarding_code, implementation_of, parameters_of
@@ -83,8 +83,13 @@ def patch(*names: str) -> Patch:
             known = ", ".join(sorted({one.module for one in table}))
             raise UnknownNameError(f"nothing of {name!r} can be patched; there are {known}")
     made = Patch(tuple(one for one in table if not names or any(map(one.is_of, names))))
+    modules = {one.module for one in made.selected}
     with build_lock:
         _active.append(made)
+        import_hook.watch(_modules_to_come(), _of_imported)
+    for module in filter(_is_being_imported, modules):
+        importlib.import_module(module)  # waits for the thread that imports it, which may wait for the lock
+    with build_lock:
         _settle()
     return made
 
@@ -104,11 +109,16 @@ def _settle(imported: str = "") -> None:
     wanted = {one.target: one for made in _active for one in made.selected}
     for target in [target for target in _replaced if target not in wanted]:
         _replaced.pop(target)()
-    import_hook.watch({one.module for one in wanted.values()} - sys.modules.keys(), _of_imported)
+    import_hook.watch(_modules_to_come(), _of_imported)
     for target, one in wanted.items():
-        is_ready = one.module == imported or not (imported and _is_being_imported(one.module))
+        is_ready = one.module == imported or not _is_being_imported(one.module)
         if target not in _replaced and is_ready and one.module in sys.modules:
             _install(one)
+
+
+def _modules_to_come() -> set[str]:
+    """The modules of selected pieces that nobody has imported."""
+    return {one.module for made in _active for one in made.selected} - sys.modules.keys()
 
 
 def _is_being_imported(module: str) -> bool:
@@ -123,12 +133,12 @@ def _of_imported(module: str) -> None:
 
 def _install(one: Piece) -> None:
     try:
-        found: Any = importlib.import_module(one.module)  # waits for a thread that is importing it
+        found: Any = sys.modules[one.module]
         for part in one.name.split("."):
             found = getattr(found, part)
         _replaced[one.target] = _replace(found, one)
         _skipped.pop(one.target, None)
-    except (AttributeError, NotUsableError) as error:
+    except (AttributeError, JitKernelsError, OSError) as error:  # an import of a module must not fail for it
         _skipped[one.target] = str(error)
 
 

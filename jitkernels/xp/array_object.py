@@ -187,6 +187,9 @@ class NamespaceArray:
     def __reduce__(self) -> Any:
         return NamespaceArray, (self._elements(),)
 
+    def __copy__(self) -> "NamespaceArray":
+        return self.__deepcopy__({})
+
     def __deepcopy__(self, memo: Any) -> "NamespaceArray":
         return NamespaceArray(self._elements().copy(), False)
 

@@ -53,12 +53,15 @@ def power(x1: Any, x2: Any, /) -> Any:
     """`numpy.pow`; a Python number as exponent is a constant of the code, as a square takes one product."""
     if type(x2) in (int, float) and type(x1) is NamespaceArray and not x1.is_small:
         operand = x1._operand()
-        return record(_power, (x1,), [operand], (("exponent", x2),), dtype_of(np.pow, [operand, x2]), x1.shape)
+        return record(
+            _power, (x1,), [operand], (("exponent", (type(x2), x2)),), dtype_of(np.pow, [operand, x2]), x1.shape
+        )
     return elementwise(np.pow, x1, x2)
 
 
-def _power(x: Any, exponent: Any) -> Any:
-    return np.power(x, exponent)
+def _power(x: Any, exponent: tuple[type, Any]) -> Any:
+    """`exponent`: with its type, so that 2 and 2.0 are not one structure."""
+    return np.power(x, exponent[1])
 
 
 def _round(x: Any, /) -> Any:

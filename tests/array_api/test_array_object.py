@@ -349,3 +349,41 @@ def _run_program(data: st.DataObject) -> None:
         assert found.dtype == expected.dtype
         assert found.shape == expected.shape
         np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_exponents_of_two_types_are_two_structures() -> None:
+    x = jk.xp.asarray(np.full(100_000, 2**40))
+    for exponent in (2, 2.0, 2):
+        with np.errstate(all="ignore"):
+            expected = np.power(np.asarray(x), exponent)
+            result = np.asarray(x**exponent)
+        assert result.dtype == expected.dtype
+        assert np.array_equal(result, expected)
+
+
+@pytest.mark.parametrize("count", [10, 100_000])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda a: np.add.at(a, [0], 1),
+        lambda a: np.copyto(a, 7),
+        lambda a: np.put(a, [0], 7),
+        lambda a: np.place(a, np.asarray(a) >= 0, [7]),
+        lambda a: np.putmask(a, np.asarray(a) >= 0, [7]),
+        lambda a: np.put_along_axis(a, np.array([0]), 7, 0),
+        lambda a: np.fill_diagonal(jk.xp.reshape(a, (2, -1)), 7),
+    ],
+)
+def test_functions_that_write_change_one_array(write: Any, count: int) -> None:
+    a = jk.xp.asarray(np.arange(float(count)))
+    view, copied, pending = a[:2], copy.copy(a), a + 1
+    write(a)
+    assert np.array_equal(view, [0.0, 1.0])
+    assert np.array_equal(copied, np.arange(float(count)))
+    assert np.array_equal(pending, np.arange(1.0, count + 1.0))
+
+
+def test_out_of_numpy_is_returned() -> None:
+    out = np.empty(3)
+    assert np.add(jk.xp.ones(3), 1, out=out) is out
+    assert out.tolist() == [2.0] * 3

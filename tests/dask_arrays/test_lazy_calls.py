@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
+from jitkernels.compiler.export.function_token import token_of
 from jitkernels.errors import ArgumentError, ArgumentTypeError
 
 SHAPE = (12, 10)
@@ -179,3 +180,57 @@ def test_results_are_inferred_without_code() -> None:
     result = f(da.ones((6, 6), chunks=2))
     assert not f.specializations
     assert result.dtype == np.float64
+
+
+def test_one_array_for_several_parameters_meets_what_each_requires() -> None:
+    x = da.from_array(np.arange(8.0).reshape(4, 2), chunks=(2, 2))
+    function = jk.jit(lambda p, q: p.sum(axis=0) + q)
+    with pytest.raises(ArgumentError, match="expected one chunk along axis 0"):
+        function(x, x)
+    y = jk.jit(lambda x: x + 1)(x)
+    with pytest.raises(ArgumentError, match="expected one chunk along axis 0"):
+        function(y, y)
+    whole = x.rechunk((4, 1))
+    assert np.array_equal(function(whole, whole).compute(), function.__wrapped__(x.compute(), x.compute()))
+
+
+def _variants() -> dict[str, list[Any]]:
+    """Functions that differ in one thing that their code object or a global name does not show."""
+
+    def helper(default: Any) -> Any:
+        def added(x: Any, a: Any = default) -> Any:
+            return x + a
+
+        return added
+
+    def with_class(step: Any) -> Any:
+        kind: Any = type("Kind", (), {"step": step})
+        return lambda x: x * kind.step
+
+    def with_masked(mask: Any) -> Any:
+        held = np.ma.masked_array([1.0, 2.0], mask)
+        return lambda x: x + held.sum()
+
+    def with_helpers(*defaults: Any) -> Any:
+        f, g, h = map(helper, defaults)
+        return lambda x: f(x) + g(x) + h(x)
+
+    def with_field(name: str) -> Any:
+        dtype = np.dtype([(name, int)])
+        return lambda x: x.view(dtype)
+
+    return {
+        "defaults of helpers": [with_helpers(*defaults) for defaults in itertools.product((1, 2), repeat=3)],
+        "classes": [with_class(2), with_class(3)],
+        "masks": [with_masked([0, 0]), with_masked([0, 1])],
+        "parameters": [lambda a, b: a + b, lambda a, *, b: a + b],
+        "fields": [with_field("a"), with_field("b")],
+    }
+
+
+@pytest.mark.parametrize("name", _variants())
+def test_tokens_differ_where_functions_do(name: str) -> None:
+    tokens = [[token_of(one) for one in _variants()[name]] for _ in range(2)]
+    assert len({*tokens[0]}) == len(tokens[0])
+    if name != "classes":  # without cloudpickle, or of another class object, no token is the same again
+        assert tokens[0] == tokens[1]

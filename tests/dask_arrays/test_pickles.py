@@ -13,6 +13,8 @@ import pytest
 from processes import environment
 
 import jitkernels as jk
+from jitkernels.codegen import kernel_archive
+from jitkernels.runtime.loading import object_payload
 
 CHILD = """
 import pathlib, sys, pickle
@@ -79,7 +81,9 @@ def test_another_cpu_compiles(tmp_path: Path) -> None:
 
 def test_one_process_keeps_one_function() -> None:
     function = functions()["closure"]
-    assert pickle.loads(cloudpickle.dumps(function)) is function
+    restored = pickle.loads(cloudpickle.dumps(function))
+    assert pickle.loads(cloudpickle.dumps(function)) is restored
+    assert pickle.loads(cloudpickle.dumps(restored)) is restored
     other = functions()["closure"]
     assert other.__dask_tokenize__() == function.__dask_tokenize__()
 
@@ -99,3 +103,25 @@ def test_tasks_send_little() -> None:
     result = f(da.ones((90, 64), chunks=(20, 64)), da.ones(64, chunks=64))
     block = result.dask.layers[result.name].task.func
     assert 10_000 < len(cloudpickle.dumps(block)) < 100_000
+
+
+def test_pickles_are_snapshots() -> None:
+    captured = np.array([2.0])
+    function = jk.jit(lambda x: x * captured)
+    content = cloudpickle.dumps(function)
+    captured[0] = 3.0
+    assert pickle.loads(content)(np.ones(3)).tolist() == [2.0] * 3
+    assert function(np.ones(3)).tolist() == [3.0] * 3
+
+
+def test_damaged_objects_are_compiled_again() -> None:
+    key = "0" * 64
+    payload = object_payload.payload_with({key: b"not compressed"})
+    assert object_payload.received(payload.identity, payload.content[:-1] + b"?")
+    assert kernel_archive.carried.find(key) is None
+    assert object_payload.received(*payload)
+    assert key in kernel_archive.carried.objects
+    del kernel_archive.carried.objects[key]
+    assert object_payload.received(*payload)
+    assert key in kernel_archive.carried.objects, "objects that were dropped are admitted again"
+    del kernel_archive.carried.objects[key]

@@ -48,3 +48,11 @@ def test_what_is_refused() -> None:
         reduce_blocks(lazy, "median")
     with pytest.raises(ArgumentError, match="expected known chunks"):
         reduce_blocks(lazy[lazy[:, 0] > 1], "mean")
+
+
+def test_axes_that_do_not_exist_or_repeat() -> None:
+    x = da.ones((4, 4), chunks=2, dtype=np.float32)
+    for axis in (2, -3, (0, -2), (0, 0)):
+        with pytest.raises(ArgumentError, match="axis: expected different axes of 2"):
+            reduce_blocks(x, "sum", axis=axis)
+    assert reduce_blocks(x, "mean", axis=(0, 1)).dtype == np.float32

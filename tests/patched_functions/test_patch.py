@@ -8,10 +8,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from processes import python
 
 import jitkernels as jk
 from jitkernels.errors import NotUsableError, UnknownNameError
@@ -241,3 +243,27 @@ with jk.patch() as patch:
 def test_without_scipy_and_scikit_learn() -> None:
     done = subprocess.run([sys.executable, "-P", "-c", WITHOUT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+SLOW_IMPORT = """
+import sys, threading, time
+import jitkernels
+from jitkernels.patching import piece
+piece.pieces()
+piece.add(piece.Piece("slow_module:function", lambda x: NotImplemented, "", lambda: ()))
+jitkernels.patch("slow_module")
+thread = threading.Thread(target=lambda: __import__("slow_module"))
+thread.start()
+while "slow_module" not in sys.modules:
+    time.sleep(0.01)
+made = jitkernels.patch("slow_module")
+thread.join()
+print(made.installed)
+"""
+
+
+def test_imports_of_other_threads_end(tmp_path: Path) -> None:
+    """A thread whose import waits for the lock must not be waited for with the lock held."""
+    (tmp_path / "slow_module.py").write_text("import time\ndef function(x):\n    return x\ntime.sleep(0.5)\n")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{SLOW_IMPORT}"
+    assert python(code, timeout=60) == "('slow_module:function',)\n"

@@ -24,7 +24,7 @@ MAX_FUNCTIONS = 64
 """The most functions by value that a process keeps, with their code, for pickles that come later."""
 
 _functions: "OrderedDict[str, Any]" = OrderedDict()
-"""Functions that were pickled or restored by value here, by token; the one that was used last is the last."""
+"""Functions that were restored by value here, by token; the one that was used last is the last."""
 _packing: ContextVar[frozenset[str]] = ContextVar("packing", default=frozenset())
 """The tokens of functions whose bytes are being made: one that refers to itself must not begin again."""
 
@@ -56,7 +56,6 @@ def reduced(function: Any, construct: "Callable[..., Any]", arguments: tuple[Any
     from jitkernels.compiler.export.function_token import token_of
 
     token = token_of(construct, *arguments)
-    _remember(token, function)
     return restored_by_value, (payload, token, construct, arguments)
 
 

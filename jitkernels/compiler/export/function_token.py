@@ -17,7 +17,7 @@ import numpy as np
 from jitkernels.compiler.capture.free_variables import names_of
 from jitkernels.core.hashing import sha256
 
-PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), type)
+PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented))
 """Types of constants whose ``repr`` says what they are."""
 
 
@@ -31,21 +31,23 @@ class TokenParts:
     """The parts of a token in order. Functions that refer to each other are listed once."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, int] = {}
+        self._seen: dict[int, tuple[int, Any]] = {}
+        """The values so far with their numbers, by identity: they are kept, since others could get their identities."""
 
     def of(self, value: Any) -> Iterator[str]:
         if isinstance(value, PLAIN):
             yield repr(value)
         elif isinstance(value, np.generic):
-            yield f"number {value.dtype.str} {value.tobytes().hex()}"
-        elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
-            yield f"array {value.dtype.str} {value.shape} {sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+            yield f"number {value.dtype.descr} {value.tobytes().hex()}"
+        elif type(value) is np.ndarray and not value.dtype.hasobject:
+            content = sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+            yield f"array {value.dtype.descr} {value.shape} {content}"
         elif isinstance(value, types.ModuleType):
             yield f"module {value.__name__}"
         elif id(value) in self._seen:
-            yield f"again {self._seen[id(value)]}"
+            yield f"again {self._seen[id(value)][0]}"
         else:
-            self._seen[id(value)] = len(self._seen)
+            self._seen[id(value)] = len(self._seen), value
             yield from self._compound(value)
 
     def _compound(self, value: Any) -> Iterator[str]:
@@ -60,6 +62,8 @@ class TokenParts:
                 yield from self.of(element)
         elif isinstance(value, set | frozenset):
             yield from (type(value).__qualname__, *sorted(map(repr, value)))
+        elif isinstance(value, type) and _is_named(value):
+            yield f"class {value.__module__}.{value.__qualname__}"
         elif isinstance(value, types.FunctionType):
             yield from self._function(value)
         elif isinstance(value, types.CodeType):
@@ -68,9 +72,9 @@ class TokenParts:
             yield from self.of(("partial", value.func, value.args, value.keywords))
         elif isinstance(value, types.MethodType):
             yield from self.of(("method", value.__self__, value.__func__))
-        elif hasattr(value, "__jitkernels_token__"):
+        elif hasattr(value, "__jitkernels_token__") and not isinstance(value, type):
             yield from self.of(value.__jitkernels_token__())
-        elif dataclasses.is_dataclass(value):
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
             yield type(value).__qualname__
             for one in dataclasses.fields(value):
                 yield from self.of(getattr(value, one.name))
@@ -93,7 +97,10 @@ class TokenParts:
                 yield from self.of(function.__globals__[name])
 
     def _code(self, code: types.CodeType) -> Iterator[str]:
-        yield f"code {code.co_name} {code.co_code.hex()} {code.co_names} {code.co_varnames} {code.co_flags}"
+        counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
+        names = code.co_names, code.co_varnames, code.co_cellvars, code.co_freevars
+        yield f"code {code.co_name} {code.co_code.hex()} {code.co_exceptiontable.hex()}"
+        yield f"{names} {code.co_flags} {counts}"
         yield from self.of(code.co_consts)
 
     def _other(self, value: Any) -> Iterator[str]:
@@ -103,3 +110,11 @@ class TokenParts:
             yield f"{type(value).__qualname__} {sha256(cloudpickle.dumps(value)).hexdigest()}"
         except Exception:  # noqa: BLE001  # whatever a class raises that cannot be pickled
             yield f"{type(value).__qualname__} {os.urandom(16).hex()}"
+
+
+def _is_named(kind: type) -> bool:
+    """Whether a class is the one that its module names, which is no notebook's: its name says what it is."""
+    found: Any = sys.modules.get(kind.__module__)
+    for part in kind.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is kind and kind.__module__ != "__main__"
