@@ -5,13 +5,13 @@ the same expression on other arrays in each iteration compiles it once; `jk.jit`
 """
 
 import math
-import threading
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
 from jitkernels.compiler.api.jit import jit
+from jitkernels.core.fork_locks import writing
 
 MAX_LAZY_NODES = 128
 """Operands are evaluated before an expression grows beyond: longer ones take seconds to compile."""
@@ -132,7 +132,6 @@ class _Compiled:
 
 
 _compiled: dict[Any, _Compiled] = {}
-_adding = threading.Lock()
 
 
 def _evaluate(root: LazyNode) -> None:
@@ -142,7 +141,7 @@ def _evaluate(root: LazyNode) -> None:
     key = structure.program, structure.returned, tuple([type(leaf) in SCALARS for leaf in structure.leaves])
     function = _compiled.get(key)
     if function is None:
-        with _adding:
+        with writing:
             if len(_compiled) >= MAX_STRUCTURES:
                 _compiled.pop(next(iter(_compiled)))
             function = _compiled.setdefault(key, _Compiled(structure.program, structure.returned))

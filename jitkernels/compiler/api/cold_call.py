@@ -10,7 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitkernels.compiler.api import chunked_arrays, fallback_policy, foreign_arguments, labelled_arguments, out_argument
+from jitkernels.compiler.api import (
+    argument_libraries,
+    fallback_policy,
+    foreign_arguments,
+    labelled_arguments,
+    out_argument,
+)
 from jitkernels.compiler.api.graph_breaks import Division, GraphBreaks
 from jitkernels.compiler.capture.pytree import recompile_limit
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
@@ -63,23 +69,10 @@ class ColdCalls:
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """Serve a call that no compiled entry accepts: find or compile the code for its arguments, or fall back."""
-        if chunked_arrays.are_among(args, kwargs):
-            return hooks.call_on_chunks(self, args, kwargs)
-        arrays = foreign_arguments.as_arrays(self, self._signature, args, kwargs)
-        if arrays is not None:
-            self._entries.note(foreign_arguments.REASON)
-            function: Any = self
-            result = function(*arrays[0], **arrays[1])
-            return result if self._takes_out or kwargs.get("out") is None else kwargs["out"]
+        libraries = argument_libraries.libraries_among(args, kwargs)
+        if libraries and (served := self._call_for(libraries, args, kwargs)) is not NotImplemented:
+            return served
         out = None if self._takes_out else kwargs.pop("out", None)
-        if self._is_plain and out is None and (library := labelled_arguments.library_among(args, kwargs)):
-            if labelled_arguments.are_small(args, kwargs):
-                self._entries.note(python_call_stats.SMALL)
-                return self._plain(args, kwargs, out)
-            result = labelled_arguments.call(library, self, args, kwargs)
-            if result is not NotImplemented:
-                self._entries.note(f"an object of {library}")
-                return result
         if self._is_plain and errstate.numpy_raises_or_calls():
             self._entries.note(python_call_stats.ERRORS)
             return self._plain(args, kwargs, out)
@@ -116,6 +109,30 @@ class ColdCalls:
             self._links.enter_plain(self.__wrapped__, args, kwargs, out, most, specialization)
             return self._plain(args, kwargs, out)
         return self._run_faster(specialization, call, symbols, out, began)
+
+    def _call_for(self, libraries: frozenset[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Serve a call with objects of other libraries; NotImplemented where it is served as all others."""
+        if argument_libraries.DASK in libraries:
+            return hooks.call_on_chunks(self, args, kwargs)
+        arrays = None
+        if argument_libraries.ARRAYS in libraries:
+            arrays = foreign_arguments.as_arrays(self, self._signature, args, kwargs)
+        if arrays is not None:
+            self._entries.note(foreign_arguments.REASON)
+            function: Any = self
+            result = function(*arrays[0], **arrays[1])
+            return result if self._takes_out or kwargs.get("out") is None else kwargs["out"]
+        labelled = sorted(libraries & labelled_arguments.LIBRARIES.keys())
+        if not labelled or not self._is_plain or (not self._takes_out and kwargs.get("out") is not None):
+            return NotImplemented
+        named = kwargs if self._takes_out else {name: value for name, value in kwargs.items() if name != "out"}
+        if labelled_arguments.are_small(args, named):
+            self._entries.note(python_call_stats.SMALL)
+            return self._plain(args, named, None)
+        result = labelled_arguments.call(labelled[0], self, args, named)
+        if result is not NotImplemented:
+            self._entries.note(f"an object of {labelled[0]}")
+        return result
 
     def look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Specialization | None, Any, Any]:
         """Find the specialization for a call, or trace and compile it; the flat call; the values of its symbols."""

@@ -18,12 +18,10 @@ REASON = "an array of another library"
 def as_arrays(
     function: Any, signature: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments with NumPy arrays in place of those of other libraries, but for static ones; None without any.
+    """The arguments with NumPy arrays in place of those of other libraries; None where all of these are static.
 
     Raises ArgumentTypeError, naming the argument, for an array whose memory NumPy cannot read.
     """
-    if not (any(map(foreign_arrays.is_foreign, args)) or any(map(foreign_arrays.is_foreign, kwargs.values()))):
-        return None
     count = len(signature.names)
     names = [signature.names[i] if i < count else f"argument {i + 1}" for i in range(len(args))]
     positional = [

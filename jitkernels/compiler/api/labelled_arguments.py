@@ -16,15 +16,8 @@ MIN_LABELLED_ELEMENTS = 1 << 15
 """Elements from which on fusion saves more time than the labels take, some 200 us."""
 
 
-def library_among(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """The library of labelled arguments; "" where there are none."""
-    for value in (*args, *kwargs.values()):
-        if library := _library_of(value):
-            return library
-    return ""
-
-
-def _library_of(value: Any) -> str:
+def library_of(value: Any) -> str:
+    """The library of an object with labels; "" of others."""
     kind = type(value)
     library = kind.__module__.partition(".")[0] if hasattr(kind, "__array_ufunc__") else ""
     return library if library in LIBRARIES else ""
@@ -32,7 +25,7 @@ def _library_of(value: Any) -> str:
 
 def are_small(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether the plain function takes less time than labels do."""
-    return all(_size(value) < MIN_LABELLED_ELEMENTS for value in (*args, *kwargs.values()) if _library_of(value))
+    return all(_size(value) < MIN_LABELLED_ELEMENTS for value in (*args, *kwargs.values()) if library_of(value))
 
 
 def _size(value: Any) -> int:

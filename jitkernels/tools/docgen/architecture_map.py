@@ -35,6 +35,10 @@ COLD_STAGES: dict[str, tuple[Station, ...]] = {
             "compiler.api.cold_call:ColdCalls._call",
             "serves a call that no compiled entry took: chooses the plain function, the first compile, or a rerun",
         ),
+        Station(
+            "compiler.api.argument_libraries:libraries_among",
+            "recognizes arguments of Dask and other libraries, which are served before all others",
+        ),
         Station("compiler.api.cold_call:ColdCalls.look_up", "finds the specialization, or compiles the missing one"),
         Station(
             "compiler.capture.pytree.call_signature:CallSignature.flatten",
@@ -63,7 +67,6 @@ COLD_STAGES: dict[str, tuple[Station, ...]] = {
             "compiler.lowering.lower_graph:_plan",
             "runs transforms and passes, schedules, assigns a buffer to each materialized node",
         ),
-        Station("compiler.passes:optimize", "rewrites the graph to a fixed point"),
         Station("compiler.schedule.fusion:schedule_graph", "fuses nodes into loop nests"),
         Station("compiler.lowering.build_segment:SegmentBuilder.segment", "emits the steps of one segment"),
         Station(
