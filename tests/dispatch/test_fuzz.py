@@ -1,7 +1,7 @@
 """Fuzzing by hostile arguments: a right result, or one of our errors and nothing written.
 
-``PYTHONPATH=tests/support python tests/dispatch/test_fuzz.py 50000 [first seed]`` makes that many and prints failures; so
-does ``pytest -m full``. Every call follows from its number alone, so each finding can be repeated.
+``PYTHONPATH=tests/support python tests/dispatch/test_fuzz.py 50000 [first seed]`` makes that many and prints failures,
+grouped by kind; so does ``pytest -m full``. Every call follows from its number alone, so each finding can be repeated.
 """
 
 import collections
