@@ -3,10 +3,10 @@
 A process that finds the object in the cache never reads them; one that builds it links what numba makes of them.
 """
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jitkernels.core import versions
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MARK = ";numba "
@@ -76,15 +76,9 @@ def functions_in(text: str) -> list[PythonFunction]:
     return [read(line) for line in text.split("\n") if line.startswith(MARK)]
 
 
-@functools.cache
 def numba_version() -> str:
-    """The version that decides the code; "none" where numba is not installed."""
-    from importlib import metadata  # not for those whose code is there, or who do without numba
-
-    try:
-        return metadata.version("numba")
-    except metadata.PackageNotFoundError:
-        return "none"
+    """The version that decides the code; "absent" where numba is not installed."""
+    return versions.version("numba")
 
 
 def python_of(functions: Sequence[PythonFunction]) -> str:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from processes import python
 
 OPTIONAL = (
@@ -37,8 +38,18 @@ print([name for name in {OPTIONAL!r} if name in sys.modules])
     assert python(code) == "[]\n"
 
 
-def test_first_call_reads_no_metadata(private_cache: Path) -> None:
-    """Plug-ins are searched without `importlib.metadata`, which takes longer than the rest of the call."""
+RECORD = """
+import jitkernels as jk
+from jitkernels.selection.records import Measured, Record
+from jitkernels.tuning.tune import keep
+candidates = [Measured(name, {}, seconds, 0.0) for name, seconds in (("numba", 1e-6), ("gen", 2e-6), ("refer", 3e-6))]
+keep(jk.VMulAttr(n=1024, dtype="float64"), Record(tuple(candidates)), 0.0)
+"""
+
+
+@pytest.mark.parametrize("is_measured", [False, True])
+def test_first_call_reads_no_metadata(private_cache: Path, is_measured: bool) -> None:
+    """Plug-ins, and numba, are searched without `importlib.metadata`, which takes longer than the rest of the call."""
     code = """
 import sys
 from jitkernels.attrs.schema import plugins
@@ -47,8 +58,11 @@ import jitkernels as jk
 jk.vmul([1.0], [2.0])
 print("importlib.metadata" in sys.modules)
 """
-    python(code, private_cache)
-    assert python(code, private_cache) == "False\n"
+    if is_measured:  # its candidates are asked whether they can be used
+        python(RECORD, private_cache)
+        code = code.replace("([1.0], [2.0])", "([1.0] * 1024, [2.0] * 1024)")
+    python(code, private_cache, JITKERNELS_TUNE="replay")
+    assert python(code, private_cache, JITKERNELS_TUNE="replay") == "False\n"
 
 
 def test_warm_process_translates_no_loop(private_cache: Path) -> None:

@@ -216,7 +216,7 @@ def numba_variants(attr: KernelAttr) -> list[Choice]:
 
 def numba_is_there(attr: KernelAttr) -> bool | str:  # it serves every attr
     """Whether numba is installed; code that is in the cache runs without importing it."""
-    return numba_version() != "none" or "numba is not installed"
+    return numba_version() != "absent" or "numba is not installed"
 
 
 def _ones(attr: KernelAttr) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ real: Any = np.float64
 def usable(attr: KernelAttr) -> bool | str:
     """Whether numba is there, and knows the schema's type."""
     dtype = attr.fields()["dtype"]
-    return (numba_version() != "none" or "numba is not installed") if dtype in FLOATS else f"numba has no {dtype}"
+    return (numba_version() != "absent" or "numba is not installed") if dtype in FLOATS else f"numba has no {dtype}"
 
 
 def numba_kernel(
