@@ -75,6 +75,8 @@ def test_every_target_is_patched_and_put_back() -> None:
     assert patch.installed == ()
 
 
+# pickle looks for a ufunc in every imported module: some warn of all their names.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("one", PIECES, ids=lambda one: one.target)
 def test_introspection_sees_no_difference(one: Piece) -> None:
     function = found(one)

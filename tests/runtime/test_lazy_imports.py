@@ -58,7 +58,7 @@ import jitkernels as jk
 jk.vmul([1.0], [2.0])
 print("importlib.metadata" in sys.modules)
 """
-    if is_measured:  # its candidates are asked whether they can be used
+    if is_measured:  # each candidate checks whether it can be used
         python(RECORD, private_cache)
         code = code.replace("([1.0], [2.0])", "([1.0] * 1024, [2.0] * 1024)")
     python(code, private_cache, JITKERNELS_TUNE="replay")

@@ -120,8 +120,12 @@ COMPILED: dict[str, Form] = {
     "inside": lambda value: np.pad(value, 2)[tuple(slice(2, 2 + n) for n in value.shape)],
 }  # the dispatcher's own conversions from the second call on
 OTHER_TYPES = ("float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
-# For special values: long double overflows elsewhere in between, orders zeros differently, or spreads NaN differently.
-NEED_AN_ORACLE = ("attention", "group_norm", "vrelu", "vadd_relu", "fft_c2c", "fft_r2c", "fft_c2r")
+# For special values: long double overflows elsewhere in between, orders zeros differently, spreads NaN differently, or
+# makes NaN of padding times infinite filters, which kernels may leave out.
+NEED_AN_ORACLE = (
+    "attention", "group_norm", "vrelu", "vadd_relu", "fft_c2c", "fft_r2c", "fft_c2r",
+    "conv2d", "conv2d_packed", "conv2d_transpose", "conv2d_transpose_packed",
+)  # fmt: skip
 WEAK = (float, int, bool)  # numbers that take the dtype of the other operand
 
 

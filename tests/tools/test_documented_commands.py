@@ -19,8 +19,9 @@ import jitkernels as jk
 from jitkernels.attrs.schema.registry import all_schemas
 from jitkernels.benchmarks.peers import ordinary_calls_of
 from jitkernels.benchmarks.suite import TINY_TAG, Settings, benchmarks
+from jitkernels.codegen import kernel_archive
 from jitkernels.core import cache_dirs
-from jitkernels.tools.cli import bench, main, tune
+from jitkernels.tools.cli import bench, cache, main, tune
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -98,10 +99,13 @@ def commands_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(ROOT / page, tmp_path / page)
     for name in ("text.txt", "other.txt"):
         (tmp_path / name).write_text(f"some words of {name}\n" * 20)
+    (tmp_path / "my_module.py").write_text("import jitkernels as jk\n\ndef warm_up():\n    jk.vexp([1.0])\n")
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "file.py").write_text("import numpy as np\n\ndef function(x):\n    return np.exp(x) + x\n")
     np.save(tmp_path / "x.npy", np.ones(8, np.float32))
     monkeypatch.setattr(bench, "all_schemas", rows_by_call)
-    monkeypatch.setattr(tune, "all_schemas", lambda: all_schemas()[:1])
+    for command in (tune, cache):
+        monkeypatch.setattr(command, "all_schemas", lambda: all_schemas()[:1])
     return tmp_path
 
 
@@ -110,6 +114,15 @@ def bundle_at(folder: Path) -> None:
         return x + x
 
     jk.jit(doubled).export(folder, np.ones(8, np.float32))
+
+
+def packs_at(paths: Sequence[Path]) -> None:
+    """Empty packs, each for a CPU family of its own."""
+    for path in paths:
+        facts = kernel_archive.archive_environment() | {"cpu": path.stem}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernel_archive, "archive_environment", lambda facts=facts: facts)
+            kernel_archive.write(path, {}, {})
 
 
 def model_at(path: Path) -> None:
@@ -136,6 +149,8 @@ def test_commands_run(
         model_at(commands_folder / words[1])
     elif words[0] == "run":
         bundle_at(commands_folder / words[1])
+    elif words[:2] == ("cache", "wheel"):
+        packs_at([commands_folder / name for name in words[3:]])
     if words[0] == "tune":  # it keeps what it measures
         (commands_folder / "cache").mkdir(mode=0o700)
         monkeypatch.setattr(cache_dirs, "cache_root", lambda: commands_folder / "cache")

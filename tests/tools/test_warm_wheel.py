@@ -58,6 +58,18 @@ def test_the_same_archives_give_the_same_bytes(archive: Path, tmp_path: Path) ->
     assert wheels[0].read_bytes() == wheels[1].read_bytes()
 
 
+def test_modules_of_the_working_directory_are_found(tmp_path: Path) -> None:
+    """By a console script, too, whose import path lacks it."""
+    (tmp_path / "mine.py").write_text("import jitkernels as jk\n\ndef warm_up():\n    jk.vexp([1.0])\n")
+    code = (
+        f"import os, sys; from jitkernels.tools.cli import main; os.chdir({str(tmp_path)!r}); "
+        "sys.path[:] = filter(None, sys.path); main(('cache', 'pack', 'mine.pack', 'mine:warm_up'))"
+    )
+    printed = python(code)
+    assert printed.startswith("mine.pack: ")
+    assert (tmp_path / "mine.pack").exists()
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

@@ -30,6 +30,18 @@ class OrdinaryCall:
         return partial(function, *self.arguments, **self.named)
 
 
+def index_array(value: Any) -> AnyArray:
+    """Return integers as ``ufunc.at`` takes them: NumPy crashes for those of 32 axes and more.
+
+    Raises:
+        ValueError: they have as many.
+    """
+    array = np.asarray(value)
+    if array.ndim >= 32:
+        raise ValueError(f"indices of {array.ndim} axes")
+    return array
+
+
 def shape(elements: int, dimensions: int) -> tuple[int, ...]:
     """Return extents of nearly equal size whose product is the number of elements: (24, 40) for 960 and 2."""
     extents = [1] * dimensions

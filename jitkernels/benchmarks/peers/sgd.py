@@ -10,7 +10,7 @@ import numpy as np
 from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.sgd import SgdAttr
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, in_dtypes, shape, values, with_outs
+from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, in_dtypes, index_array, shape, values, with_outs
 from jitkernels.benchmarks.peers.compiled import of_torch
 
 
@@ -21,7 +21,7 @@ def sgd(param: Any, grad: Any, rows: Any, lr: float = 1e-3, out: Any = None) -> 
         out = np.array(param, np.result_type(np.asarray(param), steps))
     elif out is not param:
         out[...] = param
-    np.subtract.at(out, np.asarray(rows), steps)
+    np.subtract.at(out, index_array(rows), steps)
     return out
 
 

@@ -8,7 +8,16 @@ import numpy as np
 
 from jitkernels.attrs.transpose_gather_scatter import GatherAttr, ScatterAddAttr, TransposeAttr
 from jitkernels.benchmarks.peers import OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import LAYOUTS, in_dtypes, in_layouts, shape, strided, values, with_outs
+from jitkernels.benchmarks.peers.array_layouts import (
+    LAYOUTS,
+    in_dtypes,
+    in_layouts,
+    index_array,
+    shape,
+    strided,
+    values,
+    with_outs,
+)
 from jitkernels.benchmarks.peers.compiled import of_torch
 
 
@@ -32,7 +41,7 @@ def scatter_add(table: Any, ids: Any, x: Any, out: Any = None) -> Any:
         out = np.array(table)
     elif out is not table:
         out[...] = table
-    np.add.at(out, ids, x)
+    np.add.at(out, index_array(ids), x)
     return out
 
 

@@ -322,8 +322,8 @@ def pack(file: Path, *names: str) -> int:
     file
         The file to write.
     names
-        Kernels; or module:function, which is called without arguments, and whose kernels are archived. Default: all
-        kernels.
+        Kernels; or module:function, of a module that is installed or in the working directory: it is called without
+        arguments, and what it loads is archived. Default: all kernels.
     """
     from jitkernels.tools.cli import cache as command
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,8 @@ def pack(path: Path, names: Sequence[str]) -> int:
     chosen = names or [attr_class.kernel_type.name.lower() for attr_class in all_schemas()]
     functions = [name for name in chosen if ":" in name]
     kernels = [op_schema(name).kernel_type.name.lower() for name in chosen if name not in functions]
+    if functions and "" not in sys.path:
+        sys.path.insert(0, "")  # a console script lacks the working directory, which `python -m` has
     with Packing() as packing:
         packing.add_launcher()
         for name in kernels:
