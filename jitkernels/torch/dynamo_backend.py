@@ -14,6 +14,7 @@ from jitkernels.errors import ArgumentError
 from jitkernels.torch.aten_decompositions import decompositions
 from jitkernels.torch.compiled_module import CompiledModule
 from jitkernels.torch.convolution_fusion import fuse_convolutions
+from jitkernels.runtime.threads.team_size import share_openmp_threads
 from jitkernels.torch.rewrite_pooling import rewrite_pooling
 
 FREEZE = "freeze"
@@ -33,6 +34,7 @@ def compile_graph(
     if unknown:
         raise ArgumentError(f"options: expected {FREEZE!r} alone, got {', '.join(map(repr, sorted(unknown)))}")
     freezes = bool((options or {}).get(FREEZE, False))
+    share_openmp_threads()  # what stays torch's runs on them
     return aot_autograd(**aot_compilers(freezes=freezes))(graph, example_inputs)  # type: ignore[no-any-return]
 
 

@@ -2,7 +2,8 @@
 
 Generated code calls ``jk_team`` at each call for its number of threads, so ``set_num_threads``, ``OMP_NUM_THREADS``
 and ``threadpoolctl.threadpool_limits`` take effect at once: the smallest wins. The threads are our own
-(`jitkernels.runtime.threads.thread_pool`); without them everything runs on one thread. A forked child of a process
+(`jitkernels.runtime.threads.thread_pool`), or those of the OpenMP runtime where `share_openmp_threads` was called;
+without them everything runs on one thread. A forked child of a process
 that has had a parallel region stays on one thread, because fork does not copy threads.
 
 A kernel that is called inside a parallel region of OpenMP runs on its caller's thread; inside of ours it gets idle
@@ -30,12 +31,16 @@ SHARE_RUN, SHARE_ROUNDS = "jk_share_run", "jk_share_rounds"
 SHARED = (SHARE, "jk_team", "jk_parallel", SHARE_RUN, SHARE_ROUNDS)
 """The functions that parallel code calls."""
 COUNTS = ("omp_get_max_threads", "omp_in_parallel")
+OPENMP_REGION = ("GOMP_parallel", "omp_get_thread_num")
+"""What runs a parallel region on an OpenMP runtime's threads, and tells them apart."""
 NAMES = ("libgomp.so.1", "libiomp5.so", "libomp.so.5", "libomp.so")
 
 _used = ctypes.c_int64(0)
 """Nonzero once this process has had a parallel region: generated code sets it."""
 _cores = ctypes.c_int64(1)
 """The least number of threads for all callers together."""
+_openmp = (ctypes.c_void_p * 2)()
+"""The addresses of ``GOMP_parallel`` and ``omp_get_thread_num`` of a runtime whose threads are used, or null."""
 
 TEAM_WITH_OPENMP = """
 @jk_limit = external global i64
@@ -130,6 +135,7 @@ def _source(has_openmp: bool) -> IRSource:
         External("jk_limit", "int64", (), lambda: ctypes.addressof(num_threads.limit)),
         External("jk_used", "int64", (), lambda: ctypes.addressof(_used)),
         External("jk_cores", "int64", (), lambda: ctypes.addressof(_cores)),
+        External("jk_openmp", "int64", (), lambda: ctypes.addressof(_openmp)),
         *(External(name, "int32", (), functools.partial(_function, name)) for name in COUNTS if has_openmp),
         *(External(name, "int32", (), functools.partial(symbol_address, name)) for name in thread_pool.FUNCTIONS),
     )
@@ -158,7 +164,27 @@ def _addresses() -> dict[str, int]:
     return result
 
 
+def share_openmp_threads() -> bool:
+    """Run parallel regions on the threads of the OpenMP runtime from now on; return whether there is one.
+
+    For programs that have such regions of their own, whose threads spin between them and take the cores of ours.
+    GNU's runtime has these functions, and LLVM's and Intel's for programs that GCC has compiled. A forked child goes
+    back to our threads: it has none of the runtime's.
+    """
+    library, _ = runtime()
+    if library is None or not has_threads():
+        return False
+    try:
+        addresses = [symbol_address(name, library) for name in OPENMP_REGION]
+    except AttributeError:
+        return False
+    _addresses()  # registers what is to be done after forks
+    _openmp[1], _openmp[0] = addresses[1], addresses[0]  # the first one is tested
+    return True
+
+
 def _after_fork() -> None:
+    _openmp[0] = None
     if _used.value:
         num_threads.force_single_thread()
 

@@ -9,6 +9,10 @@ call of microseconds.
 A helper is a slot in a table: a thread, and its state (`ABSENT` and the following). It spins for work for half a
 millisecond, yields its core meanwhile, and sleeps then, also if others used up that time. Any number of callers share
 the helpers; a caller that finds none free works alone.
+
+In a program whose other parts run on an OpenMP runtime, helpers would compete with its threads for the cores, as these
+spin for milliseconds after each of their regions. So `jk_openmp` may name the runtime's functions: its threads take the
+parts then, and there are no helpers.
 """
 
 import os
@@ -105,6 +109,7 @@ _TEXT = f"""
 @jk_helpers = global [{MAX_HELPERS} x %Helper] zeroinitializer, align 64
 @jk_used = external global i64
 @jk_cores = external global i64
+@jk_openmp = external global [2 x ptr]
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
@@ -132,14 +137,21 @@ start:
   store i32 %mode, ptr %at5
   call void @llvm.memset.p0.i64(ptr %at6, i8 0, i64 %parts, i1 false)
   store i8 1, ptr %at6
+  %openmp = load ptr, ptr @jk_openmp
+  %has_openmp = icmp ne ptr %openmp, null
+  br i1 %has_openmp, label %shared.threads, label %own.threads
+shared.threads:  ; teams of one size, that of the setting: the runtime ends and creates threads where it varies
+  call void %openmp(ptr @openmp_member, ptr %work, i32 0, i32 0)
+  br label %joined
+own.threads:
   %cores = load i64, ptr @jk_cores
   %threads = call i64 @llvm.smax.i64(i64 %team, i64 %cores)
   %others = sub i64 %threads, 1
   %most = call i64 @llvm.smin.i64(i64 %others, i64 {MAX_HELPERS})
   br label %look
 look:
-  %i = phi i64 [ 0, %start ], [ %i.next, %next ]
-  %number = phi i64 [ 1, %start ], [ %number.next, %next ]
+  %i = phi i64 [ 0, %own.threads ], [ %i.next, %next ]
+  %number = phi i64 [ 1, %own.threads ], [ %number.next, %next ]
   %more = icmp slt i64 %number, %team
   %left = icmp slt i64 %i, %most
   %go = and i1 %more, %left
@@ -241,6 +253,21 @@ joined:
   %before = call i32 @flags_now()
   %all = or i32 %before, %failures
   call void @flags_become(i32 %all)
+  ret void
+}}
+define internal void @openmp_member(ptr %work) nounwind {{
+  %at3 = getelementptr %Work, ptr %work, i32 0, i32 3
+  %team = load i64, ptr %at3
+  %function.at = getelementptr [2 x ptr], ptr @jk_openmp, i64 0, i64 1
+  %function = load ptr, ptr %function.at
+  %thread = call i32 %function()
+  %number = sext i32 %thread to i64
+  %wanted = icmp slt i64 %number, %team
+  br i1 %wanted, label %take, label %done
+take:
+  call void @take_part(ptr %work, i64 %number)
+  br label %done
+done:
   ret void
 }}
 define internal i64 @clock(ptr %time) nounwind {{
