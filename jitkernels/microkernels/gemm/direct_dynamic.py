@@ -28,7 +28,7 @@ K_STEPS_PER_BLOCK = 256
 """Steps along k per block: of a panel of a transposed B, or rows of B that lie on pages of their own."""
 TILES_PER_BLOCK = 8
 """Row tiles of C per block, so that C is written while it is in the cache."""
-HALF_MIN_THREAD_TILES = 4
+HALF_MIN_THREAD_TILES = 1
 """Half of the least number of tile widths per thread."""
 
 

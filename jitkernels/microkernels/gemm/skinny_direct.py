@@ -24,7 +24,7 @@ from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile, eleme
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, copy_panel, packing_slack, transpose_panel
 from jitkernels.microkernels.gemm.thresholds import LARGE_MATRIX_STEPS, PACKED_ROWS
 
-HALF_MIN_THREAD_PANELS = 4
+HALF_MIN_THREAD_PANELS = 1
 """Half of the least number of tile widths per thread."""
 
 

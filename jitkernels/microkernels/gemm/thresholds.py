@@ -30,8 +30,12 @@ PACKED_BAND_BYTES, SMALL_BAND_BYTES = L2_BYTES // 2, L1_BYTES // 2
 # Threads.
 MIN_PARALLEL_STATIC_MULTIPLY_ADDS = 160**3
 """Multiply-adds of a product of static shape that ends before a second thread has helped."""
-RUNTIME_PARALLEL_WORK = 96**3
-"""Least multiply-adds of parallel execution at run time: waking the threads of our pool takes a microsecond or two."""
+RUNTIME_PARALLEL_WORK = 80**3
+"""Least multiply-adds of parallel execution at run time.
+
+They take 9 us on one thread and 5 to 6 us on two that are awake; half as many gain as much, but not where a thread has
+to be woken first, which takes the caller a microsecond or two.
+"""
 
 # Static shapes.
 IN_PLACE_BYTES = 4 * L2_BYTES
