@@ -71,8 +71,11 @@ class CompiledGraph:
         if self._outputs:
             key = tuple([int(tensors[self._positions[node]]) for node in self._sizes]) if self._sizes else ()
             function, array_function = self._functions.get(key) or self._compile(key, tensors)
+            arrays = [_array(tensors[i]) for i in self._variable]
+            for place, order in array_function.transposed:
+                arrays[place] = arrays[place].transpose(order)
             try:
-                results = function(tuple([_array(tensors[i]) for i in self._variable]))
+                results = function(tuple(arrays))
             except Exception as error:
                 if array_function.at is None and not isinstance(error, TracingError):
                     raise  # of the elements: another call may be right
@@ -123,6 +126,8 @@ class CompiledGraph:
         array_function = ArrayFunction(self._nodes, self._read, self._outputs)
         array_function.sizes = dict(zip(self._sizes, key, strict=True))
         constants = self._constants | {node: tensors[self._positions[node]] for node in self._static}
+        variable = [node for node in self._tensors if node not in self._static]
+        array_function.set_orders({node: _memory_order(tensors[self._positions[node]]) for node in variable})
         array_function.constants = {node: frozen(_array(tensor).copy()) for node, tensor in constants.items()}
 
         def graph(arrays: Any) -> Any:
@@ -156,6 +161,14 @@ def with_layout(tensor: Any, layout: Any) -> Any:
     for axis, stride in enumerate(layout):
         tensor = tensor if stride else tensor.narrow(axis, 0, min(1, shape[axis]))
     return empty_strided(tensor.shape, layout, dtype=tensor.dtype).copy_(tensor).expand(shape)
+
+
+def _memory_order(tensor: Any) -> tuple[int, ...] | None:
+    """The axes from the outermost in memory on, of images and the like; None for C order, and for what is not dense."""
+    if tensor.ndim < 3 or tensor.is_contiguous():
+        return None
+    order = tuple(sorted(range(tensor.ndim), key=lambda axis: (-tensor.stride(axis), -tensor.shape[axis])))
+    return order if tensor.permute(order).is_contiguous() else None
 
 
 def _array(tensor: Any) -> Any:

@@ -11,10 +11,11 @@ from torch.fx import Node
 from jitkernels.compiler.capture.array_proxy import Traced, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.fixed_extents import fix_extents
-from jitkernels.compiler.capture.pytree.transposed_results import owned_result
+from jitkernels.compiler.capture.pytree.transposed_results import owned_result, transposed_axes
 from jitkernels.compiler.capture.static_arrays import Frozen
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import current
+from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.torch.array_values import Inferred
 from jitkernels.torch.aten_table import AtenOperator, all_operators
 from jitkernels.torch.torch_dtypes import numpy_dtype
@@ -28,6 +29,8 @@ SIZE_OPERATORS = frozenset({
 """Functions of Python in graphs: arithmetic of sizes, and the choice of one of several results."""
 SIZES = ("sym_size.int",)
 """Operators whose results are sizes."""
+ELEMENTWISE = "elementwise", "activation"
+"""Modules of operators that treat all axes alike."""
 OTHER_SHAPE = "a result of another shape than torch infers"
 """Why a node stays torch's whose operator here is wrong."""
 
@@ -80,24 +83,40 @@ class NodeCall:
         args = [_widened(one) for one in args]
         if self.operator.takes_result:
             keywords["result"] = self.result
+        if self.operator.module in ELEMENTWISE and not self.operator.takes_result:
+            axes = _memory_axes(args)
+            if axes is not None:
+                order = np.argsort(axes)
+                args = [np.transpose(one, order) if _has_dtype(one) and one.ndim else one for one in args]
+                return _settled(np.transpose(self.operator.function(*args, **keywords), axes), self.result)
         return _settled(self.operator.function(*args, **keywords), self.result)
 
 
 class ArrayFunction:
     """A graph as a function of a tuple of arrays: its placeholders, without those that are sizes of others.
 
-    `at`: the node at which tracing failed.
+    `at`: the node at which tracing failed. `transposed`: which arrays are given transposed, and by which axes.
     """
 
     def __init__(self, nodes: Sequence[Node], inputs: Sequence[Node], outputs: Sequence[Any]) -> None:
         self.calls, self.inputs, self.outputs = tuple(map(NodeCall, nodes)), tuple(inputs), tuple(outputs)
         self.constants: dict[Node, Any] = {}
         self.sizes: dict[Node, int] = {}
+        self.transposed: list[tuple[int, tuple[int, ...]]] = []
+        self._orders: dict[Node, tuple[int, ...]] = {}
         self.at: Node | None = None
         sources = _size_sources(inputs)
         self._arrays = [node for node in inputs if isinstance(node.meta["val"], torch.Tensor)]
         self._fixed = {node: inferred(node.meta["val"]).shape for node in self._arrays}
         self._extents = {node: sources.get(str(node.meta["val"])) for node in inputs if node not in self._arrays}
+
+    def set_orders(self, orders: Mapping[Node, tuple[int, ...] | None]) -> None:
+        """Take arrays transposed by these axes, as they lie in memory: in C order, the compiler knows where all is.
+
+        `orders`: for each array that is no constant, in their order.
+        """
+        self.transposed = [(place, order) for place, order in enumerate(orders.values()) if order is not None]
+        self._orders = {node: order for node, order in orders.items() if order is not None}
 
     def __call__(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs, each an array of its own."""
@@ -107,8 +126,12 @@ class ArrayFunction:
         values: dict[Node, Any] = {**self.constants}
         values |= zip((node for node in self._arrays if node not in self.constants), arrays, strict=True)
         for node in self._arrays:
+            order = self._orders.get(node)
             if type(values[node]) is Traced:
-                fix_extents(values[node], self._fixed[node])
+                fixed = self._fixed[node]
+                fix_extents(values[node], fixed if order is None else tuple(fixed[axis] for axis in order))
+            if order is not None:
+                values[node] = np.transpose(values[node], np.argsort(order))
         for node, source in self._extents.items():
             values[node] = self.sizes[node] if source is None else values[source[0]].shape[source[1]]
         with monitor_suspended(), np.errstate(all="ignore"):
@@ -183,6 +206,21 @@ def _widened(value: Any) -> Any:
         return [_widened(one) for one in value]
     is_half = _has_dtype(value) and value.dtype == np.float16
     return value.astype(np.float32) if is_half else value
+
+
+def _memory_axes(operands: Sequence[Any]) -> tuple[int, ...] | None:
+    """The axes by which all operands of three or more dimensions are transposed from memory; None if they differ.
+
+    An elementwise operator that computes in that order gives a result that is transposed as well, which kernels of
+    images read as it lies. Numbers have no order, nor have values of channels.
+    """
+    arrays = [one for one in operands if _has_dtype(one) and one.ndim]
+    if any(type(one) is not Traced or one.ndim < 3 or one.ndim != arrays[0].ndim for one in arrays):
+        return None
+    ordered = [one.view for one in arrays if sum(not same(extent, 1) for extent in one.view.shape) > 1]
+    axes = {transposed_axes(view) for view in ordered}
+    (found,) = axes if len(axes) == 1 else (None,)
+    return None if found is None or found == tuple(range(len(found))) else found
 
 
 def _settled(value: Any, result: Any) -> Any:

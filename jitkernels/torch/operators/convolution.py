@@ -144,7 +144,12 @@ def max_pool2d(x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation
     """The maxima alone, where nothing reads their places."""
     padding, dilation = (_sequence(one) for one in (padding, dilation))
     y = jk.max_pool2d(images(_batched(x, 4)), **_window(kernel, stride, padding, dilation, ceil))
-    return np.reshape(channels_first(y, 4), (*x.shape[:-2], *y.shape[1:3]))
+    return _as_before(channels_first(y, 4), x.ndim)
+
+
+def _as_before(images: Any, dimensions: int) -> Any:
+    """Images without the batch that `_batched` added. A reshape would copy them to C order."""
+    return images if dimensions == 4 else np.squeeze(images, 0)
 
 
 def _sequence(value: Any) -> Any:
@@ -159,7 +164,7 @@ def max_pool2d_backward(
     padding, dilation = (_sequence(one) for one in (padding, dilation))
     options = _window(kernel, stride, padding, dilation, ceil)
     dx = jk.max_pool2d_backward(images(_batched(x, 4)), images(_batched(dy, 4)), **options)
-    return np.reshape(channels_first(dx, 4), x.shape)
+    return _as_before(channels_first(dx, 4), x.ndim)
 
 
 @operator("avg_pool2d.default", "avg_pool1d.default")
@@ -171,7 +176,8 @@ def avg_pool2d(
         raise NotImplementedError("divisor_override")
     options = _window(kernel, stride, _sequence(padding), (1, 1), ceil_mode)
     y = jk.avg_pool2d(images(_batched(x, 4)), count_include_pad=count_include_pad, **options)
-    return np.reshape(channels_first(y, 4), (*x.shape[:-2], *y.shape[1:3]))
+    shape = (*x.shape[:-2], *y.shape[1:3])
+    return np.reshape(channels_first(y, 4), shape) if x.ndim == 2 else _as_before(channels_first(y, 4), x.ndim)
 
 
 @operator("_adaptive_avg_pool2d.default")
