@@ -76,13 +76,16 @@ class Conv2DBackwardWeightsAttr(KernelAttr, kernel_type="CONV2D_BACKWARD_WEIGHTS
         return self.batch * self.out_height * self.out_width
 
     def correlated(self, x: AnyArray, dy: AnyArray) -> AnyArray:
-        """The sums of products: windows of the padded images as the columns of matrices (im2col), times `dy`."""
+        """The sums of products: windows of the padded images as the rows of matrices (im2col), transposed, times `dy`.
+
+        A row is a pixel's window, whose channels lie together in the images.
+        """
         padded = np.pad(x, ((0, 0), *self.padding, (0, 0)))
-        windows = windows_of(self, padded, self.kernel).transpose(4, 5, 3, 0, 1, 2)
+        windows = windows_of(self, padded, self.kernel).transpose(0, 1, 2, 4, 5, 3)
         taps, groups, depth, own = self.kernel[0] * self.kernel[1], self.groups, self.group_channels, self.filters
-        rows = windows.reshape(taps, groups, depth, self.pixels).transpose(1, 0, 2, 3)
+        rows = windows.reshape(self.pixels, taps, groups, depth).transpose(2, 0, 1, 3)
         columns = dy.reshape(self.pixels, groups, own // groups).transpose(1, 0, 2)
-        sums = rows.reshape(groups, taps * depth, self.pixels) @ columns
+        sums = rows.reshape(groups, self.pixels, taps * depth).transpose(0, 2, 1) @ columns
         return sums.transpose(1, 0, 2).reshape(*self.kernel, depth, own)
 
     def tolerance(self) -> Tolerance:

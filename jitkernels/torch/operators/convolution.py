@@ -13,6 +13,7 @@ import jitkernels as jk
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.kernels.layers import channels_first, images
 from jitkernels.compiler.capture.kernels.vjp.convolution_vjp import exchanged, images_cotangent
+from jitkernels.compiler.ir.symbolic_dims import same
 from jitkernels.torch.array_values import like
 from jitkernels.torch.aten_table import operator
 from jitkernels.torch.operators.normalization import batch_norm_inference
@@ -61,6 +62,17 @@ def _options(stride: Any, padding: Any, dilation: Any, groups: int) -> dict[str,
     }  # fmt: skip
 
 
+def _is_product(weight: Any, options: dict[str, Any]) -> bool:
+    """Whether a convolution multiplies pixels by a matrix. By a constant one, convolutions do so with packed filters."""
+    is_plain = options["stride"] == (1, 1) and options["padding"] == ((0, 0), (0, 0)) and options["groups"] == 1
+    return type(weight) is Traced and is_plain and all(same(extent, 1) for extent in weight.view.shape[2:])
+
+
+def _matrix(weight: Any) -> Any:
+    """The matrix of filters of one pixel: filters by channels."""
+    return np.squeeze(weight, tuple(range(2, weight.ndim)))
+
+
 @operator("convolution.default")
 def convolution(
     x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
@@ -68,6 +80,9 @@ def convolution(
 ) -> Any:  # fmt: skip
     require_images(x)
     options = _options(stride, padding, dilation, groups)
+    if not transposed and _is_product(weight, options):
+        y = np.matmul(images(x), np.transpose(_matrix(weight)))
+        return channels_first(y if bias is None else y + bias, x.ndim)
     if not transposed:
         return channels_first(jk.conv2d(images(x), _filters(weight), bias, **options), x.ndim)
     filters = exchanged(_filters(weight), groups)
@@ -109,9 +124,18 @@ def convolution_backward(
     """The cotangents of images, filters and bias, each a convolution."""
     require_images(x)
     options = _options(stride, padding, dilation, groups)
-    filters, gradient, pixels = _filters(weight), images(dy), images(x)
-    kernel = int(filters.shape[0]), int(filters.shape[1])
+    gradient, pixels = images(dy), images(x)
+    db = np.sum(dy, axis=(0, *range(2, dy.ndim))) if output_mask[2] else None
     dx = dw = None
+    if not transposed and _is_product(weight, options):
+        if output_mask[0]:
+            dx = channels_first(np.matmul(gradient, _matrix(weight)), x.ndim)
+        if output_mask[1]:
+            rows = (np.reshape(one, (-1, one.shape[-1])) for one in (gradient, pixels))
+            dw = np.reshape(np.matmul(np.transpose(next(rows)), next(rows)), weight.shape)
+        return dx, dw, db
+    filters = _filters(weight)
+    kernel = int(filters.shape[0]), int(filters.shape[1])
     if transposed:
         if output_mask[0]:
             dx = channels_first(jk.conv2d(gradient, filters, **options), x.ndim)
@@ -122,7 +146,6 @@ def convolution_backward(
             dx = channels_first(images_cotangent(gradient, filters, pixels, kernel, options), x.ndim)
         if output_mask[1]:
             dw = _torch_filters(jk.conv2d_backward_weights(pixels, gradient, kernel, **options), weight.ndim)
-    db = np.sum(dy, axis=(0, *range(2, dy.ndim))) if output_mask[2] else None
     return dx, dw, db
 
 

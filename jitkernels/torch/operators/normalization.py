@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.kernels.layers import of_channels, standardized
+from jitkernels.compiler.capture.kernels.layers import channels_first, images, of_channels, standardized
 from jitkernels.torch.array_values import like
 from jitkernels.torch.aten_table import operator
 
@@ -94,21 +94,28 @@ def batch_norm_backward(
     eps: float, output_mask: Sequence[bool],
 ) -> Any:  # fmt: skip
     """The cotangents of x, weight and bias. In training the moments depend on x, too."""
-    axes = (0, *range(2, x.ndim))
+    dimensions, is_images = x.ndim, x.ndim == 4
+    if is_images:
+        x, dy = images(x), images(dy)
+    axes = (0, 1, 2) if is_images else (0, *range(2, dimensions))
+
+    def spread(values: Any) -> Any:
+        return values if is_images else of_channels(values, dimensions)
+
     if not train:
         saved_mean, saved_inverse = mean, like(1, variance) / np.sqrt(variance + like(eps, variance))
     count = math.prod(x.shape[axis] for axis in axes)
-    centred = x - of_channels(saved_mean, x.ndim)
+    centred = x - spread(saved_mean)
     sums = np.sum(dy, axis=axes)
     products = np.sum(dy * centred, axis=axes)
     factor = saved_inverse if weight is None else saved_inverse * weight
     dx = dy
     if train:
         slope = products * saved_inverse * saved_inverse / count
-        dx = dy - of_channels((sums / count).astype(x.dtype), x.ndim)
-        dx = dx - centred * of_channels(slope.astype(x.dtype), x.ndim)
-    dx = dx * of_channels(factor, x.ndim)
-    parts = (dx, products * saved_inverse, sums)
+        dx = dy - spread((sums / count).astype(x.dtype))
+        dx = dx - centred * spread(slope.astype(x.dtype))
+    dx = dx * spread(factor)
+    parts = (channels_first(dx, 4) if is_images else dx, products * saved_inverse, sums)
     return tuple(part if wanted else None for part, wanted in zip(parts, output_mask, strict=True))
 
 
