@@ -294,6 +294,39 @@ def test_kept_images_have_channels_last() -> None:
     assert (512, 1, 64, 8) in strides
 
 
+def test_images_with_channels_last_are_not_copied() -> None:
+    """Elementwise operators, batch norm and convolutions compute in the order of memory, which is that of kernels."""
+
+    def function(x: Tensor, dy: Tensor, filters: Tensor, wide: Tensor, scale: Tensor) -> list[Tensor]:
+        y = torch.relu(torch.ops.aten.convolution(x, filters, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1))
+        z = torch.ops.aten.convolution(y, wide, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+        ones = torch.ones_like(scale)
+        slope = torch.where(y > 0, dy, dy * 0.5)
+        dx, dscale, _ = torch.ops.aten.native_batch_norm_backward(
+            slope, y, scale, None, None, scale, ones, True, 1e-5, [True, True, True]
+        )
+        (dw,) = torch.ops.aten.convolution_backward(
+            dx, x, filters, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, [False, True, False]
+        )[1:2]
+        return [y, z, dx, dw, dscale]
+
+    def image(channels: int) -> Tensor:
+        return torch.randn(2, channels, 16, 16).to(memory_format=torch.channels_last)
+
+    tensors = image(24), image(40), torch.randn(40, 24, 1, 1), torch.randn(8, 40, 3, 3), torch.rand(40)
+    module = CompiledModule(make_fx(function)(*tensors))
+    for result, expected in zip(module(*tensors), function(*tensors), strict=True):
+        torch.testing.assert_close(result, expected, rtol=1e-3, atol=1e-3)
+    assert not module.reasons
+    ((compiled_function, traced),) = module._call._functions.values()
+    arrays = [tensor.numpy() for tensor in tensors]
+    for place, order in traced.transposed:
+        arrays[place] = arrays[place].transpose(order)
+    text = str(compiled_function.explain(tuple(arrays)))
+    whole = [line for line in text.splitlines() if "copy" in line and "[2, " in line]
+    assert len(whole) <= 1, text  # of the gradient that becomes the rows of a product
+
+
 def test_graphs_that_write_to_views_stay_torchs() -> None:
     def function(x: Tensor) -> Tensor:
         y = torch.empty(6)
