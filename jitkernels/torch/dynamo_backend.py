@@ -11,10 +11,10 @@ from torch._guards import TracingContext
 from torch.fx import GraphModule
 
 from jitkernels.errors import ArgumentError
+from jitkernels.runtime.threads.team_size import share_openmp_threads
 from jitkernels.torch.aten_decompositions import decompositions
 from jitkernels.torch.compiled_module import CompiledModule
 from jitkernels.torch.convolution_fusion import fuse_convolutions
-from jitkernels.runtime.threads.team_size import share_openmp_threads
 from jitkernels.torch.rewrite_pooling import rewrite_pooling
 
 FREEZE = "freeze"

@@ -63,7 +63,7 @@ def _options(stride: Any, padding: Any, dilation: Any, groups: int) -> dict[str,
 
 
 def _is_product(weight: Any, options: dict[str, Any]) -> bool:
-    """Whether a convolution multiplies pixels by a matrix. By a constant one, convolutions do so with packed filters."""
+    """Whether a convolution multiplies pixels by a matrix that is no constant: those are packed as filters."""
     is_plain = options["stride"] == (1, 1) and options["padding"] == ((0, 0), (0, 0)) and options["groups"] == 1
     return type(weight) is Traced and is_plain and all(same(extent, 1) for extent in weight.view.shape[2:])
 
