@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.xp.array_object import API_VERSION, DEVICE, NamespaceArray, check_device
-from jitkernels.xp.dispatch import elements_of
+from jitkernels.xp.dispatch import elements_of, new_array
 from jitkernels.xp.elementwise_functions import cast
 
 DTYPES = {
@@ -31,7 +31,7 @@ def astype(x: NamespaceArray, dtype: Any, /, *, copy: bool = True, device: Any =
     check_device(device)
     wanted = np.dtype(dtype)
     if x.dtype == wanted:
-        return NamespaceArray(x._elements().copy(), False) if copy else x
+        return new_array(elements_of(x).copy()) if copy else x
     if x.dtype.kind == "c" and wanted.kind not in "cb":
         raise TypeError(f"astype: expected a complex dtype for elements of {x.dtype}, got {wanted}")
     return cast(x, wanted)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.xp.array_object import MIN_LAZY_ELEMENTS, NamespaceArray
-from jitkernels.xp.dispatch import dtype_of, elements_of, elementwise, record, wrapped
+from jitkernels.xp.dispatch import dtype_of, elements_of, elementwise, new_array, record, wrapped
 from jitkernels.xp.expression import SCALARS
 
 NAMES = (
@@ -98,6 +98,8 @@ def _clip(x: Any, /, min: Any = None, max: Any = None) -> Any:  # noqa: A002  # 
 
 def cast(x: NamespaceArray, dtype: Any) -> NamespaceArray:
     """The elements in another dtype."""
+    if type(x) is not NamespaceArray:
+        return new_array(x.astype(dtype))  # type: ignore[no-any-return]
     operand = x._operand()
     if x.is_small:
         return NamespaceArray(x._elements().astype(dtype), False)
