@@ -96,10 +96,10 @@ def _clip(x: Any, /, min: Any = None, max: Any = None) -> Any:  # noqa: A002  # 
     return result if result.dtype == x.dtype else cast(result, x.dtype)
 
 
-def cast(x: NamespaceArray, dtype: Any) -> NamespaceArray:
+def cast(x: Any, dtype: Any) -> Any:
     """The elements in another dtype."""
     if type(x) is not NamespaceArray:
-        return new_array(x.astype(dtype))  # type: ignore[no-any-return]
+        return new_array(x.astype(dtype))
     operand = x._operand()
     if x.is_small:
         return NamespaceArray(x._elements().astype(dtype), False)
