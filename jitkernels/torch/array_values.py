@@ -30,6 +30,12 @@ def axes_of(dim: Any, dimensions: int) -> tuple[int, ...]:
     return tuple(int(axis) % max(dimensions, 1) for axis in dims)
 
 
+def highest(x: Any, axes: Sequence[int]) -> Any:
+    """The largest elements along axes, which are kept; -inf where there are none."""
+    is_empty = any(type(x.shape[axis]) is int and x.shape[axis] == 0 for axis in axes)
+    return np.max(x, axis=tuple(axes), keepdims=True, **({"initial": -np.inf} if is_empty else {}))
+
+
 def created(function: Any, *args: Any, **keywords: Any) -> Any:
     """An array that `numpy.zeros` and the like make, in a trace where a size of it is symbolic."""
     called = FunctionProxy(function) if has_traced((args, keywords)) else function

@@ -60,14 +60,28 @@ def _check(info: Any, sample: Any) -> None:
 
 
 def _graph(function: Callable[..., Any], tensors: list[Any]) -> Any:
-    """The graph of ATen operators; None where torch cannot trace the function, as where shapes depend on elements."""
+    """The graph of ATen operators; None where torch cannot trace the function, as where shapes depend on elements.
+
+    Decompositions write in place, too, so that what they give is made functional again.
+    """
     try:
-        traced = make_fx(
-            torch.func.functionalize(function), decomposition_table=decompositions(), tracing_mode="fake",
-            _allow_non_fake_inputs=True,
-        )(*tensors)  # fmt: skip
+        traced = _traced(function, tensors)
+        if any(node.op == "call_function" and _writes(node.target) for node in traced.graph.nodes):
+            traced = _traced(traced, tensors)
     except Exception:  # noqa: BLE001  # of many types, and not ours
         return None
     traced.graph.eliminate_dead_code()
     rewrite_pooling(traced)
     return traced
+
+
+def _traced(function: Callable[..., Any], tensors: list[Any]) -> Any:
+    return make_fx(
+        torch.func.functionalize(function), decomposition_table=decompositions(), tracing_mode="fake",
+        _allow_non_fake_inputs=True,
+    )(*tensors)  # fmt: skip
+
+
+def _writes(target: Any) -> bool:
+    schema = getattr(target, "_schema", None)
+    return schema is not None and bool(schema.is_mutable)

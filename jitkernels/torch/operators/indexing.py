@@ -23,8 +23,8 @@ def embedding_dense_backward(
 ) -> Any:
     if scale_grad_by_freq:
         raise NotImplementedError("scale_grad_by_freq")
-    rows = np.reshape(dy, (-1, dy.shape[-1]))
     flat = np.reshape(indices, (-1,))
+    rows = np.reshape(dy, (flat.shape[0], dy.shape[-1]))
     if padding_idx >= 0:
         rows = np.where((flat == padding_idx)[:, None], dy.dtype.type(0), rows)
     result = created(np.zeros, (num_weights, dy.shape[-1]), dy.dtype)
@@ -81,18 +81,25 @@ def _source(index: Any, source: Any) -> Any:
     return source[tuple(slice(0, extent) for extent in index.shape)] if hasattr(source, "shape") else source
 
 
+def _vectors(*operands: Any) -> list[Any]:
+    """Operands where scalars are vectors of one element, as torch takes them."""
+    return [np.reshape(one, (1,)) if hasattr(one, "ndim") and not one.ndim else one for one in operands]
+
+
 @operator("scatter.src", "scatter.value")
 def scatter(x: Any, dim: int, index: Any, source: Any) -> Any:
-    result = np.copy(x)
+    vector, index, source = _vectors(x, index, source)
+    result = np.copy(vector)
     result[_grid(index, dim)] = _source(index, source)
-    return result
+    return np.reshape(result, x.shape)
 
 
 @operator("scatter_add.default")
 def scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
-    result = np.copy(x)
+    vector, index, source = _vectors(x, index, source)
+    result = np.copy(vector)
     np.add.at(result, _grid(index, dim), _source(index, source))
-    return result
+    return np.reshape(result, x.shape)
 
 
 @operator("index_add.default")
