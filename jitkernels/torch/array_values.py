@@ -33,7 +33,8 @@ def axes_of(dim: Any, dimensions: int) -> tuple[int, ...]:
 def highest(x: Any, axes: Sequence[int]) -> Any:
     """The largest elements along axes, which are kept; -inf where there are none."""
     is_empty = any(type(x.shape[axis]) is int and x.shape[axis] == 0 for axis in axes)
-    return np.max(x, axis=tuple(axes), keepdims=True, **({"initial": -np.inf} if is_empty else {}))
+    least: Any = {"initial": -np.inf} if is_empty else {}
+    return np.max(x, axis=tuple(axes), keepdims=True, **least)
 
 
 def created(function: Any, *args: Any, **keywords: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Operators along an axis of tensors without axes, with empty axes, or with axes of one element: torch takes them all."""
+"""Operators along an axis of tensors without axes, with empty axes, or with axes of one element."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,17 +1,17 @@
 """Pickles of compiled functions: the function, by name or by value, and its objects, so that a process starts warm.
 
 A function that its module names is pickled by that name. Others are pickled by value where the pickler can do that, as
-cloudpickle does, and the copies of it that Ray, joblib and Spark bring. These pickle functions of ``__main__`` by value,
-too, as another process has another ``__main__``. Processes recognize by its token a function that they got before, and
-keep its code.
+cloudpickle does, and the copies of it that Ray and Spark bring. These pickle functions of ``__main__`` by value, too,
+as another process has another ``__main__``. Processes recognize by its token a function that they got before, and keep
+its code.
 
 The objects come first in a pickle, and nothing here imports the compiler: the first import of that loads some of them.
 """
 
 import importlib
 import operator
-import pickle
 import sys
+import types
 from collections import OrderedDict
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -26,8 +26,6 @@ MAX_FUNCTIONS = 64
 """The most functions by value that a process keeps, with their code, for pickles that come later."""
 BY_VALUE = "list_registry_pickle_by_value"
 """cloudpickle's function that lists modules whose functions are pickled by value."""
-PASSED_MODULES = __name__, "jitkernels.compiler.api.jit", "pickle"
-"""Modules of the frames between the code of a pickler and this one; `pickle` has a pickler in Python."""
 
 _functions: "OrderedDict[str, Any]" = OrderedDict()
 """Functions that were restored by value here, by token; the one that was used last is the last."""
@@ -56,9 +54,9 @@ def reduced(function: Any, construct: "Callable[..., Any]", arguments: tuple[Any
     module, name = getattr(plain, "__module__", ""), getattr(plain, "__qualname__", "")
     if _is_named(function, module, name):
         return restored_by_name, (payload, module, name)
-    dumps = _picklers_own("dumps") or getattr(sys.modules.get("cloudpickle"), "dumps", None)
-    if dumps is not None and state.recipe and _pack(state, dumps):
-        return restored_from_bytes, (payload, state.token, pickle.loads, state.packed)
+    cloudpickle = _copy_that_pickles() or _imported_copy()
+    if cloudpickle is not None and state.recipe and _pack(state, cloudpickle["dumps"]):
+        return restored_from_bytes, (payload, state.token, cloudpickle["loads"], state.packed)
     from jitkernels.compiler.export.function_token import token_of
 
     token = token_of(construct, *arguments)
@@ -116,24 +114,32 @@ def _is_named(function: Any, module: str, name: str) -> bool:
         is_there = operator.attrgetter(name)(sys.modules[module]) is function
     except (AttributeError, KeyError):
         return False
-    own_list = _picklers_own(BY_VALUE)
-    modules_by_value = own_list or getattr(sys.modules.get("cloudpickle"), BY_VALUE, None)
-    if modules_by_value is None or not is_there:
+    own = _copy_that_pickles()
+    cloudpickle = own or _imported_copy()
+    if cloudpickle is None or not is_there:
         return is_there
-    is_main = own_list is not None and module == "__main__"
-    return not is_main and not any(f"{module}.".startswith(f"{one}.") for one in modules_by_value())
+    by_value = cloudpickle[BY_VALUE]()
+    is_main = own is not None and module == "__main__"
+    return not is_main and not any(f"{module}.".startswith(f"{one}.") for one in by_value)
 
 
-def _picklers_own(name: str) -> Any:
-    """A function of the copy of cloudpickle that is pickling; None where another pickler is.
+def _copy_that_pickles() -> "dict[str, Any] | None":
+    """The names in the module of the copy of cloudpickle that is pickling; None where another pickler is.
 
-    An object is not told who pickles it. The code of cloudpickle's picklers is in the module that has the list of
-    modules by value, and their method ``dump`` is what Python runs next to here: the rest of a pickler is C.
+    No argument says who pickles. The method ``dump`` of cloudpickle's picklers is the last code in Python before this
+    module, as the rest of a pickler is C, and its module has the list of modules by value.
     """
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_globals["__name__"] in PASSED_MODULES:
+    passed = __name__, f"{__package__}.jit", "pickle"  # which has a pickler in Python, too
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "") in passed:
         frame = frame.f_back
-    return frame.f_globals.get(name) if frame is not None and BY_VALUE in frame.f_globals else None
+    return frame.f_globals if frame is not None and BY_VALUE in frame.f_globals else None
+
+
+def _imported_copy() -> "dict[str, Any] | None":
+    """The names in cloudpickle, where it is imported."""
+    module = sys.modules.get("cloudpickle")
+    return None if module is None else vars(module)
 
 
 def _pack(state: PickleState, dumps: "Callable[[Any], bytes]") -> bool:

@@ -1,4 +1,4 @@
-"""Compiled functions in the pools of `concurrent.futures` and joblib: right results, and workers that compile nothing."""
+"""Compiled functions in the pools of `concurrent.futures` and joblib: right results, and no compilation in workers."""
 
 import subprocess
 import sys
@@ -37,8 +37,11 @@ if __name__ == "__main__":
     if imported:
         importlib.import_module(imported)
     functions = [named, by_value(2.0)] if kind in ("threads", "joblib") else [named]
-    expected = [*results(None, functions)] if kind != "threads" else [f.__wrapped__(x) for f in functions for x in arrays]
-    pickle.dumps(named)
+    if kind == "threads":                       # which compile at once
+        expected = [f.__wrapped__(x) for f in functions for x in arrays]
+    else:
+        expected = [*results(None, functions)]
+        pickle.dumps(named)
     if kind not in ("threads", "fork"):
         os.environ["JITKERNELS_CACHE_DIR"] = tempfile.mkdtemp(dir=os.environ["JITKERNELS_CACHE_DIR"])
     if kind == "threads":
@@ -62,7 +65,8 @@ if __name__ == "__main__":
         np.testing.assert_allclose(own, right, rtol=1e-14)
     print("done")
 """
-POOLS = [("threads", ""), ("joblib", ""), *((kind, also) for kind in ("fork", "forkserver", "spawn") for also in ("", "cloudpickle"))]
+PROCESSES = [(kind, imported) for kind in ("fork", "forkserver", "spawn") for imported in ("", "cloudpickle")]
+POOLS = [("threads", ""), ("joblib", ""), *PROCESSES]
 
 
 @pytest.mark.parametrize(("kind", "imported"), POOLS)
