@@ -30,10 +30,14 @@ def axes_of(dim: Any, dimensions: int) -> tuple[int, ...]:
     return tuple(int(axis) % max(dimensions, 1) for axis in dims)
 
 
+def is_empty(shape: Sequence[Any]) -> bool:
+    """Whether an extent is 0; torch holds none symbolic that is."""
+    return any(type(extent) is int and extent == 0 for extent in shape)
+
+
 def highest(x: Any, axes: Sequence[int]) -> Any:
     """The largest elements along axes, which are kept; -inf where there are none."""
-    is_empty = any(type(x.shape[axis]) is int and x.shape[axis] == 0 for axis in axes)
-    least: Any = {"initial": -np.inf} if is_empty else {}
+    least: Any = {"initial": -np.inf} if is_empty([x.shape[axis] for axis in axes]) else {}
     return np.max(x, axis=tuple(axes), keepdims=True, **least)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.torch.array_values import axes_of, created, numbers
+from jitkernels.torch.array_values import axes_of, created, is_empty, numbers
 from jitkernels.torch.aten_table import operator
 
 
@@ -39,10 +39,11 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
 
 @operator("gather.default")
 def gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
-    if not x.ndim:
-        return x
+    if is_empty(index.shape):
+        return created(np.zeros, index.shape, x.dtype)
+    (x, index), shape = _vectors(x, index), index.shape
     own = tuple(slice(None) if axis == dim % x.ndim else slice(0, index.shape[axis]) for axis in range(x.ndim))
-    return np.take_along_axis(x[own], index, axis=dim)
+    return np.reshape(np.take_along_axis(x[own], index, axis=dim), shape)
 
 
 @operator("index.Tensor", "_unsafe_index.Tensor")
@@ -88,6 +89,8 @@ def _vectors(*operands: Any) -> list[Any]:
 
 @operator("scatter.src", "scatter.value")
 def scatter(x: Any, dim: int, index: Any, source: Any) -> Any:
+    if is_empty(index.shape):
+        return np.copy(x)
     vector, index, source = _vectors(x, index, source)
     result = np.copy(vector)
     result[_grid(index, dim)] = _source(index, source)
@@ -96,6 +99,8 @@ def scatter(x: Any, dim: int, index: Any, source: Any) -> Any:
 
 @operator("scatter_add.default")
 def scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
+    if is_empty(index.shape):
+        return np.copy(x)
     vector, index, source = _vectors(x, index, source)
     result = np.copy(vector)
     np.add.at(result, _grid(index, dim), _source(index, source))
