@@ -55,8 +55,12 @@ def index(x: Any, indices: Sequence[Any]) -> Any:
 
 @operator("index_put.default", "_unsafe_index_put.default")
 def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
-    if any(one is not None and one.dtype == bool for one in indices):
-        raise NotImplementedError("masks as indices")
+    given = [one for one in indices if one is not None]
+    if any(one.dtype == bool for one in given):
+        if len(given) > 1 or indices[0] is None or values.ndim > x.ndim - given[0].ndim:
+            raise NotImplementedError("masks as indices, with values for each element")
+        mask = np.reshape(given[0], given[0].shape + (1,) * (x.ndim - given[0].ndim))
+        return np.where(mask, x + values if accumulate else values, x)
     result = np.copy(x)
     where: Any = tuple(slice(None) if one is None else one for one in indices)
     if accumulate:
