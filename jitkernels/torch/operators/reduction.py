@@ -104,14 +104,19 @@ def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return _index(np.argmin, x, dim, keepdim)
 
 
+def _axes_of_truth(x: Any, dim: Any) -> Any:
+    """The axes of reductions to truth values, for which no axis is none, and not all."""
+    return () if isinstance(dim, Sequence) and not dim else _axes(x, dim)
+
+
 @operator("any.default", "any.dim", "any.dims")
 def any_true(x: Any, dim: Any = None, keepdim: bool = False, result: Any = None) -> Any:
-    return np.any(x, axis=_axes(x, dim), keepdims=keepdim).astype(result.dtype)
+    return np.any(x, axis=_axes_of_truth(x, dim), keepdims=keepdim).astype(result.dtype)
 
 
 @operator("all.default", "all.dim", "all.dims")
 def all_true(x: Any, dim: Any = None, keepdim: bool = False, result: Any = None) -> Any:
-    return np.all(x, axis=_axes(x, dim), keepdims=keepdim).astype(result.dtype)
+    return np.all(x, axis=_axes_of_truth(x, dim), keepdims=keepdim).astype(result.dtype)
 
 
 @operator("logsumexp.default", promotes="tensors")
