@@ -20,7 +20,7 @@ FORMS = {
 """How two numbers are given, or one for both dimensions."""
 
 
-def _check(function: Callable[[Tensor], Tensor], x: Tensor) -> None:
+def _check(function: Callable[[Tensor], Any], x: Tensor) -> None:
     module = CompiledModule(make_fx(function, decomposition_table=decompositions())(x))
     torch.testing.assert_close(module(x), function(x), rtol=1e-5, atol=1e-5, check_stride=False)
     assert not module.reasons
@@ -55,3 +55,27 @@ def test_convolutions(form: str) -> None:
 
     _check(function, torch.randn(2, 3, 8, 9))
     _check(transposed, torch.randn(2, 3, 8, 9))
+
+
+def _check_gradients(x: Tensor, weight: Tensor, channels: int, *options: Any) -> None:
+    y = torch.ops.aten.convolution(x, weight, None, *options)
+    _check(lambda dy: torch.ops.aten.convolution_backward(dy, x, weight, [channels], *options, [True] * 3), y.cos())
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("added", [(0, 0), (1, 1), (2, 3), (3, 1)])
+@pytest.mark.parametrize("padding", [(0, 0), (1, 2)])
+def test_gradients_of_transposed_convolutions(padding: Any, added: Any, groups: int) -> None:
+    """As much output padding as stride, which dilation allows, makes room for windows that are none."""
+    x, weight = torch.randn(1, 2, 4, 4), torch.randn(2, 4 // groups, 2, 3)
+    _check_gradients(x, weight, 4, [3, 2], padding, [4, 4], True, added, groups)
+
+
+def test_gradients_of_transposed_convolutions_of_one_dimension() -> None:
+    _check_gradients(torch.randn(2, 3, 5), torch.randn(3, 2, 4), 2, [2], [1], [3], True, [2], 1)
+
+
+@pytest.mark.parametrize("extents", [(9, 11), (10, 12), (11, 13)])
+def test_gradients_of_convolutions(extents: tuple[int, int]) -> None:
+    """Pixels behind the last window have none."""
+    _check_gradients(torch.randn(2, 3, *extents), torch.randn(4, 3, 2, 3), 4, [3, 2], [1, 2], [4, 4], False, [0, 0], 1)

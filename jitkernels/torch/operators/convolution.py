@@ -115,6 +115,9 @@ def convolution_backward(
     kernel = int(filters.shape[0]), int(filters.shape[1])
     dx = dw = None
     if transposed:
+        more = _pair(output_padding, 0, x.ndim - 2)
+        if any(added >= step for added, step in zip(more, options["stride"], strict=True)):  # room for more windows
+            gradient, options["padding"] = _windows_of(gradient, pixels, kernel, options)
         if output_mask[0]:
             dx = channels_first(jk.conv2d(gradient, filters, **options), x.ndim)
         if output_mask[1]:
@@ -126,6 +129,18 @@ def convolution_backward(
             dw = _torch_filters(jk.conv2d_backward_weights(pixels, gradient, kernel, **options), weight.ndim)
     db = np.sum(dy, axis=(0, *range(2, dy.ndim))) if output_mask[2] else None
     return dx, dw, db
+
+
+def _windows_of(gradient: Any, pixels: Any, kernel: Any, options: Any) -> tuple[Any, Any]:
+    """The cotangent of what a transposed convolution gave, and its padding, with one window for each of `pixels`."""
+    padding, kept = [], []
+    for axis in (0, 1):
+        low, extent = options["padding"][axis][0], int(gradient.shape[1 + axis])
+        steps, span = int(pixels.shape[1 + axis]) - 1, options["dilation"][axis] * (kernel[axis] - 1) + 1
+        high = steps * options["stride"][axis] + span - low - extent
+        padding.append((low, max(high, 0)))
+        kept.append(slice(0, extent + min(high, 0)))
+    return gradient[:, kept[0], kept[1]], tuple(padding)
 
 
 def _window(kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, dimensions: int = 2) -> Any:
