@@ -12,7 +12,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from jitkernels.torch.aten_decompositions import decompositions
 from jitkernels.torch.compiled_module import CompiledModule
 
-FORMS = {
+FORMS: dict[str, Callable[[int, int], Any]] = {
     "one number": lambda low, high: high,
     "a list of one": lambda low, high: [high],
     "two": lambda low, high: [low, high],

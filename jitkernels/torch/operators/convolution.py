@@ -52,7 +52,7 @@ def _pair(values: int | Sequence[int], first: int, dimensions: int) -> tuple[int
     """Numbers for height and width: one number is for all dimensions, and `first` is for a height that torch lacks."""
     numbers = tuple(map(int, values)) if isinstance(values, Sequence) else (int(values),)
     numbers = numbers * dimensions if len(numbers) == 1 else numbers
-    return (first, *numbers) if dimensions == 1 else (numbers[0], numbers[1])
+    return (first, numbers[0]) if dimensions == 1 else (numbers[0], numbers[1])
 
 
 def _options(dimensions: int, stride: Any, padding: Any, dilation: Any, groups: int) -> dict[str, Any]:
