@@ -25,6 +25,7 @@ OWN_ENVIRONMENTS = {
     "torch_backend": "torch",
     "documentation_site": "sphinx",
     "dask_arrays": "distributed",
+    "ray_tasks": "ray",
     "foreign_arrays/test_torch_tensors.py": "torch",
     "foreign_arrays/test_jax_arrays.py": "jax",
     "foreign_arrays/test_arrow.py": "pyarrow",

@@ -30,6 +30,17 @@ def axes_of(dim: Any, dimensions: int) -> tuple[int, ...]:
     return tuple(int(axis) % max(dimensions, 1) for axis in dims)
 
 
+def is_empty(shape: Sequence[Any]) -> bool:
+    """Whether an extent is 0; torch holds none symbolic that is."""
+    return any(type(extent) is int and extent == 0 for extent in shape)
+
+
+def highest(x: Any, axes: Sequence[int]) -> Any:
+    """The largest elements along axes, which are kept; -inf where there are none."""
+    least: Any = {"initial": -np.inf} if is_empty([x.shape[axis] for axis in axes]) else {}
+    return np.max(x, axis=tuple(axes), keepdims=True, **least)
+
+
 def created(function: Any, *args: Any, **keywords: Any) -> Any:
     """An array that `numpy.zeros` and the like make, in a trace where a size of it is symbolic."""
     called = FunctionProxy(function) if has_traced((args, keywords)) else function

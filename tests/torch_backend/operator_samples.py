@@ -13,13 +13,24 @@ with warnings.catch_warnings():
     from torch.testing._internal.common_methods_invocations import op_db
 
 TOLERANCES = {torch.float32: 2e-4, torch.complex64: 2e-4, torch.float64: 1e-6, torch.complex128: 1e-6}
-EXCLUDED = "jiterator", "sparse.", "to_sparse"
-"""Parts of the names of operators of GPUs, and of tensors that are not dense."""
+EXCLUDED = "jiterator", "sparse.", "to_sparse", "partial_views"
+"""Parts of the names of operators of GPUs, of tensors that are not dense, and of views whose copies lack memory."""
 RANDOM = (
     "uniform", "rand", "normal", "bernoulli", "multinomial", "dropout", "empty", "rrelu", "geometric", "exponential",
     "cauchy", "_lowrank", "multi_head_attention_forward",
 )  # fmt: skip
 """Parts of the names of operators whose results are random, or anything."""
+CERTAIN = "__rand__", "normalize", "dropout_backward", "signal."
+"""Parts of the names of others that have such parts in theirs."""
+
+READ = "torch reads elements while it traces them"
+COMPUTED = "the shapes of results depend on elements"
+UNTRACED = {
+    "item": "a number is no tensor", "broadcast_shapes": "a shape is no tensor",
+    **dict.fromkeys(("allclose", "corrcoef", "cov", "equal", "nn.functional.gaussian_nll_loss", "tensor_split"), READ),
+    **dict.fromkeys(("linalg.lstsq", "nn.functional.ctc_loss", "nn.functional.one_hot", "take"), COMPUTED),
+}  # fmt: skip
+"""Operators some samples of which torch itself cannot trace, and why."""
 
 
 def cases(dtypes: Sequence[torch.dtype], *, with_gradients: bool = False) -> list[Any]:
@@ -36,7 +47,8 @@ def cases(dtypes: Sequence[torch.dtype], *, with_gradients: bool = False) -> lis
 def samples(info: Any, dtype: torch.dtype, count: int | None, *, requires_grad: bool = False) -> Iterator[Any]:
     """The first `count` samples of an operator, or all."""
     torch.manual_seed(0)
-    if any(part in info.name for part in (*EXCLUDED, *RANDOM)):
+    is_certain = any(part in info.full_name for part in CERTAIN)
+    if any(part in info.full_name for part in (*EXCLUDED, *(() if is_certain else RANDOM))):
         return
     try:
         with warnings.catch_warnings():

@@ -1,7 +1,7 @@
 """Gradients of samples of torch's own tests for its operators: those of compiled graphs are those of eager torch.
 
-AOTAutograd makes the graphs of both directions, as under `torch.compile`. Per push one sample of some operators; the
-first samples of all of them under ``-m full``.
+AOTAutograd makes the graphs of both directions, as under `torch.compile`. Per push one sample of some operators; all
+samples of all of them under ``-m full``.
 """
 
 import warnings
@@ -23,6 +23,13 @@ CASES = cases((torch.float32, torch.float64), with_gradients=True)
 @pytest.mark.parametrize(("info", "dtype"), CASES)
 def test_gradients_of_the_first_sample(info: Any, dtype: torch.dtype) -> None:
     for sample in samples(info, dtype, 1, requires_grad=True):
+        _check(info, sample)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("info", "dtype"), CASES)
+def test_gradients_of_all_samples(info: Any, dtype: torch.dtype) -> None:
+    for sample in samples(info, dtype, None, requires_grad=True):
         _check(info, sample)
 
 

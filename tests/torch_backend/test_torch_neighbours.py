@@ -132,3 +132,22 @@ def test_processes_of_loaders_run_compiled_code(before: bool) -> None:
     items = list(DataLoader(_Compiled(call), batch_size=3, num_workers=2, multiprocessing_context="fork", timeout=120))
     expected = torch.stack([_double(torch.arange(4.0) - i) for i in range(12)])
     torch.testing.assert_close(torch.cat(items), expected)
+
+
+@pytest.mark.parametrize("accumulates", [False, True])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("values", [(), (1,), (4,), (3, 4), (1, 1, 1)])
+def test_masks_choose_what_is_written(axes: int, values: tuple[int, ...], accumulates: bool) -> None:
+    """Compiled where a value is for all elements of the mask; else torch's."""
+    x, mask = torch.randn(2, 3, 4), torch.randn((2, 3, 4)[:axes]) > 0
+
+    def function(x: Tensor, mask: Tensor, y: Tensor) -> Tensor:
+        return x.index_put((mask,), y, accumulates) * 2
+
+    recorded, y = Recorded(), torch.randn(values)
+    try:
+        expected = function(x, mask, y)
+    except (RuntimeError, IndexError):
+        return
+    torch.testing.assert_close(compiled(function)(x, mask, y), expected)
+    assert not recorded.reasons or len(values) > 3 - axes

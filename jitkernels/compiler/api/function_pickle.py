@@ -1,8 +1,9 @@
 """Pickles of compiled functions: the function, by name or by value, and its objects, so that a process starts warm.
 
 A function that its module names is pickled by that name. Others are pickled by value where the pickler can do that, as
-cloudpickle does; functions of ``__main__`` are, wherever cloudpickle is imported, as another process has another
-``__main__``. Processes recognize by its token a function that they got before, and keep its code.
+cloudpickle does, and the copies of it that Ray and Spark bring. These pickle functions of ``__main__`` by value, too,
+as another process has another ``__main__``. Processes recognize by its token a function that they got before, and keep
+its code.
 
 The objects come first in a pickle, and nothing here imports the compiler: the first import of that loads some of them.
 """
@@ -10,6 +11,7 @@ The objects come first in a pickle, and nothing here imports the compiler: the f
 import importlib
 import operator
 import sys
+import types
 from collections import OrderedDict
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_FUNCTIONS = 64
 """The most functions by value that a process keeps, with their code, for pickles that come later."""
+BY_VALUE = "list_registry_pickle_by_value"
+"""cloudpickle's function that lists modules whose functions are pickled by value."""
 
 _functions: "OrderedDict[str, Any]" = OrderedDict()
 """Functions that were restored by value here, by token; the one that was used last is the last."""
@@ -50,9 +54,9 @@ def reduced(function: Any, construct: "Callable[..., Any]", arguments: tuple[Any
     module, name = getattr(plain, "__module__", ""), getattr(plain, "__qualname__", "")
     if _is_named(function, module, name):
         return restored_by_name, (payload, module, name)
-    cloudpickle: Any = sys.modules.get("cloudpickle")
-    if cloudpickle is not None and state.recipe and _pack(state, cloudpickle):
-        return restored_from_bytes, (payload, state.token, cloudpickle.loads, state.packed)
+    cloudpickle = _copy_that_pickles() or _imported_copy()
+    if cloudpickle is not None and state.recipe and _pack(state, cloudpickle["dumps"]):
+        return restored_from_bytes, (payload, state.token, cloudpickle["loads"], state.packed)
     from jitkernels.compiler.export.function_token import token_of
 
     token = token_of(construct, *arguments)
@@ -110,20 +114,41 @@ def _is_named(function: Any, module: str, name: str) -> bool:
         is_there = operator.attrgetter(name)(sys.modules[module]) is function
     except (AttributeError, KeyError):
         return False
-    cloudpickle: Any = sys.modules.get("cloudpickle")
+    own = _copy_that_pickles()
+    cloudpickle = own or _imported_copy()
     if cloudpickle is None or not is_there:
         return is_there
-    by_value = cloudpickle.list_registry_pickle_by_value()
-    return module != "__main__" and not any(f"{module}.".startswith(f"{one}.") for one in by_value)
+    by_value = cloudpickle[BY_VALUE]()
+    is_main = own is not None and module == "__main__"
+    return not is_main and not any(f"{module}.".startswith(f"{one}.") for one in by_value)
 
 
-def _pack(state: PickleState, cloudpickle: Any) -> bool:
+def _copy_that_pickles() -> "dict[str, Any] | None":
+    """The names in the module of the copy of cloudpickle that is pickling; None where another pickler is.
+
+    No argument says who pickles. The method ``dump`` of cloudpickle's picklers is the last code in Python before this
+    module, as the rest of a pickler is C, and its module has the list of modules by value.
+    """
+    passed = __name__, f"{__package__}.jit", "pickle"  # which has a pickler in Python, too
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "") in passed:
+        frame = frame.f_back
+    return frame.f_globals if frame is not None and BY_VALUE in frame.f_globals else None
+
+
+def _imported_copy() -> "dict[str, Any] | None":
+    """The names in cloudpickle, where it is imported."""
+    module = sys.modules.get("cloudpickle")
+    return None if module is None else vars(module)
+
+
+def _pack(state: PickleState, dumps: "Callable[[Any], bytes]") -> bool:
     """Make the bytes of a function that came by value; whether there are any."""
     active = _packing.get()
     if not state.packed and state.token not in active:
         token = _packing.set(active | {state.token})
         try:
-            state.packed = cloudpickle.dumps(state.recipe)
+            state.packed = dumps(state.recipe)
         finally:
             _packing.reset(token)
     return bool(state.packed)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.torch.array_values import like, numbers
+from jitkernels.torch.array_values import highest, like, numbers
 from jitkernels.torch.aten_table import operator
 
 
@@ -35,7 +35,7 @@ def attention(
     """The weighted values, and the logarithms of the sums of exponentials."""
     _require_no_dropout(dropout_p)
     scores, _ = _scores(query, key, is_causal, attn_mask, scale)
-    most = np.max(scores, axis=-1, keepdims=True)
+    most = highest(scores, (-1,))
     most = np.where(most == -np.inf, like(0, most), most)
     weights = np.exp(scores - most)
     sums = np.sum(weights, axis=-1, keepdims=True)

@@ -4,6 +4,7 @@ They compute on channels-last memory, as `jitkernels.onnx` does: an array of cha
 such an array, and the transposes of layers that follow one another cancel in the compiler.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,17 +49,18 @@ def _reversed(x: Any) -> Any:
     return np.transpose(np.reshape(np.transpose(x, (0, 2, 1)), (first, third * second)))
 
 
-def _pair(values: Sequence[int], first: int) -> tuple[int, int]:
-    """Two numbers, for height and width, of one or two given."""
-    values = tuple(map(int, values))
-    return (first, *values) if len(values) == 1 else (values[0], values[1])
+def _pair(values: int | Sequence[int], first: int, dimensions: int) -> tuple[int, int]:
+    """Numbers for height and width: one number is for all dimensions, and `first` is for a height that torch lacks."""
+    numbers = tuple(map(int, values)) if isinstance(values, Sequence) else (int(values),)
+    numbers = numbers * dimensions if len(numbers) == 1 else numbers
+    return (first, numbers[0]) if dimensions == 1 else (numbers[0], numbers[1])
 
 
-def _options(stride: Any, padding: Any, dilation: Any, groups: int) -> dict[str, Any]:
-    sides = _pair(padding, 0)
+def _options(dimensions: int, stride: Any, padding: Any, dilation: Any, groups: int) -> dict[str, Any]:
+    sides = _pair(padding, 0, dimensions)
     return {
-        "stride": _pair(stride, 1), "padding": tuple((side, side) for side in sides), "dilation": _pair(dilation, 1),
-        "groups": groups,
+        "stride": _pair(stride, 1, dimensions), "padding": tuple((side, side) for side in sides),
+        "dilation": _pair(dilation, 1, dimensions), "groups": groups,
     }  # fmt: skip
 
 
@@ -79,14 +81,14 @@ def convolution(
     groups: int,
 ) -> Any:  # fmt: skip
     require_images(x)
-    options = _options(stride, padding, dilation, groups)
+    options = _options(x.ndim - 2, stride, padding, dilation, groups)
     if not transposed and _is_product(weight, options):
         y = np.matmul(images(x), np.transpose(_matrix(weight)))
         return channels_first(y if bias is None else y + bias, x.ndim)
     if not transposed:
         return channels_first(jk.conv2d(images(x), _filters(weight), bias, **options), x.ndim)
     filters = exchanged(_filters(weight), groups)
-    more = _pair(output_padding, 0)
+    more = _pair(output_padding, 0, x.ndim - 2)
     result = jk.conv2d_transpose(images(x), filters, bias, output_padding=more, **options)
     return channels_first(result, x.ndim)
 
@@ -111,7 +113,7 @@ def fused_convolution(
         bias = term if shift is None else term + shift
         weight = weight * np.reshape(factor, (-1, *(1,) * (weight.ndim - 1)))
     added = None if residual is None else images(residual)
-    options = _options(stride, padding, dilation, groups)
+    options = _options(x.ndim - 2, stride, padding, dilation, groups)
     result = jk.conv2d(images(x), _filters(weight), bias, added, activation=activation, **options)
     return channels_first(result, x.ndim)
 
@@ -123,7 +125,7 @@ def convolution_backward(
 ) -> Any:  # fmt: skip
     """The cotangents of images, filters and bias, each a convolution."""
     require_images(x)
-    options = _options(stride, padding, dilation, groups)
+    options = _options(x.ndim - 2, stride, padding, dilation, groups)
     gradient, pixels = images(dy), images(x)
     db = np.sum(dy, axis=(0, *range(2, dy.ndim))) if output_mask[2] else None
     dx = dw = None
@@ -137,6 +139,9 @@ def convolution_backward(
     filters = _filters(weight)
     kernel = int(filters.shape[0]), int(filters.shape[1])
     if transposed:
+        more = _pair(output_padding, 0, x.ndim - 2)
+        if any(added >= step for added, step in zip(more, options["stride"], strict=True)):  # room for more windows
+            gradient, options["padding"] = _windows_of(gradient, pixels, kernel, options)
         if output_mask[0]:
             dx = channels_first(jk.conv2d(gradient, filters, **options), x.ndim)
         if output_mask[1]:
@@ -149,11 +154,24 @@ def convolution_backward(
     return dx, dw, db
 
 
-def _window(kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> dict[str, Any]:
-    sides = _pair(padding, 0)
+def _windows_of(gradient: Any, pixels: Any, kernel: Any, options: Any) -> tuple[Any, Any]:
+    """The cotangent of what a transposed convolution gave, and its padding, with one window for each of `pixels`."""
+    padding, kept = [], []
+    for axis in (0, 1):
+        low, extent = options["padding"][axis][0], int(gradient.shape[1 + axis])
+        steps, span = int(pixels.shape[1 + axis]) - 1, options["dilation"][axis] * (kernel[axis] - 1) + 1
+        high = steps * options["stride"][axis] + span - low - extent
+        padding.append((low, max(high, 0)))
+        kept.append(slice(0, extent + min(high, 0)))
+    return gradient[:, kept[0], kept[1]], tuple(padding)
+
+
+def _window(kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, dimensions: int = 2) -> Any:
+    sides = _pair(padding, 0, dimensions)
     return {
-        "window": _pair(kernel, 1), "stride": _pair(stride or kernel, 1), "dilation": _pair(dilation, 1),
-        "padding": tuple((side, side) for side in sides), "ceil_mode": ceil_mode,
+        "window": _pair(kernel, 1, dimensions), "stride": _pair(stride or kernel, 1, dimensions),
+        "dilation": _pair(dilation, 1, dimensions), "padding": tuple((side, side) for side in sides),
+        "ceil_mode": ceil_mode,
     }  # fmt: skip
 
 
@@ -165,7 +183,6 @@ def _batched(x: Any, dimensions: int) -> Any:
 @operator("jitkernels.max_pool2d")
 def max_pool2d(x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil: bool = False) -> Any:
     """The maxima alone, where nothing reads their places."""
-    padding, dilation = (_sequence(one) for one in (padding, dilation))
     y = jk.max_pool2d(images(_batched(x, 4)), **_window(kernel, stride, padding, dilation, ceil))
     return _as_before(channels_first(y, 4), x.ndim)
 
@@ -175,32 +192,53 @@ def _as_before(images: Any, dimensions: int) -> Any:
     return images if dimensions == 4 else np.squeeze(images, 0)
 
 
-def _sequence(value: Any) -> Any:
-    return value if isinstance(value, Sequence) else (value, value)
-
-
 @operator("jitkernels.max_pool2d_backward")
 def max_pool2d_backward(
     dy: Any, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil: bool = False
 ) -> Any:
     """The cotangent of x from x itself: nothing keeps the places of maxima."""
-    padding, dilation = (_sequence(one) for one in (padding, dilation))
     options = _window(kernel, stride, padding, dilation, ceil)
     dx = jk.max_pool2d_backward(images(_batched(x, 4)), images(_batched(dy, 4)), **options)
     return _as_before(channels_first(dx, 4), x.ndim)
 
 
-@operator("avg_pool2d.default", "avg_pool1d.default")
+@operator("avg_pool2d.default")
 def avg_pool2d(
-    x: Any, kernel: Any, stride: Any = (), padding: Any = (0,), ceil_mode: bool = False,
+    x: Any, kernel: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
-    if divisor_override:
-        raise NotImplementedError("divisor_override")
-    options = _window(kernel, stride, _sequence(padding), (1, 1), ceil_mode)
+    options = _window(kernel, stride, padding, 1, ceil_mode)
+    if not divisor_override:
+        return _averaged(x, options, count_include_pad)
+    sides, count = _whole_windows(x, options), math.prod(options["window"])
+    x = np.pad(x, [(0, 0)] * (x.ndim - 2) + sides)
+    whole = {**options, "padding": ((0, 0), (0, 0)), "ceil_mode": False}
+    return _averaged(x, whole, True) * like(count / divisor_override, x)
+
+
+@operator("avg_pool1d.default")
+def avg_pool1d(
+    x: Any, kernel: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
+) -> Any:
+    return _averaged(x, _window(kernel, stride, padding, 1, ceil_mode, 1), count_include_pad)
+
+
+def _averaged(x: Any, options: Any, count_include_pad: bool) -> Any:
     y = jk.avg_pool2d(images(_batched(x, 4)), count_include_pad=count_include_pad, **options)
     shape = (*x.shape[:-2], *y.shape[1:3])
     return np.reshape(channels_first(y, 4), shape) if x.ndim == 2 else _as_before(channels_first(y, 4), x.ndim)
+
+
+def _whole_windows(x: Any, options: Any) -> list[tuple[int, int]]:
+    """The zeros around images with which every window is whole."""
+    sides = []
+    for axis in (0, 1):
+        window, stride, (low, high) = options["window"][axis], options["stride"][axis], options["padding"][axis]
+        rest = int(x.shape[x.ndim - 2 + axis]) + low + high - window
+        steps = -(-rest // stride) if options["ceil_mode"] else rest // stride
+        steps -= options["ceil_mode"] and steps * stride >= rest + window - high  # which begins in the padding
+        sides.append((low, high + max(steps * stride - rest, 0)))
+    return sides
 
 
 @operator("_adaptive_avg_pool2d.default")

@@ -61,17 +61,24 @@ def scalar_tensor(s: Any, dtype: Any = None, result: Any = None) -> Any:
 
 @operator("arange.start_step")
 def arange(start: Any, end: Any, step: Any = 1, dtype: Any = None, result: Any = None) -> Any:
-    return created(np.arange, start, end, step, dtype=result.dtype)
+    """``start + i * step`` for as many i as torch infers. Ints are counted from bounds without their fractions."""
+    count, dtype = result.shape[0], result.dtype
+    if count is None:
+        return created(np.arange, start, end, step, dtype=dtype)
+    if dtype.kind in "iu":
+        start, step = (int(one) if isinstance(one, float) else one for one in (start, step))
+        return (start + step * np.arange(count)).astype(dtype)
+    return (start + step * np.arange(count, dtype=np.float64)).astype(dtype)
 
 
 @operator("arange.start")
 def arange_from(start: Any, end: Any, dtype: Any = None, result: Any = None) -> Any:
-    return created(np.arange, start, end, dtype=result.dtype)
+    return arange(start, end, 1, dtype, result)
 
 
 @operator("arange.default")
 def arange_to(end: Any, dtype: Any = None, result: Any = None) -> Any:
-    return created(np.arange, end, dtype=result.dtype)
+    return arange(0, end, 1, dtype, result)
 
 
 @operator("eye.default")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import jitkernels as jk
-from jitkernels.torch.array_values import axes_of, created, numbers
+from jitkernels.torch.array_values import axes_of, created, is_empty, numbers
 from jitkernels.torch.aten_table import operator
 
 
@@ -23,8 +23,8 @@ def embedding_dense_backward(
 ) -> Any:
     if scale_grad_by_freq:
         raise NotImplementedError("scale_grad_by_freq")
-    rows = np.reshape(dy, (-1, dy.shape[-1]))
     flat = np.reshape(indices, (-1,))
+    rows = np.reshape(dy, (flat.shape[0], dy.shape[-1]))
     if padding_idx >= 0:
         rows = np.where((flat == padding_idx)[:, None], dy.dtype.type(0), rows)
     result = created(np.zeros, (num_weights, dy.shape[-1]), dy.dtype)
@@ -39,10 +39,11 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
 
 @operator("gather.default")
 def gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
-    if not x.ndim:
-        return x
+    if is_empty(index.shape):
+        return created(np.zeros, index.shape, x.dtype)
+    (x, index), shape = _vectors(x, index), index.shape
     own = tuple(slice(None) if axis == dim % x.ndim else slice(0, index.shape[axis]) for axis in range(x.ndim))
-    return np.take_along_axis(x[own], index, axis=dim)
+    return np.reshape(np.take_along_axis(x[own], index, axis=dim), shape)
 
 
 @operator("index.Tensor", "_unsafe_index.Tensor")
@@ -54,8 +55,12 @@ def index(x: Any, indices: Sequence[Any]) -> Any:
 
 @operator("index_put.default", "_unsafe_index_put.default")
 def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
-    if any(one is not None and one.dtype == bool for one in indices):
-        raise NotImplementedError("masks as indices")
+    given = [one for one in indices if one is not None]
+    if any(one.dtype == bool for one in given):
+        if len(given) > 1 or indices[0] is None or values.ndim > x.ndim - given[0].ndim:
+            raise NotImplementedError("masks as indices, with values for each element")
+        mask = np.reshape(given[0], given[0].shape + (1,) * (x.ndim - given[0].ndim))
+        return np.where(mask, x + values if accumulate else values, x)
     result = np.copy(x)
     where: Any = tuple(slice(None) if one is None else one for one in indices)
     if accumulate:
@@ -81,18 +86,29 @@ def _source(index: Any, source: Any) -> Any:
     return source[tuple(slice(0, extent) for extent in index.shape)] if hasattr(source, "shape") else source
 
 
+def _vectors(*operands: Any) -> list[Any]:
+    """Operands where scalars are vectors of one element, as torch takes them."""
+    return [np.reshape(one, (1,)) if hasattr(one, "ndim") and not one.ndim else one for one in operands]
+
+
 @operator("scatter.src", "scatter.value")
 def scatter(x: Any, dim: int, index: Any, source: Any) -> Any:
-    result = np.copy(x)
+    if is_empty(index.shape):
+        return np.copy(x)
+    vector, index, source = _vectors(x, index, source)
+    result = np.copy(vector)
     result[_grid(index, dim)] = _source(index, source)
-    return result
+    return np.reshape(result, x.shape)
 
 
 @operator("scatter_add.default")
 def scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
-    result = np.copy(x)
+    if is_empty(index.shape):
+        return np.copy(x)
+    vector, index, source = _vectors(x, index, source)
+    result = np.copy(vector)
     np.add.at(result, _grid(index, dim), _source(index, source))
-    return result
+    return np.reshape(result, x.shape)
 
 
 @operator("index_add.default")

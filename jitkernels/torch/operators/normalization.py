@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.kernels.layers import channels_first, images, of_channels, standardized
-from jitkernels.torch.array_values import like
+from jitkernels.torch.array_values import highest, like
 from jitkernels.torch.aten_table import operator
 
 
 def _shifted(x: Any, dim: int) -> Any:
-    return x - np.max(x, axis=dim, keepdims=True)
+    return x - highest(x, (dim,))
 
 
 @operator("_softmax.default", "softmax.int", promotes="tensors")
@@ -144,7 +144,7 @@ def layer_norm_backward(
 
 @operator("native_group_norm.default")
 def group_norm(x: Any, weight: Any, bias: Any, n: Any, c: Any, hxw: Any, group: int, eps: float) -> Any:
-    groups = np.reshape(x, (n, group, -1))
+    groups = np.reshape(x, (n, group, c // group * hxw))
     normal, mean, inverse = standardized(groups, (2,), eps)
     result = np.reshape(normal, x.shape)
     result = result if weight is None else result * of_channels(weight, x.ndim)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.torch.array_values import axes_of, like
+from jitkernels.torch.array_values import axes_of, highest, like
 from jitkernels.torch.aten_table import operator
 
 
@@ -79,16 +79,16 @@ def minimum(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 @operator("max.dim")
 def maximum_with_index(x: Any, dim: int, keepdim: bool = False) -> Any:
-    return np.max(x, axis=dim, keepdims=keepdim), np.argmax(x, axis=dim, keepdims=keepdim)
+    return maximum(x, dim, keepdim), _index(np.argmax, x, dim, keepdim)
 
 
 @operator("min.dim")
 def minimum_with_index(x: Any, dim: int, keepdim: bool = False) -> Any:
-    return np.min(x, axis=dim, keepdims=keepdim), np.argmin(x, axis=dim, keepdims=keepdim)
+    return minimum(x, dim, keepdim), _index(np.argmin, x, dim, keepdim)
 
 
 def _index(function: Any, x: Any, dim: Any, keepdim: bool) -> Any:
-    if dim is None:
+    if dim is None or not x.ndim:
         flat = function(np.reshape(x, (-1,)))
         return np.reshape(flat, (1,) * x.ndim) if keepdim else flat
     return function(x, axis=dim, keepdims=keepdim)
@@ -104,20 +104,25 @@ def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return _index(np.argmin, x, dim, keepdim)
 
 
+def _axes_of_truth(x: Any, dim: Any) -> Any:
+    """The axes of reductions to truth values, for which no axis is none, and not all."""
+    return () if isinstance(dim, Sequence) and not dim else _axes(x, dim)
+
+
 @operator("any.default", "any.dim", "any.dims")
 def any_true(x: Any, dim: Any = None, keepdim: bool = False, result: Any = None) -> Any:
-    return np.any(x, axis=_axes(x, dim), keepdims=keepdim).astype(result.dtype)
+    return np.any(x, axis=_axes_of_truth(x, dim), keepdims=keepdim).astype(result.dtype)
 
 
 @operator("all.default", "all.dim", "all.dims")
 def all_true(x: Any, dim: Any = None, keepdim: bool = False, result: Any = None) -> Any:
-    return np.all(x, axis=_axes(x, dim), keepdims=keepdim).astype(result.dtype)
+    return np.all(x, axis=_axes_of_truth(x, dim), keepdims=keepdim).astype(result.dtype)
 
 
 @operator("logsumexp.default", promotes="tensors")
 def logsumexp(x: Any, dim: Sequence[int], keepdim: bool = False) -> Any:
     axes = _axes(x, dim)
-    most = np.max(x, axis=axes, keepdims=True)
+    most = highest(x, axes)
     most = np.where(np.isinf(most), like(0, x), most)
     total = np.log(np.sum(np.exp(x - most), axis=axes, keepdims=True)) + most
     return total if keepdim else np.squeeze(total, axes)

@@ -44,6 +44,8 @@ def unsqueeze(x: Any, dim: int) -> Any:
 
 @operator("squeeze.default", "squeeze.dim", "squeeze.dims", "squeeze_copy.dim")
 def squeeze(x: Any, dim: Any = None) -> Any:
+    if isinstance(dim, Sequence) and not dim:
+        return x
     gone = [axis for axis in axes_of(dim, x.ndim) if x.ndim and x.shape[axis] == 1]
     return np.squeeze(x, tuple(gone)) if gone else x
 
