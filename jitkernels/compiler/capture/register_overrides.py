@@ -9,6 +9,7 @@ from jitkernels.compiler.capture.dynamic import (  # noqa: F401  # likewise
     counting,
     dynamic_functions,
     dynamic_reductions,
+    dynamic_statistics,
     segment_reductions,
     unique,
 )

@@ -98,13 +98,13 @@ class Tracer:
     the number of traced iterations. `accepts_arrays`: arrays that the traced code makes are constants of the code.
     `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves. `random_state`: the global random
     generator, if the function uses it.
-    `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`. `copies_masked`:
-    elements chosen by a mask are copied where they are chosen; `needs_masked_copies`: tracing again so would help.
+    `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`. `copies_dynamic`:
+    arrays of computed length get memory where they are made; `needs_copies`: tracing again so may help.
     `inlined_references`: the schemas whose references are being traced. `call_order`: the token of the last native
     call; `addresses`: constant arrays of the addresses of native functions.
     """
 
-    def __init__(self, *, winograd: bool = False, copies_masked: bool = False) -> None:
+    def __init__(self, *, winograd: bool = False, copies_dynamic: bool = False) -> None:
         self.scope, self.winograd = Scope(), winograd
         self.leaves: list[Any] = []
         self.inputs: list[Node] = []
@@ -132,7 +132,7 @@ class Tracer:
         self.unset: set[Node] = set()
         self.differentiates = 0
         self.tape_capacity: Any = None
-        self.copies_masked, self.needs_masked_copies = copies_masked, False
+        self.copies_dynamic, self.needs_copies = copies_dynamic, False
         self.places: dict[Node, str] = {}
         self.failures = ConstantFailures(self, user_frame)
         self.ints: dict[int, Any] = {}
@@ -264,10 +264,11 @@ class Tracer:
         return self.value(node, is_recorded=True)[()]
 
     def is_known(self, node: Node) -> bool:
-        """Whether a 0-d node depends on number arguments only."""
+        """Whether a 0-d node depends on number arguments only, and is the same in all iterations."""
         return not any(
             source.operation in ("call", "parameter", "item", "gather")
             or (source.operation == "input" and self.is_array(source))
+            or (source.operation == "extent" and is_loop_variant(source.options["extent"]))
             for source in sorted_nodes([node])
         )
 

@@ -272,8 +272,8 @@ def specialize(
     """
     began = time.perf_counter()
     trace = trace_call(structure, leaves, exact=config.exact_sizes, winograd=config.winograd)
-    if trace.graph is None and trace.tracer.needs_masked_copies:
-        trace = trace_call(structure, leaves, exact=config.exact_sizes, winograd=config.winograd, copies_masked=True)
+    if trace.graph is None and trace.tracer.needs_copies:
+        trace = trace_call(structure, leaves, exact=config.exact_sizes, winograd=config.winograd, copies_dynamic=True)
     specialization, graph, scope = Specialization(trace), trace.graph, trace.tracer.scope
     if graph is not None:
         try:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, METHODS, DynamicArray, Elementwise, applied
+from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, METHODS, DynamicArray, applied
 from jitkernels.compiler.capture.numpy.ufuncs import kind_of
 from jitkernels.compiler.capture.override_registry import TABLE
 from jitkernels.compiler.ir.builder import promoted
@@ -23,7 +23,7 @@ def where(condition: Any, *values: Any) -> Any:
 FUNCTIONS[np.where] = where
 
 
-def astype(array: DynamicArray, dtype: Any, **options: Any) -> Elementwise:
+def astype(array: DynamicArray, dtype: Any, **options: Any) -> DynamicArray:
     """``array.astype(dtype)``."""
     kind = np.dtype(dtype)
     if set(options) - {"copy"} or kind.kind not in "fiub":
@@ -31,12 +31,12 @@ def astype(array: DynamicArray, dtype: Any, **options: Any) -> Elementwise:
     return applied(array.tracer, lambda element: element.astype(kind), (array,), kind)
 
 
-def copied(array: DynamicArray) -> Elementwise:
+def copied(array: DynamicArray) -> DynamicArray:
     """``array.copy()``."""
     return applied(array.tracer, lambda element: element, (array,), array.dtype)
 
 
-def made_array(a: Any, dtype: Any = None, **options: Any) -> Elementwise:
+def made_array(a: Any, dtype: Any = None, **options: Any) -> DynamicArray:
     """``numpy.array(a, dtype)``, also of a list of computed length."""
     if not isinstance(a, DynamicArray) or options:
         raise UnknownSizeError("numpy.array of arrays of computed length, with options")

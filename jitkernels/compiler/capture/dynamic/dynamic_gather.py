@@ -13,6 +13,7 @@ from jitkernels.compiler.capture.dynamic.dynamic_array import (
     KnownElements,
     Source,
     as_operand,
+    lazy_or_copied,
     require_same_length,
 )
 from jitkernels.compiler.capture.override_registry import SERVICES, TABLE, serves
@@ -42,7 +43,7 @@ def gathered(array: Any, indices: DynamicArray) -> Any:
     result = Elementwise.unchecked(indices.tracer, indices.length, array.dtype, read, [*sources, *indices.sources])
     if type(array) is Traced:
         result.gathers = [(array, indices)]
-    return result
+    return lazy_or_copied(result)
 
 
 class GatheredRows(DynamicArray):

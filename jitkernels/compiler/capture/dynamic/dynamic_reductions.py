@@ -122,8 +122,10 @@ def mean(array: DynamicArray, axis: Any = None, **options: Any) -> Any:
 
 def var(array: DynamicArray, axis: Any = None, *, ddof: Any = 0, **options: Any) -> Any:
     """``array.var()``."""
-    if options or axis not in (None, 0, -1) or ddof not in (0, 1) or array.dtype.kind != "f":
+    if options or axis not in (None, 0, -1) or ddof not in (0, 1) or array.dtype.kind not in "fiub":
         raise UnknownSizeError("the variance of an array of computed length, with options")
+    if array.dtype.kind != "f":
+        array = array.astype(np.float64)
     center, wide = mean(array), _accumulator(array.dtype)
 
     def combine(total: Any, index: Any) -> Any:

@@ -78,11 +78,19 @@ class DynamicSlice(DynamicArray):
 
     def __getitem__(self, key: Any) -> Any:
         first, *others = key if type(key) is tuple and key else (key,)
-        if type(first) is slice and not others:
-            return self.reversed() if is_reversal(first) else self._sliced(first)
+        if type(first) is slice and self._are_known(others):
+            part = DynamicSlice(self.base[(slice(None), *others)], self.start, self.stop) if others else self
+            return part.reversed() if is_reversal(first) else part._sliced(first)
         if not is_int(first):
             return super().__getitem__(key)
         return self.base[(self._element(first), *others)]
+
+    def _are_known(self, others: list[Any]) -> bool:
+        """Whether keys of the dimensions behind the first one are ints, or slices at known bounds: of views."""
+        return all(
+            is_int(part) or (type(part) is slice and not any(map(is_computed, (part.start, part.stop))))
+            for part in others
+        )
 
     def _element(self, index: Any) -> Any:
         """The index in the base of the element at any index, which bails out where it is out of bounds."""
@@ -101,8 +109,9 @@ class DynamicSlice(DynamicArray):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         first, *others = key if type(key) is tuple and key else (key,)
-        if type(first) is slice and not others:
-            self._sliced(first).assign(value)
+        if type(first) is slice and self._are_known(others):
+            part = DynamicSlice(self.base[(slice(None), *others)], self.start, self.stop) if others else self
+            part._sliced(first).assign(value)
         elif isinstance(first, DynamicArray) and first.dtype == "bool" and not others and self.ndim == 1:
             assign_masked(self, first, value)
         elif first is Ellipsis and not others:

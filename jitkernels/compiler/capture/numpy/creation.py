@@ -28,6 +28,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 
 
+@serves("full")
 def filled(tracer: Tracer, shape: Any, value: Any, dtype: Any, order: Any = "C") -> Any:
     """An array filled with one number."""
     if order == "F" and isinstance(shape, tuple | list):
