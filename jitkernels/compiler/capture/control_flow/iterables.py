@@ -154,21 +154,16 @@ def range_(*limits: Any, **options: Any) -> Any:
     """``range(...)``."""
     if options or not any(type(limit) in (SymInt, Traced) for limit in limits):
         return range(*limits, **options)
-    step = _concrete_step(limits[2]) if len(limits) == 3 else 1
-    limits = (*(as_python_int(limit) for limit in limits[:2]), *([as_python_int(step)] if len(limits) == 3 else ()))
+    step = limits[2] if len(limits) == 3 else 1
+    if type(step) is SymInt and Traced in map(type, limits):
+        limits, step = (*limits[:2], int(step)), int(step)
+    limits = tuple(as_python_int(limit) for limit in limits)
     if len(limits) == 3 and type(limits[2]) is Traced and all(map(_is_int, limits)):
         return _range_with_traced_step(*limits)
     if type(step) is not int or step == 0 or not 1 <= len(limits) <= 3 or not all(map(_is_int, limits)):
         return range(*limits)
     begin, end = (0, limits[0]) if len(limits) == 1 else limits[:2]
     return LoopIterable(LoopRange(begin, end, step), lambda i: i)
-
-
-def _concrete_step(step: Any) -> Any:
-    """A symbolic step as a traced int; specialized where it is 1, or negative."""
-    if type(step) is not SymInt:
-        return step
-    return int(step) if step.value < 2 else as_number(step.tracer, step.node, int)
 
 
 def range_in_variable(*limits: Any, **options: Any) -> Any:

@@ -255,7 +255,7 @@ class Flattener:
 
     def _read(self, read: free_variables.Read) -> Any:
         """An attribute of a module or class: a constant of the code, or an argument."""
-        value = as_python(read.value)
+        value = generator_states.as_method(as_python(read.value))
         self._look_at_function(value)
         if type(value) is types.MethodType and type(value.__self__).__module__.startswith(STATEFUL):
             return self._opened(value, types.MethodType)
