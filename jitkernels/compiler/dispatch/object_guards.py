@@ -227,6 +227,8 @@ class ObjectAccessBuilder:
             self._typed(step, dict, len(structure[1]))
             for key, part in zip(structure[1], structure[2], strict=True):
                 self._look(self._step("value", step, word=self._word(_own(value, key))), part, value[key])
+        elif kind == "structured":
+            raise UnreachableError("a structured array, whose fields are arrays of the call")
         elif kind == "drawn":
             self._typed_method(step, structure, value)
         elif kind in ("generator", "same generator"):

@@ -19,6 +19,7 @@ from jitkernels.compiler.capture import free_variables, impure
 from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.numba_dispatchers import as_python, refuse_stencil
 from jitkernels.compiler.capture.random import generator_states
+from jitkernels.compiler.capture.structured import field_views
 from jitkernels.compiler.capture.trace_context import INT64
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -75,7 +76,7 @@ class Flattener:
     def flatten(self, value: Any) -> Any:
         """Flatten one value. Raises UnsupportedError for unsupported types."""
         kind = type(value)
-        if kind is np.ndarray:
+        if kind is np.ndarray and value.dtype.names is None:
             return self._array(value)
         if kind is float:
             return self._leaf(value, FLOAT)
@@ -111,6 +112,11 @@ class Flattener:
         if value is getattr or value is hasattr or value is operator.attrgetter:
             self._reads_by_name = True
             self.attributes |= self._strings
+
+    def _structured(self, value: Any, kind: type) -> Any:
+        """An array or record with fields, each of which is a leaf."""
+        fields = field_views.fields_of(value)
+        return "structured", kind, value.dtype, tuple([self._array(field) for field in fields.values()])
 
     def _leaf(self, value: Any, mark: Leaf) -> Leaf:
         if len(self.leaves) >= MOST_LEAVES:
@@ -175,6 +181,8 @@ class Flattener:
         if (inner := getattr(kind, "__jitkernels_traced__", None)) is not None:
             return self.flatten(inner(value))
         refuse_stencil(value)
+        if field_views.is_structured(value):
+            return self._structured(value, kind)
         if foreign_arrays.is_foreign(value):
             return self._foreign(value)
         if isinstance(value, np.ndarray | np.generic):

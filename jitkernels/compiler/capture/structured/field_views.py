@@ -1,0 +1,56 @@
+"""Structured arrays of a call: the views of their fields, which are the leaves of the call."""
+
+from typing import Any
+
+import numpy as np
+
+from jitkernels.compiler.ir.builder import UnsupportedError
+
+
+class _Memory:
+    """The memory of a record for `numpy.asarray`, which otherwise copies it."""
+
+    def __init__(self, record: Any) -> None:
+        about = record.__array_interface__
+        self.record = record
+        self.__array_interface__ = {name: about[name] for name in ("data", "strides", "typestr", "shape", "version")}
+
+
+def is_structured(value: Any) -> bool:
+    """Whether a value is an array or record with fields, of a class of NumPy that adds nothing to them."""
+    return type(value) in (np.ndarray, np.void) and value.dtype.names is not None
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields of an array, or of a record, as arrays. Raises UnsupportedError for nested fields, and arrays in fields."""
+    array = value
+    if type(value) is np.void:
+        array = np.asarray(_Memory(value)).view(value.dtype)
+    fields = {name: array[name] for name in value.dtype.names}
+    for name, field in fields.items():
+        if field.dtype.names is not None or field.shape != array.shape:
+            raise UnsupportedError(f"an argument with a field {name!r} that is no number")
+    return fields
+
+
+def are_interleaved(first: Any, other: Any) -> bool:
+    """Whether two arrays are distinct parts of the same records, so that no element of one overlaps one of the other.
+
+    Both walk through memory by the same strides, and the records, which begin where the first of the parts does and end
+    where the last one does, do not overlap each other.
+    """
+    if first.shape != other.shape or first.strides != other.strides:
+        return False
+    low, high = sorted((array.ctypes.data, array.ctypes.data + array.itemsize) for array in (first, other))
+    return bool(low[1] <= high[0]) and not overlaps_itself(first, high[1] - low[0])
+
+
+def overlaps_itself(array: Any, size: int) -> bool:
+    """Whether elements of `size` bytes, at the addresses of an array's, may overlap each other."""
+    reach = 0
+    for step, extent in sorted((abs(step), extent) for step, extent in zip(array.strides, array.shape, strict=True)):
+        if extent > 1:
+            if step < reach + size:
+                return True
+            reach += step * (extent - 1)
+    return False
