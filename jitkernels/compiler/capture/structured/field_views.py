@@ -1,5 +1,6 @@
 """Structured arrays of a call: the views of their fields, which are the leaves of the call."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ def fields_of(value: Any) -> dict[str, Any]:
     for name, field in fields.items():
         if field.dtype.names is not None or field.shape != array.shape:
             raise UnsupportedError(f"an argument with a field {name!r} that is no number")
+    places = sorted((offset, offset + kind.itemsize) for kind, offset, *_ in value.dtype.fields.values())
+    if any(end > begin for (_, end), (begin, _) in itertools.pairwise(places)):
+        raise UnsupportedError("an argument with fields that overlap")
     return fields
 
 

@@ -40,7 +40,9 @@ class _Structured(Composite):
     def __array_ufunc__(self, ufunc: Any, *_: Any, **__: Any) -> Any:
         raise UnsupportedError(f"numpy.{ufunc.__name__} of a structured array")
 
-    def __array_function__(self, function: Any, *_: Any) -> Any:
+    def __array_function__(self, function: Any, _: Any, arguments: Any, keywords: Any) -> Any:
+        if function is np.copy and len(arguments) == 1 and not keywords and type(self) is StructuredArray:
+            return self.copy()
         raise UnsupportedError(f"numpy.{function.__name__} of a structured array")
 
     def __getattr__(self, name: str) -> Any:
