@@ -34,6 +34,8 @@ MAX_TRACE_NODES = 20_000
 """Upper limit of nodes in a trace: LLVM takes a millisecond or so for each."""
 MIN_UNCOPIED_BYTES = 1 << 22
 """Transposed static matrices of at least this size are read in place: a product is as fast as memory in both orders."""
+MAX_DISCARDED_NODES = 100_000
+"""Upper limit of nodes of bodies of loops that are traced again, which cost time of tracing alone."""
 INT64 = range(-(2**63), 2**63)
 PACKAGE = str(source_hash.PACKAGE) + os.sep
 PROGRAMS = (f"{PACKAGE}benchmarks{os.sep}",)
@@ -138,17 +140,26 @@ class Tracer:
         self.ints: dict[int, Any] = {}
         self.random_state: Any = None
         self._values: dict[Node, Any] = {}
-        self._begun = serial()
+        self._begun, self._discarded = serial(), 0
         self.call_order = Storage(builder.constant(False, "bool"))
         self.addresses: dict[int, Node] = {}
 
     def limit_operations(self, node: Node) -> None:
         """Raise UnsupportedError once the trace has too many operations to compile in reasonable time."""
-        if node.serial - self._begun > MAX_TRACE_NODES:
+        if node.serial - self._begun - self._discarded > MAX_TRACE_NODES:
             raise UnsupportedError(
                 f"more than {MAX_TRACE_NODES:,} operations in sequence, as of an unrolled loop in a function without a "
                 "source file"
             )
+
+    @property
+    def operations(self) -> int:
+        """The number of operations that count."""
+        return serial() - self._begun - self._discarded
+
+    def discard_operations(self, kept: int) -> None:
+        """Count only so many operations: a loop's body is traced again from there."""
+        self._discarded = min(self._discarded + self.operations - kept, MAX_DISCARDED_NODES)
 
     def placed(self, node: Node) -> Node:
         """Record the source location that creates a node, for messages; returns the node."""
@@ -202,6 +213,7 @@ class Tracer:
             self.bindings.append(Binding(str(length), len(self.leaves), "extent", 0))
             options = {"index": len(self.inputs), "strides": (1,)}
             self.inputs.append(Node("input", (), "bool", (length,), options))
+            self.inputs[-1].serial = self._begun  # as of other constants
             self.leaves.append(np.zeros(INITIAL_TAPE_CAPACITY, bool))
             self.constants.append(self.leaves[-1])
             self.tape_capacity = length, self.leaves[-1]

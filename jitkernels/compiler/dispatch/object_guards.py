@@ -295,8 +295,11 @@ class ObjectAccessBuilder:
     def _typed_method(self, step: int, structure: Any, value: Any) -> None:
         """A bound method of a random generator."""
         _, offsets = PARTS["method"]
-        if type(value) is not types.MethodType:
-            raise UnreachableError(f"{value.__name__} of the module {value.__module__}, whose generator is no part of it")
+        method = generator_states.as_method(value)
+        if method is not value:  # a function of the module, of the global generator
+            self._step("same", step, word=self._word(value))
+            self._look(self._held(method.__self__), structure[2], method.__self__)
+            return
         if not has_parts(value, offsets, (value.__func__, value.__self__)):
             raise UnreachableError("a method whose parts are not where compiled code looks")
         self._step("type", step, word=self._word(types.MethodType))

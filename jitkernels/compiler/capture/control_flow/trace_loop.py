@@ -97,8 +97,10 @@ class Loop:
         """Build the loop node and bind the variables to its results. UnsupportedError where that is impossible."""
         try:
             for _ in range(MAX_BODY_TRACES):
+                kept = self.tracer.operations
                 if self._trace_body():
                     return
+                self.tracer.discard_operations(kept)
         except BaseException:
             self.state.put(self.entry_values)
             raise
