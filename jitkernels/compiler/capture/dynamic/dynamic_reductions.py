@@ -13,6 +13,7 @@ from jitkernels.compiler.capture.dynamic.dynamic_array import (
     as_operand,
     require_same_length,
 )
+from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicColumns
 from jitkernels.compiler.capture.dynamic.masked_selection import MaskedSelection
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
@@ -67,6 +68,8 @@ def reduced(array: DynamicArray, ufunc: Any, keywords: dict[str, Any]) -> Any:
     """``ufunc.reduce(array)``."""
     name = f"numpy.{ufunc.__name__}.reduce"
     options = {key: value for key, value in keywords.items() if value is not None and value is not np._NoValue}
+    if type(array) is DynamicColumns and options in ({"axis": 1}, {"axis": -1}):
+        array, options = array.rows, {"axis": 0}
     if array.ndim == 2 and ufunc is np.add and options == {"axis": 0} and array.dtype.kind == "f":
         return _sum_of_rows(array, array.dtype, array.at)
     if ufunc not in IDENTITIES or set(options) - {"axis"} or options.get("axis", 0) not in (0, -1):

@@ -172,6 +172,47 @@ class DynamicSlice(DynamicArray):
         return self
 
 
+class DynamicColumns(DynamicArray):
+    """``base[:, start:stop]``, the transpose of a number of rows that is computed."""
+
+    def __init__(self, rows: DynamicSlice) -> None:
+        super().__init__(rows.tracer, rows.base.shape[1], rows.dtype)
+        self.rows = rows
+
+    @property
+    def sources(self) -> list[Source]:
+        return self.rows.sources
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return (self.length, self.rows.length)
+
+    @property
+    def size(self) -> Any:
+        return self.length * self.rows.length
+
+    @property
+    def T(self) -> DynamicSlice:  # noqa: N802  # as NumPy's
+        return self.rows
+
+    def at(self, index: Any) -> DynamicSlice:
+        return DynamicSlice(self.rows.base[:, index], self.rows.start, self.rows.stop)
+
+    def __getitem__(self, key: Any) -> Any:
+        first, *others = key if type(key) is tuple and key else (key,)
+        if not is_int(first):
+            raise UnknownSizeError("rows of columns of computed number")
+        return self.at(first)[tuple(others)] if others else self.at(first)
+
+    def assign(self, value: Any) -> None:
+        """Assign a number to all elements."""
+        self.rows.assign(value)
+
+
 def _difference(tracer: Tracer, start: Any, stop: Any) -> Any:
     """``max(stop - start, 0)``."""
     first, last = as_int(tracer, start), as_int(tracer, stop)
@@ -231,7 +272,7 @@ def _clamped(tracer: Tracer, value: Any, length: Any) -> Any:
     return as_number(tracer, node, int)
 
 
-def dynamic_slice(array: Traced, key: Any) -> DynamicSlice | None:
+def dynamic_slice(array: Traced, key: Any) -> DynamicSlice | DynamicColumns | None:
     """The slice at computed bounds that a key selects; None for other keys."""
     parts = key if type(key) is tuple else (key,)
     computed = [
@@ -248,6 +289,9 @@ def dynamic_slice(array: Traced, key: Any) -> DynamicSlice | None:
     base = array
     if len(parts) > 1:
         base = array[(*parts[:position], slice(None), *parts[position + 1 :])]
-        if any(type(part) is slice for part in parts[:position]):
-            raise UnknownSizeError("a slice at computed bounds behind another slice")
+        before = sum(type(part) is slice for part in parts[:position])
+        if before == 1 and base.ndim == 2:
+            return DynamicColumns(DynamicSlice(base.T, *bounds_of(array.tracer, parts[position], base.shape[1])))
+        if before:
+            raise UnknownSizeError("a slice at computed bounds behind other slices")
     return DynamicSlice(base, *bounds_of(array.tracer, parts[position], base.shape[0]))

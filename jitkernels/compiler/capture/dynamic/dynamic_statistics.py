@@ -11,11 +11,12 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.loop_state import Variable, as_number
 from jitkernels.compiler.capture.dynamic.computed_size import memory_for
-from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, METHODS, DynamicArray
+from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, METHODS, DynamicArray, Source, is_int
 from jitkernels.compiler.capture.dynamic.dynamic_reductions import mean, reduced, require_elements, var
 from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy import order_statistics
+from jitkernels.compiler.capture.numpy.masked_proxy import is_congruent
 from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
@@ -132,6 +133,67 @@ def sort(array: DynamicArray, axis: Any = -1, kind: Any = None, **options: Any) 
     return _ordered(array, "numpy.sort")
 
 
+class Partitioned(DynamicArray):
+    """``numpy.partition(array, place)``, or a side of it, for uses in which the order of its elements does not matter."""
+
+    def __init__(self, ordered: DynamicSlice, place: Any) -> None:
+        super().__init__(ordered.tracer, ordered.length, ordered.dtype)
+        self._ordered, self._place = ordered, place
+
+    @property
+    def sources(self) -> list[Source]:
+        return self._ordered.sources
+
+    def at(self, index: Any) -> Any:  # noqa: ARG002  # of the base class
+        raise UnknownSizeError("the order of elements that numpy.partition leaves open")
+
+    def __getitem__(self, key: Any) -> Any:
+        """The element at the place, or those on a side of it."""
+        if is_int(key) and self._is_at(key, 0):
+            return self._ordered[key]
+        if type(key) is slice and key.step is None:
+            start, stop = key.start, key.stop
+            if start is None and (self._is_at(stop, 0) or self._is_at(stop, 1)):
+                return Partitioned(self._ordered[:stop], None)
+            if stop is None and (self._is_at(start, 0) or self._is_at(start, 1)):
+                return Partitioned(self._ordered[start:], None)
+        return super().__getitem__(key)
+
+    def _is_at(self, key: Any, distance: int) -> bool:
+        """Whether an index is surely so far behind the place."""
+        if self._place is None or not is_int(key):
+            return False
+        nodes = as_int(self.tracer, key), as_int(self.tracer, self._place + distance)
+        return is_congruent(*nodes)
+
+    def __array_ufunc__(self, ufunc: Any, way: str, *inputs: Any, **keywords: Any) -> Any:
+        if way == "reduce" and inputs[0] is self:
+            return reduced(self._ordered, ufunc, keywords)
+        return super().__array_ufunc__(ufunc, way, *inputs, **keywords)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
+        if function in UNORDERED and arguments and arguments[0] is self:
+            return UNORDERED[function](self._ordered, *arguments[1:], **keywords)
+        return super().__array_function__(function, types, arguments, keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(np, name, None) if not name.startswith("_") else None
+        if function in UNORDERED:
+            return lambda *arguments, **keywords: UNORDERED[function](self._ordered, *arguments, **keywords)
+        return super().__getattr__(name)
+
+
+def partition(array: Any, kth: Any, axis: Any = -1, kind: Any = None, **options: Any) -> Partitioned:
+    """``numpy.partition`` at one place."""
+    _without_options("numpy.partition", axis, options)
+    if not isinstance(array, DynamicArray) or not is_int(kth):
+        raise UnknownSizeError("numpy.partition of an array of computed length, at several places")
+    place = as_int(array.tracer, kth)
+    least, most = (elementwise("less", place, 0), elementwise("greater_equal", place, as_int(array.tracer, array.length)))
+    array.tracer.checks += [least, most]  # of which NumPy raises, or counts from the end
+    return Partitioned(_ordered(array, "numpy.partition"), kth)
+
+
 def _floats(array: DynamicArray, name: str) -> tuple[Any, Any, Any]:
     """The sorted elements as floats, their number, and the last one, which is NaN where one of them is."""
     if array.dtype.name not in order_statistics.AVERAGED:
@@ -198,9 +260,14 @@ FUNCTIONS.update({
     np.nanmean: nanmean, np.nanvar: nanvar, np.nanstd: nanstd, np.count_nonzero: count_nonzero,
     np.cumsum: _running(np.add), np.cumprod: _running(np.multiply), np.sort: sort,
     np.median: _median(leaves_out=False), np.nanmedian: _median(leaves_out=True),
-    np.zeros_like: _like(0), np.empty_like: _like(0), np.ones_like: _like(1), np.full_like: full_like,
+    np.partition: partition, np.zeros_like: _like(0), np.empty_like: _like(0), np.ones_like: _like(1), np.full_like: full_like,
 })  # fmt: skip
 for _name, _divisor in (("quantile", 1.0), ("percentile", 100.0)):
     FUNCTIONS[getattr(np, _name)] = _quantiles(_name, _divisor, leaves_out=False)
     FUNCTIONS[getattr(np, f"nan{_name}")] = _quantiles(f"nan{_name}", _divisor, leaves_out=True)
+UNORDERED = {function: FUNCTIONS[function] for function in (
+    np.sum, np.prod, np.min, np.max, np.any, np.all, np.mean, np.var, np.std, np.median, np.sort, np.nansum, np.nanprod,
+    np.nanmin, np.nanmax, np.nanmean, np.nanvar, np.nanstd, np.nanmedian, np.quantile, np.percentile, np.count_nonzero,
+)}  # fmt: skip
+"""Functions whose results do not depend on the order of the elements."""
 METHODS.update(cumsum=FUNCTIONS[np.cumsum], cumprod=FUNCTIONS[np.cumprod])
