@@ -16,6 +16,7 @@ from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.flatten import CYTHON, FOREIGN, Leaf, leaves_of
 from jitkernels.compiler.capture.random import generator_states
+from jitkernels.compiler.capture.structured import field_views
 from jitkernels.compiler.ir.call_abi import AccessStep, FieldStep
 from jitkernels.runtime.abi_layout import WRITEABLE, Offset
 from jitkernels.runtime.c_api import METHOD
@@ -288,7 +289,7 @@ class ObjectAccessBuilder:
         if is_record and not _has_record_layout(value):
             raise UnreachableError("a record whose parts are not where compiled code looks")
         self._step("type", step, word=self._word(type(value)))
-        self._step("same", self._step("part", step, at), word=self._word(value.dtype))
+        self._step("equal", self._step("part", step, at), word=self._word(value.dtype))
         offsets = [value.dtype.fields[name][1] for name in value.dtype.names]
         self.leaves += [FieldStep(step, offset, value.dtype.itemsize, is_record) for offset in offsets]
 
@@ -377,7 +378,7 @@ def _has_record_layout(value: Any) -> bool:
         kind.from_address(id(value) + offset).value
         for kind, offset in ((ctypes.c_int64, Offset.RECORD_DATA), (ctypes.c_int32, Offset.RECORD_FLAGS))
     )
-    return address == value.__array_interface__["data"][0] and bool(flags & WRITEABLE) == value.flags.writeable
+    return address == field_views.address_of(value) and bool(flags & WRITEABLE) == value.flags.writeable
 
 
 @functools.cache

@@ -252,7 +252,8 @@ def test_the_order_of_a_partition_is_numpys() -> None:
 
 
 def groups_of_columns(a: Any, lengths: Any) -> Any:
-    a, out = a.copy(), np.empty((a.shape[0], len(lengths)))
+    a = a.copy()
+    out = np.empty((a.shape[0], len(lengths)))
     begin, extra = 0, 0.0
     for group in range(len(lengths)):
         end = begin + lengths[group]

@@ -173,6 +173,10 @@ def test_a_record() -> None:
         compiled(ours[i], i)
         fill(theirs[i], i)
     np.testing.assert_array_equal(ours, theirs)
+    alone = pickle.loads(pickle.dumps(ours[1]))  # noqa: S301  # which owns its memory
+    compiled(alone, 9)
+    fill(ours[1], 9)
+    assert alone == ours[1]
     frozen = records(4)
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):

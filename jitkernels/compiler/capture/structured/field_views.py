@@ -12,9 +12,18 @@ class _Memory:
     """The memory of a record for `numpy.asarray`, which otherwise copies it."""
 
     def __init__(self, record: Any) -> None:
-        about = record.__array_interface__
         self.record = record
-        self.__array_interface__ = {name: about[name] for name in ("data", "strides", "typestr", "shape", "version")}
+        self.__array_interface__ = {
+            "data": (address_of(record), not record.flags.writeable),
+            "typestr": f"|V{record.itemsize}",
+            "shape": (),
+            "version": 3,
+        }
+
+
+def address_of(record: Any) -> int:
+    """The address of the memory of a record; its own array interface is that of a copy where it owns the memory."""
+    return int(np.frombuffer(record, np.uint8).ctypes.data)
 
 
 def is_structured(value: Any) -> bool:
