@@ -18,7 +18,7 @@ from jitkernels.compiler.capture.pytree.flatten import CYTHON, FOREIGN, Leaf, le
 from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.capture.structured import field_views
 from jitkernels.compiler.ir.call_abi import AccessStep, FieldStep
-from jitkernels.runtime.abi_layout import WRITEABLE, Offset
+from jitkernels.runtime.abi_layout import Offset
 from jitkernels.runtime.c_api import METHOD
 
 EQUAL: tuple[type, ...] = (int, str, bytes, range)
@@ -229,7 +229,7 @@ class ObjectAccessBuilder:
             for key, part in zip(structure[1], structure[2], strict=True):
                 self._look(self._step("value", step, word=self._word(_own(value, key))), part, value[key])
         elif kind == "structured":
-            self._structured(step, structure, value)
+            self._structured(step, value)
         elif kind == "drawn":
             self._typed_method(step, structure, value)
         elif kind in ("generator", "same generator"):
@@ -280,14 +280,13 @@ class ObjectAccessBuilder:
         for offset, part, attribute in zip(offsets, structure[1:], values, strict=True):
             self._look(self._step("part", step, offset), part, attribute)
 
-    def _structured(self, step: int, structure: Any, value: Any) -> None:
+    def _structured(self, step: int, value: Any) -> None:
         """A structured array or record: its memory and dtype object; each field is a leaf."""
         is_record = type(value) is np.void
         at = Offset.RECORD_DTYPE if is_record else Offset.ARRAY_DTYPE
-        if not has_parts(value, (at,), (value.dtype,)) or value.ndim > 1:
-            raise UnreachableError("a structured array of several dimensions")
-        if is_record and not _has_record_layout(value):
-            raise UnreachableError("a record whose parts are not where compiled code looks")
+        is_known = has_parts(value, (at,), (value.dtype,)) and (not is_record or field_views.has_known_layout(value))
+        if not is_known or value.ndim > 1:
+            raise UnreachableError("a structured array of several dimensions, or of an unknown layout")
         self._step("type", step, word=self._word(type(value)))
         self._step("equal", self._step("part", step, at), word=self._word(value.dtype))
         offsets = [value.dtype.fields[name][1] for name in value.dtype.names]
@@ -370,15 +369,6 @@ def has_parts(value: Any, offsets: Sequence[int], parts: Sequence[Any]) -> bool:
     return all(
         word in ((0, id(None)) if part is None else (id(part),)) for word, part in zip(pointers, parts, strict=True)
     )
-
-
-def _has_record_layout(value: Any) -> bool:
-    """Whether the address of a record's memory, and the flags, are where compiled code reads them."""
-    address, flags = (
-        kind.from_address(id(value) + offset).value
-        for kind, offset in ((ctypes.c_int64, Offset.RECORD_DATA), (ctypes.c_int32, Offset.RECORD_FLAGS))
-    )
-    return address == field_views.address_of(value) and bool(flags & WRITEABLE) == value.flags.writeable
 
 
 @functools.cache

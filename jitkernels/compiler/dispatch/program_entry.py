@@ -189,10 +189,10 @@ def emit_entry(program: CompiledProgram, interface: EntryInterface) -> EntrySour
         return None
     segment = steps[0]
     arguments = []
-    for i, (node, (source, number)) in enumerate(zip(program.graph.inputs, interface.sources, strict=True)):
-        argument = replace(_argument(program, node, segment), source=int(source), number=number)
-        if type(source) is call_abi.FieldStep:
-            argument = replace(argument, field=source, may_be_out=False)
+    for i, (node, (step, kind_of_number)) in enumerate(zip(program.graph.inputs, interface.sources, strict=True)):
+        argument = replace(_argument(program, node, segment), source=int(step), number=kind_of_number)
+        if type(step) is call_abi.FieldStep:
+            argument = replace(argument, field=step, may_be_out=False)
         arguments.append(replace(argument, is_own=i in interface.own))
     if any(argument.is_written and argument.repeats for argument in arguments):
         return None

@@ -1,7 +1,7 @@
 """The ABI of a compiled function: how it reaches its arguments, its runtime guards, and how it builds its results."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.frozen_dataclass import frozen_dataclass
@@ -44,7 +44,7 @@ class FieldStep(int):
     itemsize: int
     is_record: bool
 
-    def __new__(cls, step: int, offset: int, itemsize: int, is_record: bool) -> "FieldStep":
+    def __new__(cls, step: int, offset: int, itemsize: int, is_record: bool) -> Self:
         result = super().__new__(cls, step)
         result.offset, result.itemsize, result.is_record = offset, itemsize, is_record
         return result

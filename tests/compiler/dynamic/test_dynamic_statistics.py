@@ -20,7 +20,8 @@ STATISTICS = {
     "nansum": np.nansum, "nanprod": np.nanprod, "nanmax": np.nanmax, "nanmin": np.nanmin, "nanmean": np.nanmean,
     "nanvar": np.nanvar, "nanstd": lambda v: np.nanstd(v, ddof=1), "count_nonzero": np.count_nonzero,
     "cumsum": lambda v: np.cumsum(v)[len(v) - 1], "cumprod": lambda v: v.cumprod()[0],
-    "zeros_like": lambda v: np.zeros_like(v).sum() + len(v), "ones_like": lambda v: np.ones_like(v, dtype=np.int32).sum(),
+    "zeros_like": lambda v: np.zeros_like(v).sum() + len(v),
+    "ones_like": lambda v: np.ones_like(v, dtype=np.int32).sum(),
     "full_like": lambda v: np.full_like(v, 2.5)[len(v) - 1],
 }  # fmt: skip
 
@@ -63,9 +64,9 @@ def in_windows(statistic: Any) -> Any:
 def test_statistics(make: Any, name: str) -> None:
     function = make(STATISTICS[name])
     compiled = jk.jit(function, strict=True)
-    others = {"selected": [0.5, 0.1, 0.9], "in_rows": [LENGTHS, LENGTHS[:3]], "in_windows": [7, 60]}[make.__name__]
+    cases: dict[str, Any] = {"selected": [0.5, 0.1, 0.9], "in_rows": [LENGTHS, LENGTHS[:3]], "in_windows": [7, 60]}
     for values in (X, GAPS):
-        for other in others:
+        for other in cases[make.__name__]:
             np.testing.assert_allclose(compiled(values, other), function(values, other), rtol=1e-12)
 
 
@@ -254,21 +255,30 @@ def test_the_order_of_a_partition_is_numpys() -> None:
 def groups_of_columns(a: Any, lengths: Any) -> Any:
     a = a.copy()
     out = np.empty((a.shape[0], len(lengths)))
-    begin, extra = 0, 0.0
+    begin = 0
     for group in range(len(lengths)):
         end = begin + lengths[group]
         out[:, group] = np.sum(a[:, begin:end], axis=1)
-        extra += a[:, begin:end].sum(axis=-1)[2] + a[:, begin:end][1, 0] + a[1:, begin:end].T[0].sum()
         a[:, begin:end] = group
         begin = end
-    return out, a, extra
+    return out, a
 
 
+def elements_of_columns(a: Any, lengths: Any) -> Any:
+    begin, total = 0, 0.0
+    for group in range(len(lengths)):
+        end = begin + lengths[group]
+        total += a[:, begin:end].sum(axis=-1)[2] + a[:, begin:end][1, 0] + a[1:, begin:end].T[0].sum()
+        begin = end
+    return total, begin
+
+
+@pytest.mark.parametrize("function", [groups_of_columns, elements_of_columns], ids=lambda one: one.__name__)
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_groups_of_columns(order: Any) -> None:
+def test_groups_of_columns(order: Any, function: Any) -> None:
     values = np.asarray(X[:45].reshape(5, 9), order=order)
-    compiled = jk.jit(groups_of_columns, strict=True)
+    compiled = jk.jit(function, strict=True)
     for lengths in (np.array([2, 3, 4]), np.array([9]), np.array([1, 1, 1, 2])):
-        results = zip(compiled(values, lengths), groups_of_columns(values, lengths), strict=True)
+        results = zip(compiled(values, lengths), function(values, lengths), strict=True)
         for result, expected in results:
             np.testing.assert_allclose(result, expected, rtol=1e-13)

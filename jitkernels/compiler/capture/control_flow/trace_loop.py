@@ -96,8 +96,7 @@ class Loop:
     def trace(self) -> None:
         """Build the loop node and bind the variables to its results. UnsupportedError where that is impossible."""
         try:
-            for _ in range(MAX_BODY_TRACES):
-                kept = self.tracer.operations
+            for kept in (self.tracer.operations for _ in range(MAX_BODY_TRACES)):
                 if self._trace_body():
                     return
                 self.tracer.discard_operations(kept)

@@ -129,7 +129,7 @@ def fractions_of(
     """The quantiles to compute, each checked, and the leading shape of the result; a traced vector is one of them."""
     if type(q) is Traced and (not q.ndim or (accepts_vector and q.ndim == 1)):
         fraction: Any = np.divide(of_array(q), divisor)
-        is_inside = np.all((fraction >= 0) & (fraction <= 1))
+        is_inside: Any = np.all((fraction >= 0) & (fraction <= 1))
         tracer_of().checks.append(elementwise("logical_not", is_inside.node))  # NumPy raises ValueError
         return [fraction], ()
     if type(q) is Traced or not isinstance(q, numbers.Real | list | tuple | np.ndarray):

@@ -26,7 +26,7 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import DTYPES
-from jitkernels.compiler.ir.graph import Node, number_of, sorted_nodes
+from jitkernels.compiler.ir.graph import Node, number_of
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 
 
@@ -181,7 +181,9 @@ def item(value: Traced) -> Any:
         return as_symint(tracer, whole)
     if tracer.is_known(value.node):
         return tracer.number(value.node, value).item()
-    return as_number(tracer, value.node, bool) if value.dtype == "bool" else as_number(tracer, as_int(tracer, value), int)
+    return (
+        as_number(tracer, value.node, bool) if value.dtype == "bool" else as_number(tracer, as_int(tracer, value), int)
+    )
 
 
 def _int(*arguments: Any, **base: Any) -> Any:

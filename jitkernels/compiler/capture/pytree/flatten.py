@@ -113,11 +113,6 @@ class Flattener:
             self._reads_by_name = True
             self.attributes |= self._strings
 
-    def _structured(self, value: Any, kind: type) -> Any:
-        """An array or record with fields, each of which is a leaf."""
-        fields = field_views.fields_of(value)
-        return "structured", kind, value.dtype, tuple([self._array(field) for field in fields.values()])
-
     def _leaf(self, value: Any, mark: Leaf) -> Leaf:
         if len(self.leaves) >= MOST_LEAVES:
             raise UnsupportedError(f"more than {MOST_LEAVES} arrays and numbers as arguments")
@@ -170,8 +165,7 @@ class Flattener:
         if kind is types.MethodType:
             return "method", self.flatten(value.__func__), self.flatten(value.__self__)
         if kind is functools.partial:
-            parts = value.func, value.args, value.keywords
-            return "partial", *(self.flatten(item) for item in parts)
+            return "partial", *(self.flatten(item) for item in (value.func, value.args, value.keywords))
         if kind.__name__ == CYTHON and str(value.__module__).startswith(STATEFUL):
             return "static", kind, free_variables.Same(value)
         if kind is types.ModuleType:
@@ -182,7 +176,7 @@ class Flattener:
             return self.flatten(inner(value))
         refuse_stencil(value)
         if field_views.is_structured(value):
-            return self._structured(value, kind)
+            return "structured", kind, value.dtype, tuple(map(self._array, field_views.fields_of(value)))
         if foreign_arrays.is_foreign(value):
             return self._foreign(value)
         if isinstance(value, np.ndarray | np.generic):

@@ -291,18 +291,16 @@ def _read(values: Mapping[str, int], extent: Any) -> int:
 def _children(value: Any) -> Sequence[Any]:
     if type(value) is DynamicSlice:
         return [value.base, value.start, value.stop]
-    if type(value) is TaggedUnion:
-        return [value.tag, value.other]
-    if type(value) is DeferredResult:
-        return [value.operand]
+    if type(value) in (TaggedUnion, DeferredResult):
+        return [value.tag, value.other] if type(value) is TaggedUnion else [value.operand]
+    if isinstance(value, structured_array.StructuredArray):
+        return value.parts()
     if type(value) is ListSnapshot or (type(value) is GrowableList and value.dynamic is not None):
         return ()  # its arrays are not shared
     if type(value) is GrowableList and value.rows is not None:
         return [value.rows.array]
     if isinstance(value, list | tuple):
         return value
-    if isinstance(value, structured_array.StructuredArray):
-        return value.parts()
     container = pytree.container_type(value, dataclasses_too=True)
     return () if container is None else container.children(value)
 

@@ -1,11 +1,13 @@
 """Structured arrays of a call: the views of their fields, which are the leaves of the call."""
 
+import ctypes
 import itertools
 from typing import Any
 
 import numpy as np
 
 from jitkernels.compiler.ir.builder import UnsupportedError
+from jitkernels.runtime.abi_layout import WRITEABLE, Offset
 
 
 class _Memory:
@@ -26,13 +28,22 @@ def address_of(record: Any) -> int:
     return int(np.frombuffer(record, np.uint8).ctypes.data)
 
 
+def has_known_layout(value: Any) -> bool:
+    """Whether the address of a record's memory, and the flags, are where compiled code reads them."""
+    address, flags = (
+        kind.from_address(id(value) + offset).value
+        for kind, offset in ((ctypes.c_int64, Offset.RECORD_DATA), (ctypes.c_int32, Offset.RECORD_FLAGS))
+    )
+    return address == address_of(value) and bool(flags & WRITEABLE) == value.flags.writeable
+
+
 def is_structured(value: Any) -> bool:
     """Whether a value is an array or record with fields, of a class of NumPy that adds nothing to them."""
     return type(value) in (np.ndarray, np.void) and value.dtype.names is not None
 
 
-def fields_of(value: Any) -> dict[str, Any]:
-    """The fields of an array, or of a record, as arrays. Raises UnsupportedError for nested fields, and arrays in fields."""
+def fields_of(value: Any) -> list[Any]:
+    """The fields of an array, or of a record, as arrays. Raises UnsupportedError for fields that are no numbers."""
     array = value
     if type(value) is np.void:
         array = np.asarray(_Memory(value)).view(value.dtype)
@@ -43,7 +54,7 @@ def fields_of(value: Any) -> dict[str, Any]:
     places = sorted((offset, offset + kind.itemsize) for kind, offset, *_ in value.dtype.fields.values())
     if any(end > begin for (_, end), (begin, _) in itertools.pairwise(places)):
         raise UnsupportedError("an argument with fields that overlap")
-    return fields
+    return list(fields.values())
 
 
 def are_interleaved(first: Any, other: Any) -> bool:

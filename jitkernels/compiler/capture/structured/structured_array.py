@@ -103,7 +103,7 @@ class StructuredArray(_Structured, RunTimeIterable):
             return self.field(key)
         indices = key if type(key) is tuple else (key,)
         if len(indices) == self.ndim and all(map(is_int, indices)):
-            return Record(self, indices)
+            return RecordView(self, indices)
         if type(key) is list:
             raise UnsupportedError("several fields of a structured array")
         return self._each(lambda field: field[key])
@@ -125,7 +125,7 @@ class StructuredArray(_Structured, RunTimeIterable):
         raise UnsupportedError("an assignment of other things than records or tuples to a structured array")
 
 
-class Record(_Structured):
+class RecordView(_Structured):
     """An element of an array of records: a view of it."""
 
     def __init__(self, array: StructuredArray, indices: tuple[Any, ...]) -> None:
@@ -137,8 +137,8 @@ class Record(_Structured):
     def parts(self) -> Sequence[Any]:
         return self.indices
 
-    def of(self, parts: Sequence[Any]) -> "Record":
-        return Record(self.array, tuple(parts))
+    def of(self, parts: Sequence[Any]) -> "RecordView":
+        return RecordView(self.array, tuple(parts))
 
     def _named(self, key: Any) -> str:
         if type(key) is str:
@@ -176,12 +176,12 @@ def created(dtype: np.dtype[Any], make: Callable[[np.dtype[Any]], Any]) -> Struc
 def argument(dtype: np.dtype[Any], fields: Mapping[str, Any], *, is_record: bool) -> _Structured:
     """A structured array or record of a call."""
     array = StructuredArray(dtype, fields)
-    return Record(array, ()) if is_record else array
+    return RecordView(array, ()) if is_record else array
 
 
 def as_result(value: Any) -> Any:
     """A part of the result of a call: records by the numbers in them, arrays of computed length with memory."""
-    if type(value) is Record:
+    if type(value) is RecordView:
         return _NewRecord(value.dtype, {name: value[name] for name in value.array.fields}, value.array)
     if type(value) is StructuredArray:
         return value.of([computed_size.as_result(field) for field in value.fields.values()])
