@@ -9,6 +9,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import jitkernels as jk
+from jitkernels.errors import BundleError, DerivativeError
 
 RECORD = np.dtype([("id", np.int64), ("x", np.float64), ("k", np.int32), ("f", np.float32)], align=True)
 
@@ -324,3 +325,15 @@ def test_a_returned_argument_is_the_argument() -> None:
     assert jk.jit(lambda r: r)(array) is array
     result = jk.jit(lambda r: r["x"])(array)
     assert np.shares_memory(result, array)
+
+
+def test_what_takes_no_structured_arrays(tmp_path: Any) -> None:
+    array = records(5)
+    with pytest.raises(BundleError, match="structured arrays"):
+        jk.jit(of_fields).export(tmp_path / "bundle", array)
+    with pytest.raises(DerivativeError, match="a structured array of fields 'id', 'x'"):
+        jk.grad(of_fields)(array)
+
+
+def test_explanations_name_the_fields() -> None:
+    assert "r['x']" in str(jk.jit(of_fields).explain(records(5)))

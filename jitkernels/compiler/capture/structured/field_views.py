@@ -42,6 +42,11 @@ def is_structured(value: Any) -> bool:
     return type(value) in (np.ndarray, np.void) and value.dtype.names is not None
 
 
+def occur_in(structure: Any) -> bool:
+    """Whether the structure of a call has structured arrays."""
+    return type(structure) is tuple and (structure[:1] == ("structured",) or any(map(occur_in, structure)))
+
+
 def fields_of(value: Any) -> list[Any]:
     """The fields of an array, or of a record, as arrays. Raises UnsupportedError for fields that are no numbers."""
     array = value

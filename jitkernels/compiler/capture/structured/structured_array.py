@@ -34,6 +34,9 @@ class _Structured(Composite):
     __ne__ = __eq__
     __hash__ = object.__hash__
 
+    def __repr__(self) -> str:
+        return f"a structured array of fields {', '.join(map(repr, self.dtype.names or ()))}"
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise UnsupportedError("an operation of a structured array")
 
