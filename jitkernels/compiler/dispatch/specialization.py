@@ -214,7 +214,10 @@ class Specialization:
                 for i, array in zip(self.written, before, strict=True):
                     leaves[i][...] = array
                 self._grow(length)
-                symbols.update(self.symbols_of(leaves) or {})
+                known = self.symbols_of(leaves)
+                if known is None:
+                    raise IndexError("code for short tapes alone") from None
+                symbols.update(known)
             except MemoryLimitError:
                 raise
             except MemoryError:

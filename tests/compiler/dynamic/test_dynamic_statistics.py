@@ -282,3 +282,41 @@ def test_groups_of_columns(order: Any, function: Any) -> None:
         results = zip(compiled(values, lengths), function(values, lengths), strict=True)
         for result, expected in results:
             np.testing.assert_allclose(result, expected, rtol=1e-13)
+
+
+def sorted_sum(x: Any) -> Any:
+    values = np.zeros(int(x.sum() * 20) + 1)
+    values[-1] = 3.0
+    return np.sort(values)[len(values) - 1] + np.sort(values[: len(x)]).sum()
+
+
+def sorted_in_a_branch(x: Any) -> Any:
+    if x.sum() < 1:
+        return -1.0
+    values = np.zeros(int(x.sum() * 20) + 1)
+    for i in range(len(values)):
+        values[i] = -i
+    return np.median(values) + np.sort(values[: len(x)])[0]
+
+
+@pytest.mark.parametrize("function", [sorted_sum, sorted_in_a_branch], ids=lambda one: one.__name__)
+def test_sorts_of_arrays_that_grow(function: Any) -> None:
+    """The call restarts with more memory than the code for few elements is for."""
+    compiled = jk.jit(function, strict=True)
+    for values in (X[:3], X, X[:5]):
+        np.testing.assert_allclose(compiled(values), function(values), rtol=1e-13)
+
+
+def test_shifts() -> None:
+    def function(x: Any, i: int) -> Any:
+        levels = 0
+        while (1 << (levels + 1)) <= len(x):
+            levels += 1
+        return levels, 3 << int(x[i])
+
+    compiled = jk.jit(function)
+    for number in (0, 3, 60, 61, 62, 200):
+        values = np.array([number, 1, 2])
+        assert compiled(values, 0) == function(values, 0)
+    with pytest.raises(ValueError, match="negative shift count"):
+        compiled(np.array([-1]), 0)

@@ -17,6 +17,8 @@ from jitkernels.compiler.capture.dynamic.dynamic_statistics import require_more_
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy import order_statistics
 from jitkernels.compiler.capture.numpy.masked_proxy import is_congruent
+from jitkernels.compiler.capture.numpy.numpy_callouts import call_with_shape_of
+from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
@@ -28,8 +30,16 @@ def _ordered(array: DynamicArray, name: str, dtype: Any = None) -> DynamicSlice:
         raise UnknownSizeError(f"{name} of an array of computed length of {array.ndim} dimensions, {array.dtype}")
     memory = memory_for(array, np.nan if kind.kind == "f" else np.iinfo(kind).max, kind)
     memory.assign(array.astype(kind))
-    ordered: Any = np.sort(memory.base)
-    return DynamicSlice(ordered, 0, memory.stop, owns=True)
+    return DynamicSlice(_sorted_memory(memory.base), 0, memory.stop, owns=True)
+
+
+def _sorted_memory(base: Any) -> Any:
+    """All elements of an array, sorted: by NumPy where the array grows, as code of kernels is for classes of sizes."""
+    tracer = base.tracer
+    room = () if tracer.tape_capacity is None else symbolic_dims.symbols_of(tracer.tape_capacity[0])
+    if not {*room} & {*symbolic_dims.symbols_of(base.extents[0])}:
+        return np.sort(base)
+    return call_with_shape_of(tracer, np.sort, "sort", base.dtype.name, base, base)
 
 
 def sort(array: DynamicArray, axis: Any = -1, kind: Any = None, **options: Any) -> DynamicSlice:
