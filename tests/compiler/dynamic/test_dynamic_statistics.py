@@ -320,3 +320,20 @@ def test_shifts() -> None:
         assert compiled(values, 0) == function(values, 0)
     with pytest.raises(ValueError, match="negative shift count"):
         compiled(np.array([-1]), 0)
+
+
+def test_selected_elements_at_indices() -> None:
+    def function(x: Any, indices: Any, limit: float) -> Any:
+        out = np.zeros((3, indices.size))
+        for i in range(3):
+            chosen = x[x > limit * i]
+            out[i] = (chosen * 2)[indices.reshape(-1)]
+        return out, x[x > limit][indices]
+
+    compiled = jk.jit(function)
+    for indices in (np.array([0, -1, 5]), np.array([[0, 1], [2, 3]], np.int32), np.array([], np.int64)):
+        for got, expected in zip(compiled(X, indices, 0.2), function(X, indices, 0.2), strict=True):
+            np.testing.assert_array_equal(got, expected)
+    for index in (60, 45, -61):
+        with pytest.raises(IndexError, match="out of bounds"):
+            compiled(X, np.array([0, index]), 0.3)

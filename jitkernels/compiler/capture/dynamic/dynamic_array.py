@@ -119,6 +119,8 @@ class DynamicArray(RunTimeIterable):
             raise UnknownSizeError("a slice of an array of computed length")
         if isinstance(key, DynamicArray):
             return SERVICES["gather dynamic"](self, key)
+        if type(key) is Traced and key.ndim and key.dtype.kind in "iu":
+            return SERVICES["gather known"](self, key)
         self.check_unread()
         return self.at(self.checked_index(key))
 
