@@ -6,6 +6,7 @@ by NumPy.
 """
 
 import sys
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,14 +29,14 @@ e, inf, nan, pi, newaxis = np.e, np.inf, np.nan, np.pi, None
 
 def _public(module: Any) -> dict[str, Any]:
     """The functions that a module defines."""
-    named = {name: one for name, one in vars(module).items() if not name.startswith("_") and callable(one)}
-    return {name: one for name, one in named.items() if getattr(one, "__module__", "") == module.__name__}
+    named = {name: one for name, one in vars(module).items() if not name.startswith("_") and isfunction(one)}
+    return {name: one for name, one in named.items() if one.__module__ == module.__name__}
 
 
 FUNCTIONS: dict[str, Any] = {
     **elementwise_functions.FUNCTIONS,
     **_public(creation_functions),
-    **{name: one for name, one in _public(data_type_functions).items() if name != "NamespaceInfo"},
+    **_public(data_type_functions),
     **_public(statistical_functions),
     **manipulation_functions.FUNCTIONS,
     **{name: linalg.FUNCTIONS[name] for name in ("matmul", "matrix_transpose", "tensordot", "vecdot")},

@@ -137,9 +137,11 @@ class NamespaceArray:
         self._is_shared = True
         return np.array(self._elements(), dtype, copy=copy)
 
-    def __dlpack__(self, **keywords: Any) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
         self._is_shared = True
-        return self._elements().__dlpack__(**keywords)
+        return self._elements().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._elements().__dlpack_device__()  # type: ignore[no-any-return]

@@ -7,7 +7,7 @@ import numpy as np
 from jitkernels.attrs.schema import foreign_arrays
 from jitkernels.errors import ArgumentError
 from jitkernels.xp.array_object import NamespaceArray, check_device
-from jitkernels.xp.dispatch import elements_of, wrapped
+from jitkernels.xp.dispatch import elements_of, is_traced, wrapped
 from jitkernels.xp.elementwise_functions import cast
 
 
@@ -18,12 +18,14 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     it changes the result. Raises ArgumentError for a copy that is forbidden, ArgumentTypeError for memory of devices.
     """
     check_device(device)
+    if is_traced(obj):
+        return obj if dtype is None and not copy else cast(obj, obj.dtype if dtype is None else np.dtype(dtype))  # type: ignore[no-any-return]
     if isinstance(obj, NamespaceArray):
         needs_cast = dtype is not None and obj.dtype != np.dtype(dtype)
         if needs_cast and copy is False:
             raise ArgumentError(f"copy: expected True or None for a conversion of {obj.dtype} to {np.dtype(dtype)}")
         if needs_cast:
-            return cast(obj, np.dtype(dtype))
+            return cast(obj, np.dtype(dtype))  # type: ignore[no-any-return]
         return NamespaceArray(obj._elements().copy(), False) if copy else obj
     value = foreign_arrays.as_array(obj) if foreign_arrays.is_foreign(obj) else elements_of(obj)
     array = np.array(value, dtype, copy=copy) if isinstance(value, np.ndarray) else _of_values(value, dtype, copy)
@@ -81,21 +83,29 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
 
 def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> NamespaceArray:
     """An array of the shape of another, with any elements."""
+    if is_traced(x):
+        return np.empty_like(x, dtype)  # type: ignore[no-any-return]
     return empty(x.shape, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> NamespaceArray:
     """An array of zeros of the shape of another."""
+    if is_traced(x):
+        return np.zeros_like(x, dtype)  # type: ignore[no-any-return]
     return zeros(x.shape, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> NamespaceArray:
     """An array of ones of the shape of another."""
+    if is_traced(x):
+        return np.ones_like(x, dtype)  # type: ignore[no-any-return]
     return ones(x.shape, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> NamespaceArray:
     """An array of one number of the shape of another."""
+    if is_traced(x):
+        return np.full_like(x, elements_of(fill_value), dtype)  # type: ignore[no-any-return]
     return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
 
 

@@ -1,11 +1,11 @@
 """The data types of the Array API standard, and the functions of them."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.xp.array_object import API_VERSION, DEVICE, NamespaceArray, check_device
-from jitkernels.xp.dispatch import elements_of
+from jitkernels.xp.dispatch import elements_of, new_array
 from jitkernels.xp.elementwise_functions import cast
 
 DTYPES = {
@@ -31,10 +31,10 @@ def astype(x: NamespaceArray, dtype: Any, /, *, copy: bool = True, device: Any =
     check_device(device)
     wanted = np.dtype(dtype)
     if x.dtype == wanted:
-        return NamespaceArray(x._elements().copy(), False) if copy else x
+        return new_array(elements_of(x).copy()) if copy else x
     if x.dtype.kind == "c" and wanted.kind not in "cb":
         raise TypeError(f"astype: expected a complex dtype for elements of {x.dtype}, got {wanted}")
-    return cast(x, wanted)
+    return cast(x, wanted)  # type: ignore[no-any-return]
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
@@ -42,14 +42,41 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     return bool(np.can_cast(from_.dtype if isinstance(from_, NamespaceArray) else from_, to))
 
 
-def finfo(type: Any, /) -> Any:  # noqa: A002  # a name of the standard
-    """The limits of a floating-point dtype."""
-    return np.finfo(type.dtype if isinstance(type, NamespaceArray) else type)
+class FloatingLimits(NamedTuple):
+    """What `finfo` gives: the limits as Python numbers, whatever the dtype. For complex dtypes those of a component."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: Any
 
 
-def iinfo(type: Any, /) -> Any:  # noqa: A002
-    """The limits of an integer dtype."""
-    return np.iinfo(type.dtype if isinstance(type, NamespaceArray) else type)
+class IntegerLimits(NamedTuple):
+    """What `iinfo` gives."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: Any
+
+
+def finfo(type: Any, /) -> FloatingLimits:  # noqa: A002  # a name of the standard
+    """The limits of a floating-point dtype, or of that of an array. Raises ValueError for other dtypes."""
+    one = np.finfo(_dtype_of(type))
+    limits = float(one.eps), float(one.max), float(one.min), float(one.smallest_normal)
+    return FloatingLimits(int(one.bits), *limits, one.dtype)
+
+
+def iinfo(type: Any, /) -> IntegerLimits:  # noqa: A002
+    """The limits of an integer dtype, or of that of an array. Raises ValueError for other dtypes."""
+    one = np.iinfo(_dtype_of(type))
+    return IntegerLimits(int(one.bits), int(one.max), int(one.min), one.dtype)
+
+
+def _dtype_of(given: Any) -> Any:
+    return given.dtype if isinstance(given, NamespaceArray | np.ndarray) else given
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:

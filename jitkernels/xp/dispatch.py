@@ -29,8 +29,20 @@ def elements_of(value: Any) -> Any:
     return value
 
 
+def is_traced(value: Any) -> bool:
+    """Whether a value is an array of a trace of `jk.jit`, which records NumPy's functions."""
+    return hasattr(type(value), "__jitkernels_call__")
+
+
+def new_array(result: Any) -> Any:
+    """An array of ours of a result of NumPy or of a kernel that nothing else refers to."""
+    return result if is_traced(result) else NamespaceArray(np.asarray(result), False)
+
+
 def wrapped(result: Any) -> Any:
     """A result of NumPy with arrays of ours in place of its arrays and array scalars."""
+    if is_traced(result):
+        return result
     if isinstance(result, np.ndarray | np.generic):
         return NamespaceArray(np.asarray(result))
     if isinstance(result, tuple) and hasattr(result, "_fields"):
@@ -54,7 +66,7 @@ def elementwise(ufunc: Any, *operands: Any) -> Any:
             values.append(value)
         elif kind in SCALARS:
             values.append(operand)
-        elif hasattr(kind, "__jitkernels_call__"):  # an array of a trace of `jk.jit`
+        elif is_traced(operand):
             return ufunc(*operands)
         else:
             values.append(np.asarray(operand))

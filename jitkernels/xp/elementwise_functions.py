@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.xp.array_object import MIN_LAZY_ELEMENTS, NamespaceArray
-from jitkernels.xp.dispatch import dtype_of, elements_of, elementwise, record, wrapped
+from jitkernels.xp.dispatch import dtype_of, elements_of, elementwise, new_array, record, wrapped
 from jitkernels.xp.expression import SCALARS
 
 NAMES = (
@@ -64,6 +64,15 @@ def _power(x: Any, exponent: tuple[type, Any]) -> Any:
     return np.power(x, exponent[1])
 
 
+def _expm1(x: Any, /) -> Any:
+    """The exponential less one. NumPy's is not the standard's for complex zeros, infinities and NaNs."""
+    result = elementwise(np.expm1, x)
+    if result.dtype.kind != "c":
+        return result
+    is_usual = elementwise(np.logical_and, elementwise(np.isfinite, x), elementwise(np.not_equal, x, 0))
+    return _where(is_usual, result, elementwise(np.subtract, elementwise(np.exp, x), 1))
+
+
 def _round(x: Any, /) -> Any:
     """The nearest integers, halves to even ones."""
     if type(x) is NamespaceArray and x.dtype.kind == "f":
@@ -87,8 +96,10 @@ def _clip(x: Any, /, min: Any = None, max: Any = None) -> Any:  # noqa: A002  # 
     return result if result.dtype == x.dtype else cast(result, x.dtype)
 
 
-def cast(x: NamespaceArray, dtype: Any) -> NamespaceArray:
+def cast(x: Any, dtype: Any) -> Any:
     """The elements in another dtype."""
+    if type(x) is not NamespaceArray:
+        return new_array(x.astype(dtype))
     operand = x._operand()
     if x.is_small:
         return NamespaceArray(x._elements().astype(dtype), False)
@@ -123,7 +134,9 @@ def _imag(x: Any, /) -> Any:
 
 
 FUNCTIONS |= {name: _function(name, ufunc) for name, ufunc in UFUNCS.items()}
-FUNCTIONS |= {"pow": power, "round": _round, "clip": _clip, "where": _where, "real": _real, "imag": _imag}
+FUNCTIONS |= {
+    "clip": _clip, "expm1": _expm1, "imag": _imag, "pow": power, "real": _real, "round": _round, "where": _where,
+}  # fmt: skip
 for _name, _made in FUNCTIONS.items():
     _made.__name__ = _made.__qualname__ = _name
     _made.__module__ = __package__ or ""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.xp.array_object import NamespaceArray
-from jitkernels.xp.dispatch import by_numpy, elements_of, kernel_named, wrapped
+from jitkernels.xp.dispatch import by_numpy, elements_of, is_traced, kernel_named, new_array, wrapped
 
 KERNEL_CHARACTERS = "fd"
 """Type characters of the dtypes that kernels have."""
@@ -21,6 +21,8 @@ _argmax, _sort = (kernel_named(KERNELS[name]) for name in ("argmax", "sort"))
 
 
 def _has_kernel(x: Any) -> bool:
+    if is_traced(x):
+        return False
     return isinstance(x, np.ndarray) and x.dtype.char in KERNEL_CHARACTERS and x.ndim > 0 and x.size > 0
 
 
@@ -50,7 +52,7 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
     if not descending:
         return wrapped(np.argsort(elements, axis=axis, stable=stable))  # type: ignore[no-any-return]
     order = np.flip(np.argsort(np.flip(elements, axis), axis=axis, stable=stable), axis)
-    return NamespaceArray(elements.shape[axis] - 1 - order, False)
+    return new_array(elements.shape[axis] - 1 - order)  # type: ignore[no-any-return]
 
 
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> NamespaceArray:
@@ -61,7 +63,7 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
         result = _sort()(elements, axis=axis)
     else:
         result = np.sort(elements, axis=axis, stable=stable)
-    return NamespaceArray(np.flip(result, axis) if descending else result, False)
+    return new_array(np.flip(result, axis) if descending else result)  # type: ignore[no-any-return]
 
 
 FUNCTIONS = {name: by_numpy(name, getattr(np, name)) for name in NAMES}

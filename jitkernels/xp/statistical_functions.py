@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.xp.array_object import NamespaceArray
-from jitkernels.xp.dispatch import elements_of, kernel_named, record, wrapped
+from jitkernels.xp.dispatch import elements_of, is_traced, kernel_named, new_array, record, wrapped
 
 KERNELS = {"cumulative_sum": "cumsum"}
 """Kernels that compute functions of float32 and float64."""
@@ -97,9 +97,9 @@ def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:  # noqa:
 def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
     """The running sums along an axis."""
     elements = elements_of(x)
-    is_plain = dtype is None and not include_initial and elements.ndim and elements.size
+    is_plain = dtype is None and not include_initial and not is_traced(elements) and elements.ndim and elements.size
     if is_plain and elements.dtype.char in KERNEL_CHARACTERS and (axis is not None or elements.ndim == 1):
-        return NamespaceArray(_cumsum()(elements, axis=-1 if axis is None else axis), False)
+        return new_array(_cumsum()(elements, axis=-1 if axis is None else axis))
     return wrapped(np.cumulative_sum(elements, axis=axis, dtype=dtype, include_initial=include_initial))
 
 
@@ -116,4 +116,5 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     """The number of elements along axes that are not zero."""
-    return wrapped(np.asarray(np.count_nonzero(elements_of(x), axis=axis, keepdims=keepdims), np.int64))
+    count = np.count_nonzero(elements_of(x), axis=axis, keepdims=keepdims)
+    return new_array(np.int64(count) if type(count) is int else count)
