@@ -10,7 +10,7 @@ import numpy as np
 from jitkernels.compiler.capture.functionalization import PlaneView, Storage, View
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, TABLE
 from jitkernels.compiler.capture.static_arrays import Frozen
-from jitkernels.compiler.capture.symint import SymInt, as_symint
+from jitkernels.compiler.capture.symint import COMPARISONS, SymInt, as_symint
 from jitkernels.compiler.capture.trace_context import NUMPY, Tracer, is_package_file, refuse, unsupported_operand
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -323,9 +323,6 @@ OPERATORS: dict[str, Any] = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
 """The ufuncs of Python's binary operators, by the names of their special methods."""
-COMPARISONS: dict[str, Any] = {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-}  # fmt: skip
 UNARY_OPERATORS: dict[str, Any] = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 
 

@@ -9,7 +9,9 @@ from jitkernels.compiler.capture.dynamic import (  # noqa: F401  # likewise
     counting,
     dynamic_functions,
     dynamic_reductions,
+    dynamic_statistics,
     segment_reductions,
+    sorted_elements,
     unique,
 )
 from jitkernels.compiler.capture.linear_algebra import matmul_einsum, small_systems  # noqa: F401  # likewise

@@ -16,6 +16,7 @@ from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node, number_of
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_loop_variant
+from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
 MAX_SYMBOL, MAX_ARRAY_ELEMENTS = 2**31, 2**40
 """Upper limits of symbols of arguments, and of numbers of elements of arrays."""
@@ -290,6 +291,12 @@ def _float_operation(left: Any, right: Any, function: Any) -> Any:
     return NotImplemented
 
 
+COMPARISONS = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+"""The ufuncs of Python's comparisons, by the names of their special methods."""
+
+
 def _operators() -> None:
     def with_ints(function: Any, *, is_swapped: bool) -> Any:
         def operate(self: SymInt, other: Any) -> Any:
@@ -317,10 +324,13 @@ def _operators() -> None:
             return SERVICES["quotient"](whole.tracer, left, right)
         return _float_operation(left, right, operator.truediv)
 
-    def compared(function: Any) -> Any:
+    def compared(function: Any, ufunc: Any) -> Any:
         def operate(self: SymInt, other: Any) -> Any:
             if _is_int(other):
-                return bool(function(self.extent, as_extent(other)))
+                try:
+                    return bool(function(self.extent, as_extent(other)))
+                except UnknownSizeError:  # iterations differ in it
+                    return SERVICES["ints"](self.tracer, ufunc, self, other)
             if type(other) in (float, complex):
                 return function(int(self), other)
             return NotImplemented
@@ -335,8 +345,8 @@ def _operators() -> None:
         function = divmod if name == "divmod" else getattr(operator, name)
         setattr(SymInt, f"__{name.strip('_')}__", with_numbers(function, is_swapped=False))
         setattr(SymInt, f"__r{name.strip('_')}__", with_numbers(function, is_swapped=True))
-    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
-        setattr(SymInt, f"__{name}__", compared(getattr(operator, name)))
+    for name, ufunc in COMPARISONS.items():
+        setattr(SymInt, f"__{name}__", compared(getattr(operator, name), ufunc))
     for name, function in (("truediv", divide), ("rtruediv", lambda self, other: divide(other, self))):
         setattr(SymInt, f"__{name}__", function)
 

@@ -44,10 +44,10 @@ class Trace(NamedTuple):
 
 
 def trace_call(
-    structure: Any, leaves: Sequence[Any], *, exact: bool, winograd: bool, copies_masked: bool = False
+    structure: Any, leaves: Sequence[Any], *, exact: bool, winograd: bool, copies_dynamic: bool = False
 ) -> Trace:
     """Trace the function and arguments of a `structure`; `exact`: extents are constants. Raises DerivativeError."""
-    tracer = Tracer(winograd=winograd, copies_masked=copies_masked)
+    tracer = Tracer(winograd=winograd, copies_dynamic=copies_dynamic)
     callers: list[tuple[str, int]] = []
     push(tracer)
     try:

@@ -34,6 +34,8 @@ MAX_TRACE_NODES = 20_000
 """Upper limit of nodes in a trace: LLVM takes a millisecond or so for each."""
 MIN_UNCOPIED_BYTES = 1 << 22
 """Transposed static matrices of at least this size are read in place: a product is as fast as memory in both orders."""
+MAX_DISCARDED_NODES = 100_000
+"""Upper limit of nodes of bodies of loops that are traced again, which cost time of tracing alone."""
 INT64 = range(-(2**63), 2**63)
 PACKAGE = str(source_hash.PACKAGE) + os.sep
 PROGRAMS = (f"{PACKAGE}benchmarks{os.sep}",)
@@ -98,13 +100,13 @@ class Tracer:
     the number of traced iterations. `accepts_arrays`: arrays that the traced code makes are constants of the code.
     `differentiates`: nesting depth of derivatives. `ints`: extents of int leaves. `random_state`: the global random
     generator, if the function uses it.
-    `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`. `copies_masked`:
-    elements chosen by a mask are copied where they are chosen; `needs_masked_copies`: tracing again so would help.
+    `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`. `copies_dynamic`:
+    arrays of computed length get memory where they are made; `needs_copies`: tracing again so may help.
     `inlined_references`: the schemas whose references are being traced. `call_order`: the token of the last native
     call; `addresses`: constant arrays of the addresses of native functions.
     """
 
-    def __init__(self, *, winograd: bool = False, copies_masked: bool = False) -> None:
+    def __init__(self, *, winograd: bool = False, copies_dynamic: bool = False) -> None:
         self.scope, self.winograd = Scope(), winograd
         self.leaves: list[Any] = []
         self.inputs: list[Node] = []
@@ -132,23 +134,32 @@ class Tracer:
         self.unset: set[Node] = set()
         self.differentiates = 0
         self.tape_capacity: Any = None
-        self.copies_masked, self.needs_masked_copies = copies_masked, False
+        self.copies_dynamic, self.needs_copies = copies_dynamic, False
         self.places: dict[Node, str] = {}
         self.failures = ConstantFailures(self, user_frame)
         self.ints: dict[int, Any] = {}
         self.random_state: Any = None
         self._values: dict[Node, Any] = {}
-        self._begun = serial()
+        self._begun, self._discarded = serial(), 0
         self.call_order = Storage(builder.constant(False, "bool"))
         self.addresses: dict[int, Node] = {}
 
     def limit_operations(self, node: Node) -> None:
         """Raise UnsupportedError once the trace has too many operations to compile in reasonable time."""
-        if node.serial - self._begun > MAX_TRACE_NODES:
+        if node.serial - self._begun - self._discarded > MAX_TRACE_NODES:
             raise UnsupportedError(
                 f"more than {MAX_TRACE_NODES:,} operations in sequence, as of an unrolled loop in a function without a "
                 "source file"
             )
+
+    @property
+    def operations(self) -> int:
+        """The number of operations that count."""
+        return serial() - self._begun - self._discarded
+
+    def discard_operations(self, kept: int) -> None:
+        """Count only so many operations: a loop's body is traced again from there."""
+        self._discarded = min(self._discarded + self.operations - kept, MAX_DISCARDED_NODES)
 
     def placed(self, node: Node) -> Node:
         """Record the source location that creates a node, for messages; returns the node."""
@@ -202,6 +213,7 @@ class Tracer:
             self.bindings.append(Binding(str(length), len(self.leaves), "extent", 0))
             options = {"index": len(self.inputs), "strides": (1,)}
             self.inputs.append(Node("input", (), "bool", (length,), options))
+            self.inputs[-1].serial = self._begun  # as of other constants
             self.leaves.append(np.zeros(INITIAL_TAPE_CAPACITY, bool))
             self.constants.append(self.leaves[-1])
             self.tape_capacity = length, self.leaves[-1]
@@ -264,10 +276,11 @@ class Tracer:
         return self.value(node, is_recorded=True)[()]
 
     def is_known(self, node: Node) -> bool:
-        """Whether a 0-d node depends on number arguments only."""
+        """Whether a 0-d node depends on number arguments only, and is the same in all iterations."""
         return not any(
             source.operation in ("call", "parameter", "item", "gather")
             or (source.operation == "input" and self.is_array(source))
+            or (source.operation == "extent" and is_loop_variant(source.options["extent"]))
             for source in sorted_nodes([node])
         )
 

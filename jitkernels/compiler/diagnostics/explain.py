@@ -273,6 +273,8 @@ def _named(name: str, spec: Any) -> Iterator[str]:
     elif kind is dict:
         for key, element in zip(spec[1], spec[2], strict=True):
             yield from _named(f"{name}[{key!r}]", element)
+    elif kind == "structured":
+        yield from (f"{name}[{field!r}]" for field in spec[2].names)
     elif kind == "generator":
         yield from (f"{name}.bit_generator.state" for _ in spec[3])
     elif kind == "drawn":

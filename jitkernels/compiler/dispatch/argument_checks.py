@@ -99,13 +99,19 @@ class ArgumentGuards(EntryBuilder):
         for argument, address in pairs:
             if argument.is_own:
                 self.keep(argument.word, "ptr", address)
-        for _, array in arrays:
-            self.array(array)
+        for argument, array in arrays:
+            if argument.field is None:
+                self.array(array)
         self.settle()
         for argument, array in arrays:
             flags = ALIGNED | (CONTIGUOUS if argument.contiguous else 0)
             flags |= WRITEABLE if argument.is_written else 0
-            self.kind(array, argument.dtype, len(argument.shape), flags)
+            if argument.field is not None and argument.field.is_record:
+                self.flags(array, Offset.RECORD_FLAGS, flags & WRITEABLE)
+            elif argument.field is not None:
+                self.dimensions(array, len(argument.shape), flags)
+            else:
+                self.kind(array, argument.dtype, len(argument.shape), flags)
         self.settle()
         for argument, array in arrays:
             self._argument(argument, array)
@@ -125,13 +131,27 @@ class ArgumentGuards(EntryBuilder):
                 if symbolic_dims.same(argument.shape[i], 1):
                     continue  # the stride of a dimension of extent 1 is never used
                 loaded = self.load("i64", strides, 8 * i)
+                if argument.field is not None:  # records do not overlap
+                    distance = self.new(f"call i64 @llvm.abs.i64(i64 {loaded}, i1 false)")
+                    self.expect(self.new(f"icmp sge i64 {distance}, {argument.field.itemsize}"))
                 if not isinstance(stride, Extent):
                     self.expect(self.new(f"icmp eq i64 {loaded}, {int(stride) * argument.size}"))
                     continue
                 rest = self.new(f"and i64 {loaded}, {argument.size - 1}")
                 self.require(self.new(f"icmp eq i64 {rest}, 0"))
                 self._symbol(stride, self.new(f"sdiv exact i64 {loaded}, {argument.size}"))
-        self.keep(argument.word, "ptr", self.load("ptr", array, Offset.ARRAY_DATA))
+        self.keep(argument.word, "ptr", self._data(argument, array))
+
+    def _data(self, argument: ArrayArgument, array: str) -> str:
+        """The address of the first element; that of a field is guarded to be aligned."""
+        if argument.field is None:
+            return self.load("ptr", array, Offset.ARRAY_DATA)
+        begin = self.load("ptr", array, Offset.RECORD_DATA if argument.field.is_record else Offset.ARRAY_DATA)
+        data = self.new(f"getelementptr i8, ptr {begin}, i64 {argument.field.offset}")
+        alignment = np.dtype(argument.dtype).alignment
+        rest = self.new(f"and i64 {self.new(f'ptrtoint ptr {data} to i64')}, {alignment - 1}")
+        self.expect(self.new(f"icmp eq i64 {rest}, 0"))
+        return data
 
     def _symbol(self, extent: Number, loaded: str, least: int | None = None) -> None:
         """Bind a loaded extent to its symbol on first sight; guard it where it is a constant or already bound."""
@@ -160,6 +180,8 @@ class ArgumentGuards(EntryBuilder):
             for other, other_bytes in zip(arrays, nbytes, strict=True) if target.is_written else ():
                 if other is target or (other.is_written and other.word < target.word):
                     continue
+                if None not in (target.field, other.field) and target.source == other.source:
+                    continue  # fields of the same records
                 data, other_data = (
                     self.new(f"load i64, ptr {self.new(f'getelementptr i64, ptr %frame, i64 {argument.word}')}")
                     for argument in (target, other)

@@ -121,8 +121,16 @@ class EntryBuilder:
     def kind(self, array: str, dtype: str, dimensions: int, flags: int) -> None:
         """Guard the dtype, number of dimensions and flags of an object that is known to be an array."""
         self._dtype(array, dtype)
+        self.dimensions(array, dimensions, flags)
+
+    def dimensions(self, array: str, dimensions: int, flags: int) -> None:
+        """Guard the number of dimensions and flags of an object that is known to be an array."""
         self.expect(self.new(f"icmp eq i32 {self.load('i32', array, Offset.ARRAY_DIMENSIONS)}, {dimensions}"))
-        masked = self.new(f"and i32 {self.load('i32', array, Offset.ARRAY_FLAGS)}, {flags}")
+        self.flags(array, Offset.ARRAY_FLAGS, flags)
+
+    def flags(self, value: str, offset: int, flags: int) -> None:
+        """Guard flags of an object."""
+        masked = self.new(f"and i32 {self.load('i32', value, offset)}, {flags}")
         self.expect(self.new(f"icmp eq i32 {masked}, {flags}"))
 
     def _dtype(self, array: str, dtype: str) -> None:

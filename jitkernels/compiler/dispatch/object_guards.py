@@ -16,7 +16,8 @@ from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.flatten import CYTHON, FOREIGN, Leaf, leaves_of
 from jitkernels.compiler.capture.random import generator_states
-from jitkernels.compiler.ir.call_abi import AccessStep
+from jitkernels.compiler.capture.structured import field_views
+from jitkernels.compiler.ir.call_abi import AccessStep, FieldStep
 from jitkernels.runtime.abi_layout import Offset
 from jitkernels.runtime.c_api import METHOD
 
@@ -227,6 +228,8 @@ class ObjectAccessBuilder:
             self._typed(step, dict, len(structure[1]))
             for key, part in zip(structure[1], structure[2], strict=True):
                 self._look(self._step("value", step, word=self._word(_own(value, key))), part, value[key])
+        elif kind == "structured":
+            self._structured(step, value)
         elif kind == "drawn":
             self._typed_method(step, structure, value)
         elif kind in ("generator", "same generator"):
@@ -277,9 +280,26 @@ class ObjectAccessBuilder:
         for offset, part, attribute in zip(offsets, structure[1:], values, strict=True):
             self._look(self._step("part", step, offset), part, attribute)
 
+    def _structured(self, step: int, value: Any) -> None:
+        """A structured array or record: its memory and dtype object; each field is a leaf."""
+        is_record = type(value) is np.void
+        at = Offset.RECORD_DTYPE if is_record else Offset.ARRAY_DTYPE
+        is_known = has_parts(value, (at,), (value.dtype,)) and (not is_record or field_views.has_known_layout(value))
+        if not is_known or value.ndim > 1:
+            raise UnreachableError("a structured array of several dimensions, or of an unknown layout")
+        self._step("type", step, word=self._word(type(value)))
+        self._step("equal", self._step("part", step, at), word=self._word(value.dtype))
+        offsets = [value.dtype.fields[name][1] for name in value.dtype.names]
+        self.leaves += [FieldStep(step, offset, value.dtype.itemsize, is_record) for offset in offsets]
+
     def _typed_method(self, step: int, structure: Any, value: Any) -> None:
         """A bound method of a random generator."""
         _, offsets = PARTS["method"]
+        method = generator_states.as_method(value)
+        if method is not value:  # a function of the module, of the global generator
+            self._step("same", step, word=self._word(value))
+            self._look(self._held(method.__self__), structure[2], method.__self__)
+            return
         if not has_parts(value, offsets, (value.__func__, value.__self__)):
             raise UnreachableError("a method whose parts are not where compiled code looks")
         self._step("type", step, word=self._word(types.MethodType))

@@ -90,6 +90,8 @@ def build_entry(
     if None in numbers or not all(_is_comparable(bound, objects[bound.input]) for bound in bounds):
         raise UnreachableError("numbers of types that compiled code does not read")
     rebuilt, kinds = _result_form(plan, program, access)
+    if rebuilt is not None and any(type(access.leaf_steps[i]) is call_abi.FieldStep for i in rebuilt.given_back()):
+        raise UnreachableError("a field of a structured array as a result")
     own = _own(inputs, len(call.leaves)) - (set() if rebuilt is None else rebuilt.given_back())
     access.own = frozenset(~access.leaf_steps[i] for i in own)
     known = specialization.scope.values.keys()
@@ -186,10 +188,12 @@ def emit_entry(program: CompiledProgram, interface: EntryInterface) -> EntrySour
     if len({result.word for result in results}) < len(results) or not (interface.is_tuple or len(results) <= 1):
         return None
     segment = steps[0]
-    arguments = [
-        replace(_argument(program, node, segment), source=source, number=number, is_own=i in interface.own)
-        for i, (node, (source, number)) in enumerate(zip(program.graph.inputs, interface.sources, strict=True))
-    ]
+    arguments = []
+    for i, (node, (step, kind_of_number)) in enumerate(zip(program.graph.inputs, interface.sources, strict=True)):
+        argument = replace(_argument(program, node, segment), source=int(step), number=kind_of_number)
+        if type(step) is call_abi.FieldStep:
+            argument = replace(argument, field=step, may_be_out=False)
+        arguments.append(replace(argument, is_own=i in interface.own))
     if any(argument.is_written and argument.repeats for argument in arguments):
         return None
     times, work, more = dim_bounds.scale_and_offset(segment.work)

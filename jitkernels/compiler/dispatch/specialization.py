@@ -9,6 +9,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.callee_monitor import without_gc
 from jitkernels.compiler.capture.pytree.flatten import FOREIGN, leaves_of
+from jitkernels.compiler.capture.structured.field_views import are_interleaved, overlaps_itself
 from jitkernels.compiler.capture.trace_call import Trace, trace_call
 from jitkernels.compiler.capture.trace_context import INITIAL_TAPE_CAPACITY, Binding, ValueGuard
 from jitkernels.compiler.dispatch.fp_warnings import WarningReporter
@@ -213,7 +214,10 @@ class Specialization:
                 for i, array in zip(self.written, before, strict=True):
                     leaves[i][...] = array
                 self._grow(length)
-                symbols.update(self.symbols_of(leaves) or {})
+                known = self.symbols_of(leaves)
+                if known is None:
+                    raise IndexError("code for short tapes alone") from None
+                symbols.update(known)
             except MemoryLimitError:
                 raise
             except MemoryError:
@@ -244,22 +248,14 @@ class Specialization:
         """Whether the written arguments are writeable and do not alias other arguments."""
         for i in self.written:
             target = leaves[i]
-            if not target.flags.writeable or _overlaps_itself(target):
+            if not target.flags.writeable or overlaps_itself(target, target.itemsize):
                 return False
             for j, other in enumerate(leaves):
-                if i != j and type(other) is np.ndarray and np.may_share_memory(target, other):
+                if i == j or type(other) is not np.ndarray or not np.may_share_memory(target, other):
+                    continue
+                if not are_interleaved(target, other):
                     return False
         return True
-
-
-def _overlaps_itself(array: Any) -> bool:
-    reach = 0
-    for step, extent in sorted((abs(step), extent) for step, extent in zip(array.strides, array.shape, strict=True)):
-        if extent > 1:
-            if step < reach + array.itemsize:
-                return True
-            reach += step * (extent - 1)
-    return False
 
 
 @without_gc()
@@ -272,8 +268,8 @@ def specialize(
     """
     began = time.perf_counter()
     trace = trace_call(structure, leaves, exact=config.exact_sizes, winograd=config.winograd)
-    if trace.graph is None and trace.tracer.needs_masked_copies:
-        trace = trace_call(structure, leaves, exact=config.exact_sizes, winograd=config.winograd, copies_masked=True)
+    if trace.graph is None and trace.tracer.needs_copies:
+        trace = trace_call(structure, leaves, exact=config.exact_sizes, winograd=config.winograd, copies_dynamic=True)
     specialization, graph, scope = Specialization(trace), trace.graph, trace.tracer.scope
     if graph is not None:
         try:

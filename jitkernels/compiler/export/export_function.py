@@ -10,6 +10,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.pytree.call_signature import FlatCall
 from jitkernels.compiler.capture.pytree.flatten import Flattener
+from jitkernels.compiler.capture.structured import field_views
 from jitkernels.compiler.dispatch.specialization import Specialization, specialize
 from jitkernels.compiler.export.manifest import Description
 from jitkernels.compiler.export.write_bundle import write
@@ -44,6 +45,8 @@ def name_of(function: Any) -> str:
 def _export(directory: Path | str, compiled: Any, call: FlatCall) -> Description:
     function, name = compiled.__wrapped__, name_of(compiled.__wrapped__)
     leaves = [np.ascontiguousarray(leaf) if type(leaf) is np.ndarray and leaf.ndim else leaf for leaf in call.leaves]
+    if field_views.occur_in(call.structure):
+        raise BundleError(f"{name} takes structured arrays: expected an array for each field")
     specialization = specialize(call.structure, leaves, replace(compiled.config, profile=False))
     if specialization.graph is None:
         raise BundleError(f"{name} falls back to NumPy: {specialization.reason}")

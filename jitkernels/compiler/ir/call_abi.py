@@ -1,7 +1,7 @@
 """The ABI of a compiled function: how it reaches its arguments, its runtime guards, and how it builds its results."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core.frozen_dataclass import frozen_dataclass
@@ -34,13 +34,30 @@ class AccessStep(NamedTuple):
     word: int = 0
 
 
+class FieldStep(int):
+    """The access step of a structured array, or of a record, as that of a field: `offset` bytes behind each record.
+
+    `itemsize`: bytes of a record. `is_record`: the object is a ``numpy.void``.
+    """
+
+    offset: int
+    itemsize: int
+    is_record: bool
+
+    def __new__(cls, step: int, offset: int, itemsize: int, is_record: bool) -> Self:
+        result = super().__new__(cls, step)
+        result.offset, result.itemsize, result.is_record = offset, itemsize, is_record
+        return result
+
+
 @frozen_dataclass
 class ArrayArgument:
     """An array argument: its frame slot `word`, dtype, itemsize, shape, and strides in elements.
 
     `contiguous`: it has no gaps. `may_be_out`: a result may use the same memory. `source`: the step that reaches it,
     or, from -1 downwards, which object of the context. `number`: it is a scalar of this Python type, not an array.
-    `is_own`: a constant of the code that nobody else can reach; the slot of the context holds its address.
+    `is_own`: a constant of the code that nobody else can reach; the slot of the context holds its address. `field`: the
+    same step for a field of a structured array, whose dtype is known.
     """
 
     word: int
@@ -54,6 +71,7 @@ class ArrayArgument:
     number: str = ""
     is_written: bool = False
     is_own: bool = False
+    field: FieldStep | None = None
 
     @property
     def repeats(self) -> bool:

@@ -253,3 +253,22 @@ def of_empty_ranges(n: int) -> Any:
     for i in range(n):
         total += GENERATOR.integers(i, 50)
     return total
+
+
+@program(12, np.arange(8) * 1.5)
+def legacy_choices(n: int, x: Any) -> Any:
+    one, some = np.random.choice(n), np.random.choice(n, size=5)
+    return one, some, np.random.choice(x), np.random.choice(x, size=4), np.random.choice(n, size=5, replace=False)
+
+
+@program(np.arange(8) * 1.5, np.array([0.1, 0.2, 0.05, 0.15, 0.1, 0.1, 0.1, 0.2]))
+def legacy_choices_by_probability(x: Any, p: Any) -> Any:
+    total = 0.0
+    for _ in range(50):
+        total += np.random.choice(x, p=p)
+    return total, np.random.choice(x, size=7, p=p), np.random.choice(8, p=p)
+
+
+@program(7)
+def legacy_seed_alone(seed: int) -> None:
+    np.random.seed(seed)

@@ -155,6 +155,8 @@ def range_(*limits: Any, **options: Any) -> Any:
     if options or not any(type(limit) in (SymInt, Traced) for limit in limits):
         return range(*limits, **options)
     step = limits[2] if len(limits) == 3 else 1
+    if type(step) is SymInt and Traced in map(type, limits):
+        limits, step = (*limits[:2], int(step)), int(step)
     limits = tuple(as_python_int(limit) for limit in limits)
     if len(limits) == 3 and type(limits[2]) is Traced and all(map(_is_int, limits)):
         return _range_with_traced_step(*limits)

@@ -96,9 +96,10 @@ class Loop:
     def trace(self) -> None:
         """Build the loop node and bind the variables to its results. UnsupportedError where that is impossible."""
         try:
-            for _ in range(MAX_BODY_TRACES):
+            for kept in (self.tracer.operations for _ in range(MAX_BODY_TRACES)):
                 if self._trace_body():
                     return
+                self.tracer.discard_operations(kept)
         except BaseException:
             self.state.put(self.entry_values)
             raise

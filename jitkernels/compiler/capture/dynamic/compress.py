@@ -44,7 +44,7 @@ def _compaction(mask: Any, dtype: str, element: Callable[[Any], Node]) -> Dynami
     length = mask.length if is_dynamic else mask.shape[0]
     size = capacity(tracer, length) if is_dynamic else mask.extents[0]
     if symbolic_dims.is_loop_variant(size):
-        raise UnknownSizeError("elements chosen by a mask whose size differs from iteration to iteration")
+        size = capacity(tracer, length)
     found: Traced = SERVICES["zeros"](tracer, as_symint(tracer, size), dtype)
     count = Variable("_jk_count", 0)
 
@@ -66,11 +66,11 @@ def _compaction(mask: Any, dtype: str, element: Callable[[Any], Node]) -> Dynami
 
 @serves("select dynamic")
 def selected(array: Any, mask: DynamicArray) -> DynamicArray:
-    """``array[mask]`` with a mask of computed length; in loops, where it has no memory, an operand of reductions."""
+    """``array[mask]`` with a mask of computed length; in loops, without memory as an operand of reductions."""
     if array.ndim != 1 or mask.ndim != 1:
         raise UnknownSizeError("rows chosen by a mask of computed length")
     require_same_length(mask.tracer, mask.length, array.shape[0])
-    if mask.tracer.depth:
+    if mask.tracer.depth and not mask.tracer.copies_dynamic:
         return MaskedSelection(array if isinstance(array, DynamicArray) else KnownElements(array), mask)
     at = array.at if isinstance(array, DynamicArray) else array.__getitem__
     return _compaction(mask, array.dtype.name, lambda index: at(index).node)

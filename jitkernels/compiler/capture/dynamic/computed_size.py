@@ -44,8 +44,6 @@ def filled(tracer: Tracer, shape: Any, make: Any) -> DynamicSlice | None:
 
 def capacity(tracer: Tracer, size: Any) -> Number:
     """The number of elements that an array of computed size needs at most."""
-    if tracer.depth:
-        raise UnknownSizeError("an array of computed size that is made in a loop or branch")
     bounds = intervals.interval(tracer, size)
     most: Number = None if bounds is None else bounds[1]
     if most is not None and _is_linear(most) and intervals.guarded_at_least_zero(most):
@@ -76,12 +74,18 @@ def _is_linear(extent: Number) -> bool:
     )
 
 
+def memory_for(array: DynamicArray, value: Any, dtype: Any) -> DynamicSlice:
+    """A new array of the shape of one, all elements of whose memory have the same value."""
+    tracer = array.tracer
+    size = as_symint(tracer, capacity(tracer, array.length))
+    base = SERVICES["full"](tracer, (size, *array.shape[1:]), value, dtype)
+    return DynamicSlice(base, 0, as_number(tracer, as_int(tracer, array.length), int), owns=True)
+
+
 @serves("materialize")
 def materialized(array: DynamicArray) -> DynamicSlice:
     """A new array of the elements."""
-    tracer = array.tracer
-    base = SERVICES["zeros"](tracer, as_symint(tracer, capacity(tracer, array.length)), array.dtype)
-    result = DynamicSlice(base, 0, as_number(tracer, as_int(tracer, array.length), int), owns=True)
+    result = memory_for(array, 0, array.dtype)
     result.assign(array)
     return result
 

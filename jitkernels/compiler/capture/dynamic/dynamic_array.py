@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import COMPARISONS, OPERATORS, UNARY_OPERATORS, Traced, fresh, traced
+from jitkernels.compiler.capture.array_proxy import OPERATORS, UNARY_OPERATORS, Traced, fresh, traced
 from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, LoopRange, RunTimeIterable, element_loop
 from jitkernels.compiler.capture.control_flow.loop_state import State, as_number
 from jitkernels.compiler.capture.functionalization import Storage
@@ -17,7 +17,7 @@ from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked, is_congruent
 from jitkernels.compiler.capture.numpy.ufuncs import kind_of, operand
 from jitkernels.compiler.capture.override_registry import SERVICES, serves
-from jitkernels.compiler.capture.symint import SymInt
+from jitkernels.compiler.capture.symint import COMPARISONS, SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree, symbolic_dims
 from jitkernels.compiler.ir.builder import elementwise
@@ -119,6 +119,8 @@ class DynamicArray(RunTimeIterable):
             raise UnknownSizeError("a slice of an array of computed length")
         if isinstance(key, DynamicArray):
             return SERVICES["gather dynamic"](self, key)
+        if type(key) is Traced and key.ndim and key.dtype.kind in "iu":
+            return SERVICES["gather known"](self, key)
         self.check_unread()
         return self.at(self.checked_index(key))
 
@@ -294,7 +296,16 @@ def as_operand(tracer: Tracer, value: Any) -> Any:
     return operand(tracer, value)
 
 
-def applied(tracer: Tracer, function: Any, inputs: Sequence[Any], dtype: Any = None) -> Elementwise:
+def lazy_or_copied(elements: Elementwise) -> Any:
+    """Elements that NumPy puts into a new array: as they are, or in memory where the function is traced with copies."""
+    tracer = elements.tracer
+    if tracer.copies_dynamic:
+        return SERVICES["materialize"](elements)
+    tracer.needs_copies = True  # should the trace fail
+    return elements
+
+
+def applied(tracer: Tracer, function: Any, inputs: Sequence[Any], dtype: Any = None) -> Any:
     """A function of one element of each operand; `function`: a ufunc, or with a result `dtype` any function."""
     operands = [as_operand(tracer, value) for value in inputs]
     arrays = [value for value in operands if isinstance(value, DynamicArray)]
@@ -316,7 +327,7 @@ def applied(tracer: Tracer, function: Any, inputs: Sequence[Any], dtype: Any = N
     result.gathers = [gather for array in arrays if type(array) is Elementwise for gather in array.gathers]
     if any(type(array) is Elementwise and not array._is_checked for array in arrays):
         result._is_checked = False
-    return result
+    return lazy_or_copied(result)
 
 
 def _operators() -> None:

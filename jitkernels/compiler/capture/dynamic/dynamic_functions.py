@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, METHODS, DynamicArray, Elementwise, applied
+from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, METHODS, DynamicArray, applied
 from jitkernels.compiler.capture.numpy.ufuncs import kind_of
 from jitkernels.compiler.capture.override_registry import TABLE
 from jitkernels.compiler.ir.builder import promoted
@@ -23,7 +23,7 @@ def where(condition: Any, *values: Any) -> Any:
 FUNCTIONS[np.where] = where
 
 
-def astype(array: DynamicArray, dtype: Any, **options: Any) -> Elementwise:
+def astype(array: DynamicArray, dtype: Any, **options: Any) -> Any:
     """``array.astype(dtype)``."""
     kind = np.dtype(dtype)
     if set(options) - {"copy"} or kind.kind not in "fiub":
@@ -31,19 +31,19 @@ def astype(array: DynamicArray, dtype: Any, **options: Any) -> Elementwise:
     return applied(array.tracer, lambda element: element.astype(kind), (array,), kind)
 
 
-def copied(array: DynamicArray) -> Elementwise:
+def copied(array: DynamicArray) -> Any:
     """``array.copy()``."""
     return applied(array.tracer, lambda element: element, (array,), array.dtype)
 
 
-def made_array(a: Any, dtype: Any = None, **options: Any) -> Elementwise:
+def made_array(a: Any, dtype: Any = None, **options: Any) -> Any:
     """``numpy.array(a, dtype)``, also of a list of computed length."""
     if not isinstance(a, DynamicArray) or options:
         raise UnknownSizeError("numpy.array of arrays of computed length, with options")
     return copied(a) if dtype is None else astype(a, dtype)
 
 
-def as_array(a: Any, dtype: Any = None, **options: Any) -> DynamicArray:
+def as_array(a: Any, dtype: Any = None, **options: Any) -> Any:
     """``numpy.asarray(a, dtype)``: the array itself where it has the dtype."""
     is_same = isinstance(a, DynamicArray) and not options and dtype in (None, a.dtype)
     return a if is_same else made_array(a, dtype, **options)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.dynamic.distinct_updates import update_distinct
 from jitkernels.compiler.capture.dynamic.dynamic_array import (
     OVERLAP,
@@ -13,9 +14,12 @@ from jitkernels.compiler.capture.dynamic.dynamic_array import (
     KnownElements,
     Source,
     as_operand,
+    lazy_or_copied,
     require_same_length,
 )
+from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.override_registry import SERVICES, TABLE, serves
+from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
 
@@ -42,7 +46,21 @@ def gathered(array: Any, indices: DynamicArray) -> Any:
     result = Elementwise.unchecked(indices.tracer, indices.length, array.dtype, read, [*sources, *indices.sources])
     if type(array) is Traced:
         result.gathers = [(array, indices)]
-    return result
+    return lazy_or_copied(result)
+
+
+@serves("gather known")
+def gathered_at_known(array: Any, indices: Traced) -> Any:
+    """``array[indices]`` of an array of computed length; calls in which an index is out of bounds bail out."""
+    if array.ndim != 1 or indices.dtype == "uint64":
+        raise UnknownSizeError("rows of computed number at indices")
+    memory = array if hasattr(array, "base") else SERVICES["materialize"](array)
+    length = as_number(array.tracer, as_int(array.tracer, array.length), int)
+    places: Any = indices.astype(np.int64)
+    places = np.where(places < 0, places + length, places)
+    is_inside: Any = np.all((places >= 0) & (places < length))
+    array.tracer.checks.append(elementwise("logical_not", is_inside.node))
+    return memory.base[places + memory.start]
 
 
 class GatheredRows(DynamicArray):

@@ -13,6 +13,7 @@ from jitkernels.compiler.capture.dynamic.dynamic_array import (
     as_operand,
     require_same_length,
 )
+from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicColumns
 from jitkernels.compiler.capture.dynamic.masked_selection import MaskedSelection
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
@@ -67,6 +68,8 @@ def reduced(array: DynamicArray, ufunc: Any, keywords: dict[str, Any]) -> Any:
     """``ufunc.reduce(array)``."""
     name = f"numpy.{ufunc.__name__}.reduce"
     options = {key: value for key, value in keywords.items() if value is not None and value is not np._NoValue}
+    if type(array) is DynamicColumns and options in ({"axis": 1}, {"axis": -1}):
+        array, options = array.rows, {"axis": 0}
     if array.ndim == 2 and ufunc is np.add and options == {"axis": 0} and array.dtype.kind == "f":
         return _sum_of_rows(array, array.dtype, array.at)
     if ufunc not in IDENTITIES or set(options) - {"axis"} or options.get("axis", 0) not in (0, -1):
@@ -122,8 +125,10 @@ def mean(array: DynamicArray, axis: Any = None, **options: Any) -> Any:
 
 def var(array: DynamicArray, axis: Any = None, *, ddof: Any = 0, **options: Any) -> Any:
     """``array.var()``."""
-    if options or axis not in (None, 0, -1) or ddof not in (0, 1) or array.dtype.kind != "f":
+    if options or axis not in (None, 0, -1) or ddof not in (0, 1) or array.dtype.kind not in "fiub":
         raise UnknownSizeError("the variance of an array of computed length, with options")
+    if array.dtype.kind != "f":
+        array = array.astype(np.float64)
     center, wide = mean(array), _accumulator(array.dtype)
 
     def combine(total: Any, index: Any) -> Any:

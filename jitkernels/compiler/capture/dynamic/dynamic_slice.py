@@ -78,11 +78,19 @@ class DynamicSlice(DynamicArray):
 
     def __getitem__(self, key: Any) -> Any:
         first, *others = key if type(key) is tuple and key else (key,)
-        if type(first) is slice and not others:
-            return self.reversed() if is_reversal(first) else self._sliced(first)
+        if type(first) is slice and self._are_known(others):
+            part = DynamicSlice(self.base[(slice(None), *others)], self.start, self.stop) if others else self
+            return part.reversed() if is_reversal(first) else part._sliced(first)
         if not is_int(first):
             return super().__getitem__(key)
         return self.base[(self._element(first), *others)]
+
+    def _are_known(self, others: list[Any]) -> bool:
+        """Whether keys of the dimensions behind the first one are ints, or slices at known bounds: of views."""
+        return all(
+            is_int(part) or (type(part) is slice and not any(map(is_computed, (part.start, part.stop))))
+            for part in others
+        )
 
     def _element(self, index: Any) -> Any:
         """The index in the base of the element at any index, which bails out where it is out of bounds."""
@@ -101,8 +109,9 @@ class DynamicSlice(DynamicArray):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         first, *others = key if type(key) is tuple and key else (key,)
-        if type(first) is slice and not others:
-            self._sliced(first).assign(value)
+        if type(first) is slice and self._are_known(others):
+            part = DynamicSlice(self.base[(slice(None), *others)], self.start, self.stop) if others else self
+            part._sliced(first).assign(value)
         elif isinstance(first, DynamicArray) and first.dtype == "bool" and not others and self.ndim == 1:
             assign_masked(self, first, value)
         elif first is Ellipsis and not others:
@@ -161,6 +170,47 @@ class DynamicSlice(DynamicArray):
 
         self.each(assign)
         return self
+
+
+class DynamicColumns(DynamicArray):
+    """``base[:, start:stop]``, the transpose of a number of rows that is computed."""
+
+    def __init__(self, rows: DynamicSlice) -> None:
+        super().__init__(rows.tracer, rows.base.shape[1], rows.dtype)
+        self.rows = rows
+
+    @property
+    def sources(self) -> list[Source]:
+        return self.rows.sources
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return (self.length, self.rows.length)
+
+    @property
+    def size(self) -> Any:
+        return self.length * self.rows.length
+
+    @property
+    def T(self) -> DynamicSlice:  # noqa: N802  # as NumPy's
+        return self.rows
+
+    def at(self, index: Any) -> DynamicSlice:
+        return DynamicSlice(self.rows.base[:, index], self.rows.start, self.rows.stop)
+
+    def __getitem__(self, key: Any) -> Any:
+        first, *others = key if type(key) is tuple and key else (key,)
+        if not is_int(first):
+            raise UnknownSizeError("rows of columns of computed number")
+        return self.at(first)[tuple(others)] if others else self.at(first)
+
+    def assign(self, value: Any) -> None:
+        """Assign a number to all elements."""
+        self.rows.assign(value)
 
 
 def _difference(tracer: Tracer, start: Any, stop: Any) -> Any:
@@ -222,7 +272,7 @@ def _clamped(tracer: Tracer, value: Any, length: Any) -> Any:
     return as_number(tracer, node, int)
 
 
-def dynamic_slice(array: Traced, key: Any) -> DynamicSlice | None:
+def dynamic_slice(array: Traced, key: Any) -> DynamicSlice | DynamicColumns | None:
     """The slice at computed bounds that a key selects; None for other keys."""
     parts = key if type(key) is tuple else (key,)
     computed = [
@@ -239,6 +289,9 @@ def dynamic_slice(array: Traced, key: Any) -> DynamicSlice | None:
     base = array
     if len(parts) > 1:
         base = array[(*parts[:position], slice(None), *parts[position + 1 :])]
-        if any(type(part) is slice for part in parts[:position]):
-            raise UnknownSizeError("a slice at computed bounds behind another slice")
+        before = sum(type(part) is slice for part in parts[:position])
+        if before == 1 and base.ndim == 2:
+            return DynamicColumns(DynamicSlice(base.T, *bounds_of(array.tracer, parts[position], base.shape[1])))
+        if before:
+            raise UnknownSizeError("a slice at computed bounds behind other slices")
     return DynamicSlice(base, *bounds_of(array.tracer, parts[position], base.shape[0]))

@@ -14,11 +14,12 @@ from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
 
 class MaskedSelection(DynamicArray):
-    """``array[mask]`` as an operand of reductions; other uses raise UnknownSizeError."""
+    """``array[mask]`` as an operand of reductions; for other uses, the function is traced again with copies."""
 
     def __init__(self, array: DynamicArray, mask: DynamicArray) -> None:
         self._array, self._mask = array, mask
         self._sources = [*array.sources, *mask.sources]  # as they are now: NumPy copies the elements
+        mask.tracer.needs_copies = True  # should the trace fail
         count = Variable("_jk_count", 0)
         mask.each(lambda index: count.set(count.value + mask.at(index).astype(np.int64)), count)
         super().__init__(mask.tracer, count.value, array.dtype)
@@ -28,7 +29,7 @@ class MaskedSelection(DynamicArray):
         return self._sources
 
     def at(self, index: Any) -> Any:  # noqa: ARG002  # of the base class
-        raise UnknownSizeError("an array of computed size that is made in a loop or branch")
+        raise UnknownSizeError("elements chosen by a mask of computed length, in a loop or branch")
 
     def filled(self, identity: Any) -> Elementwise:
         """All elements of the array, and `identity` in place of those that are not selected."""

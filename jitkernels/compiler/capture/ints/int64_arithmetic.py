@@ -43,6 +43,15 @@ def as_int(tracer: Tracer, value: Any) -> Node:
     return cast_to(tracer, value, "int64")
 
 
+def _shifted_constant(tracer: Tracer, left: int, distance: Node) -> Any:
+    """``left << distance``. Calls bail out where the distance is negative, or the result has more than 63 bits."""
+    most = 63 - left.bit_length()
+    tracer.checks += [elementwise("less", distance, 0), elementwise("greater", distance, most)]
+    result = elementwise("left_shift", builder.constant(left, "int64"), distance)
+    intervals.note(tracer, result, (left, left << max(most, 0)))
+    return as_number(tracer, result, int)
+
+
 @serves("ints")
 def of_ints(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
     """An operator of Python ints, at least one of which only the compiled code knows."""
@@ -58,6 +67,8 @@ def of_ints(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
         return _power(tracer, left, right)
     if ufunc is np.left_shift and type(right) is int and 0 <= right < 63:
         return of_ints(tracer, np.multiply, left, 1 << right)
+    if ufunc is np.left_shift and type(left) is int and left > 0:
+        return _shifted_constant(tracer, left, as_int(tracer, right))
     first, second = (BoundedInt(as_int(tracer, value), intervals.interval(tracer, value)) for value in (left, right))
     if ufunc in SUMS or ufunc is np.multiply:
         name, sign = SUMS.get(ufunc, ("multiply", 0))

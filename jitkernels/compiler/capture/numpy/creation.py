@@ -28,8 +28,11 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number
 
 
+@serves("full")
 def filled(tracer: Tracer, shape: Any, value: Any, dtype: Any, order: Any = "C") -> Any:
     """An array filled with one number."""
+    if is_given(dtype) and isinstance(dtype, np.dtype) and dtype.names is not None:
+        return SERVICES["structured"](dtype, lambda kind: filled(tracer, shape, value, kind, order))
     if order == "F" and isinstance(shape, tuple | list):
         backwards = shape[::-1]
         return transpose(filled(tracer, backwards, value, dtype))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
-from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray
+from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray, is_int
 from jitkernels.compiler.capture.dynamic.dynamic_gather import gathered, scatter_elements, update_elements
 from jitkernels.compiler.capture.dynamic.dynamic_slice import dynamic_slice
 from jitkernels.compiler.capture.ints import element_access, induction_symbols, int_cast_checks
@@ -22,6 +22,7 @@ from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.memory_order import order_like
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
+from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
 INVALID = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid "
@@ -50,6 +51,7 @@ def getitem(array: Traced, key: Any) -> Any:
         return Masked(array, mask)
     if type(key) is Masked:
         key = key.dense()
+    array, key = _along_indices(array, key)
     if isinstance(key, DynamicArray):
         return gathered(array, key)
     key = with_signed_ints(key)
@@ -95,6 +97,7 @@ def setitem(array: Traced, key: Any, value: Any) -> None:
         return
     if type(key) is Masked:
         key = key.dense()
+    array, key = _along_indices(array, key)
     if isinstance(key, DynamicArray):
         scatter_elements(array, key, value)
         return
@@ -120,6 +123,22 @@ def setitem(array: Traced, key: Any, value: Any) -> None:
     scattered = _scatter(node, values, indices, _options(tracer, axis))
     _keep_bounds_check(tracer, scattered)
     base.view.write(scattered)
+
+
+def _along_indices(array: Traced, key: Any) -> tuple[Traced, Any]:
+    """A view and indices of computed number, for a key of these and ints, or of these and all of other dimensions."""
+    if type(key) is not tuple:
+        return array, key
+    parts = tuple(part.dense() if type(part) is Masked else part for part in key)
+    places = [i for i, part in enumerate(parts) if isinstance(part, DynamicArray)]
+    if len(places) != 1 or parts[places[0]].dtype == "bool":
+        return array, key
+    indices, others = parts[places[0]], [*parts[: places[0]], *parts[places[0] + 1 :]]
+    if places == [0] and all(type(part) is slice and part == slice(None) for part in others):
+        return array, indices
+    if len(parts) != array.ndim or not all(map(is_int, others)):
+        raise UnknownSizeError("indices of computed number beside slices, or other index arrays")
+    return array[(*parts[: places[0]], slice(None), *parts[places[0] + 1 :])], indices
 
 
 def _check_range(array: Traced, value: Any) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import COMPARISONS, OPERATORS, UNARY_OPERATORS, Traced, fresh
+from jitkernels.compiler.capture.array_proxy import OPERATORS, UNARY_OPERATORS, Traced, fresh
 from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, RunTimeIterable
 from jitkernels.compiler.capture.override_registry import SERVICES
+from jitkernels.compiler.capture.symint import COMPARISONS
 from jitkernels.compiler.ir import builder, graph, pytree, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
@@ -41,7 +42,7 @@ class Masked(RunTimeIterable):
         self._array, self._mask = array, mask
         self._node, self._mask_node = array.node, mask.node
         self._depth, self._copy, self._is_copied = array.tracer.depth, None, False
-        if array.tracer.copies_masked:
+        if array.tracer.copies_dynamic:
             with contextlib.suppress(UnknownSizeError):
                 self._copy = self._compressed()
 
@@ -54,7 +55,7 @@ class Masked(RunTimeIterable):
         tracer = self._array.tracer
         if self._copy is None:
             if tracer.depth != self._depth:  # the function is traced again, and copies where it selects
-                tracer.needs_masked_copies = not tracer.copies_masked
+                tracer.needs_copies = not tracer.copies_dynamic
                 raise UnknownSizeError("the number of elements chosen by a mask, in a loop or branch")
             self._copy = self._compressed()
         self._is_copied = True

@@ -114,7 +114,7 @@ def _at(ordered: Any, positions: Any) -> Any:
     return np.take_along_axis(ordered, np.broadcast_to(positions, ordered.shape[:-1])[..., None], axis=-1)[..., 0]
 
 
-def _between(ordered: Any, counts: Any, fraction: Any) -> Any:
+def between(ordered: Any, counts: Any, fraction: Any) -> Any:
     """The quantile of the first elements of sorted rows by linear interpolation, in NumPy's order of operations."""
     place = (counts - 1) * fraction
     below = METHODS["astype"](of_array(np.floor(place)), np.int64)[()]
@@ -123,13 +123,14 @@ def _between(ordered: Any, counts: Any, fraction: Any) -> Any:
     return np.where(weight >= 0.5, high - difference * (1 - weight), low + difference * weight)
 
 
-def _fractions(q: Any, divisor: float, name: str) -> tuple[list[Any], tuple[int, ...]]:
-    """The quantiles to compute, each checked, and the leading shape of the result."""
-    if type(q) is Traced and not q.ndim:
+def fractions_of(
+    q: Any, divisor: float, name: str, *, accepts_vector: bool = False
+) -> tuple[list[Any], tuple[int, ...]]:
+    """The quantiles to compute, each checked, and the leading shape of the result; a traced vector is one of them."""
+    if type(q) is Traced and (not q.ndim or (accepts_vector and q.ndim == 1)):
         fraction: Any = np.divide(of_array(q), divisor)
-        above, below = (elementwise(f"{word}_equal", fraction.node, end) for word, end in (("greater", 0), ("less", 1)))
-        is_outside = elementwise("logical_not", elementwise("logical_and", above, below))
-        tracer_of().checks.append(is_outside)  # NumPy raises ValueError
+        is_inside: Any = np.all((fraction >= 0) & (fraction <= 1))
+        tracer_of().checks.append(elementwise("logical_not", is_inside.node))  # NumPy raises ValueError
         return [fraction], ()
     if type(q) is Traced or not isinstance(q, numbers.Real | list | tuple | np.ndarray):
         raise UnsupportedError(f"numpy.{name} of an array of quantiles")
@@ -146,10 +147,10 @@ def _quantiles(name: str, divisor: float, leaves_out: bool) -> Any:
     ) -> Any:  # fmt: skip
         if method != "linear" or is_given(weights) or is_given(interpolation):
             raise UnsupportedError(f"numpy.{name} with these options")
-        fractions, shape = _fractions(q, divisor, name)
         array, ordered, axes = _sorted_rows(a, axis, name, out, overwrite_input)
+        fractions, shape = fractions_of(q, divisor, name, accepts_vector=ordered.ndim == 1 and not is_given(keepdims))
         counts, last = _counts(ordered, leaves_out), ordered[..., -1]
-        results = [_between(ordered, np.maximum(counts, 1), fraction) for fraction in fractions]
+        results = [between(ordered, np.maximum(counts, 1), fraction) for fraction in fractions]
         results = [_marked(result, counts, last, leaves_out) for result in results]
         if keepdims is not False and is_given(keepdims):
             kept = tuple(1 if i in axes else size for i, size in enumerate(array.shape))

@@ -26,7 +26,7 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import DTYPES
-from jitkernels.compiler.ir.graph import Node, number_of, sorted_nodes
+from jitkernels.compiler.ir.graph import Node, number_of
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
 
 
@@ -166,23 +166,24 @@ def _float(value: Any = 0.0) -> Any:
 
 @serves("item")
 def item(value: Traced) -> Any:
-    """One element as a Python number. Raises UnsupportedError for ints that only the compiled code knows."""
+    """One element as a Python number."""
     if value.ndim:
         if not all(symbolic_dims.same(extent, 1) for extent in value.extents):
             raise UnsupportedError("ndarray.item of several elements")  # NumPy raises
         value = fresh(value.tracer, builder.view(value.node, ((0, ()),) * value.ndim, ()), is_scalar=True)
     if value.dtype.kind == "f":
         return _float(value)
-    if any(node.operation == "call" or _is_array(value.tracer, node) for node in sorted_nodes([value.node])):
-        raise UnsupportedError("ndarray.item of ints")
-    whole = known_extent(value.tracer, value.node)
+    tracer = value.tracer
+    if value.dtype.kind == "c" or value.dtype == "uint64":
+        raise UnsupportedError(f"ndarray.item of {value.dtype}")
+    whole = known_extent(tracer, value.node)
     if whole is not None:
-        return as_symint(value.tracer, whole)
-    return value.tracer.number(value.node, value).item()
-
-
-def _is_array(tracer: Tracer, node: Node) -> bool:
-    return node.operation == "input" and tracer.is_array(node)
+        return as_symint(tracer, whole)
+    if tracer.is_known(value.node):
+        return tracer.number(value.node, value).item()
+    return (
+        as_number(tracer, value.node, bool) if value.dtype == "bool" else as_number(tracer, as_int(tracer, value), int)
+    )
 
 
 def _int(*arguments: Any, **base: Any) -> Any:

@@ -19,6 +19,7 @@ from jitkernels.compiler.capture import free_variables, impure
 from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.numba_dispatchers import as_python, refuse_stencil
 from jitkernels.compiler.capture.random import generator_states
+from jitkernels.compiler.capture.structured import field_views
 from jitkernels.compiler.capture.trace_context import INT64
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -75,7 +76,7 @@ class Flattener:
     def flatten(self, value: Any) -> Any:
         """Flatten one value. Raises UnsupportedError for unsupported types."""
         kind = type(value)
-        if kind is np.ndarray:
+        if kind is np.ndarray and value.dtype.names is None:
             return self._array(value)
         if kind is float:
             return self._leaf(value, FLOAT)
@@ -164,8 +165,7 @@ class Flattener:
         if kind is types.MethodType:
             return "method", self.flatten(value.__func__), self.flatten(value.__self__)
         if kind is functools.partial:
-            parts = value.func, value.args, value.keywords
-            return "partial", *(self.flatten(item) for item in parts)
+            return "partial", *(self.flatten(item) for item in (value.func, value.args, value.keywords))
         if kind.__name__ == CYTHON and str(value.__module__).startswith(STATEFUL):
             return "static", kind, free_variables.Same(value)
         if kind is types.ModuleType:
@@ -175,6 +175,8 @@ class Flattener:
         if (inner := getattr(kind, "__jitkernels_traced__", None)) is not None:
             return self.flatten(inner(value))
         refuse_stencil(value)
+        if field_views.is_structured(value):
+            return "structured", kind, value.dtype, tuple(map(self._array, field_views.fields_of(value)))
         if foreign_arrays.is_foreign(value):
             return self._foreign(value)
         if isinstance(value, np.ndarray | np.generic):
@@ -255,7 +257,7 @@ class Flattener:
 
     def _read(self, read: free_variables.Read) -> Any:
         """An attribute of a module or class: a constant of the code, or an argument."""
-        value = as_python(read.value)
+        value = generator_states.as_method(as_python(read.value))
         self._look_at_function(value)
         if type(value) is types.MethodType and type(value.__self__).__module__.startswith(STATEFUL):
             return self._opened(value, types.MethodType)

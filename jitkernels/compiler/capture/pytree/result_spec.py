@@ -20,6 +20,7 @@ from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice
 from jitkernels.compiler.capture.functionalization import PlaneView, Storage, View
 from jitkernels.compiler.capture.pytree import dynamic_results, result_recipe
 from jitkernels.compiler.capture.pytree.transposed_results import are_equal, transposed_axes
+from jitkernels.compiler.capture.structured import structured_array
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree, symbolic_dims
@@ -271,6 +272,7 @@ PART_BUILDERS: dict[type, Callable[[ResultPlanner, Any], Make]] = {
     ListSnapshot: ResultPlanner._snapshot,
     TaggedUnion: lambda planner, value: dynamic_results.build_tagged(value, planner.make),
     DeferredResult: lambda planner, value: dynamic_results.build_later(value, planner.make),
+    **dict.fromkeys(structured_array.BUILT, lambda planner, value: structured_array.builder_of(value, planner.make)),
 }
 
 
@@ -289,10 +291,10 @@ def _read(values: Mapping[str, int], extent: Any) -> int:
 def _children(value: Any) -> Sequence[Any]:
     if type(value) is DynamicSlice:
         return [value.base, value.start, value.stop]
-    if type(value) is TaggedUnion:
-        return [value.tag, value.other]
-    if type(value) is DeferredResult:
-        return [value.operand]
+    if type(value) in (TaggedUnion, DeferredResult):
+        return [value.tag, value.other] if type(value) is TaggedUnion else [value.operand]
+    if isinstance(value, structured_array.StructuredArray):
+        return value.parts()
     if type(value) is ListSnapshot or (type(value) is GrowableList and value.dynamic is not None):
         return ()  # its arrays are not shared
     if type(value) is GrowableList and value.rows is not None:
@@ -305,7 +307,7 @@ def _children(value: Any) -> Sequence[Any]:
 
 def plan_result(tracer: Tracer, result: Any, proxies: Sequence[Any]) -> tuple[Graph, ResultPlan]:
     """The graph of a trace, and the plan of its result. Raises UnsupportedError for unsupported results."""
-    result = pytree.tree_map(computed_size.as_result, result, dataclasses_too=True, keeps_identity=True)
+    result = pytree.tree_map(structured_array.as_result, result, dataclasses_too=True, keeps_identity=True)
     planner = ResultPlanner(tracer, {id(proxy): i for i, proxy in enumerate(proxies)})
     planner.count(result)
     make = planner.make(result)

@@ -7,6 +7,8 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from jitkernels.compiler.capture.bytecode_calls import only_called
 from jitkernels.compiler.capture.control_flow import runtime_hooks
 from jitkernels.compiler.capture.free_variables import names_of
@@ -16,6 +18,7 @@ from jitkernels.compiler.capture.rewrite.aliases import aliases_of, value_of
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker, rewrite_code
 from jitkernels.compiler.capture.source_locations import line_of_change
+from jitkernels.compiler.capture.structured import structured_array
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -75,6 +78,9 @@ class Unflattener:
         if kind == "partial":
             function, arguments, named = (self.unflatten(value) for value in structure[1:])
             return functools.partial(function, *arguments, **named)
+        if kind == "structured":
+            fields = dict(zip(structure[2].names, map(self.unflatten, structure[3]), strict=True))
+            return structured_array.argument(structure[2], fields, is_record=structure[1] is not np.ndarray)
         if kind == "object":
             return self._object(*structure[1:])
         if kind == "drawn":

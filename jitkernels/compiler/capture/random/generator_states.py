@@ -163,3 +163,11 @@ def _offset_of_kept() -> int | None:
 
 def _keep(probe: Any, has_gauss: int, gauss: float) -> None:
     probe.set_state({**probe.get_state(legacy=False), "has_gauss": has_gauss, "gauss": gauss})
+
+
+def as_method(value: Any) -> Any:
+    """`numpy.random.seed`, a plain function, as the method of the global generator that it calls; others unchanged."""
+    module = sys.modules.get("numpy.random")
+    if module is None or value is not getattr(module, "seed", None):
+        return value
+    return module.random_sample.__self__.seed

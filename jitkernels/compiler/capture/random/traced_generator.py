@@ -273,6 +273,40 @@ class TracedRandomState(TracedRandom):
     def standard_exponential(self, size: Any = None) -> Any:
         return self._drawn(size, traced_copy(distributions.legacy_exponential))
 
+    def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None) -> Any:
+        if type(replace) is not bool or not (type(size) in (int, SymInt) or size is None):
+            raise UnsupportedError("numpy.random.choice of several dimensions")
+        is_count = type(a) in (int, SymInt) or (type(a) is Traced and not a.ndim)
+        array: Any = None if is_count else of_array(a)
+        if array is not None and array.ndim != 1:
+            raise UnsupportedError("numpy.random.choice of what is no vector")
+        count = a if is_count else array.shape[0]
+        if not replace and p is None:
+            if size is not None and size > count:
+                raise ValueError("Cannot take a larger sample than population when 'replace=False'")
+            index = self.permutation(count)[0 if size is None else slice(size)]
+        elif not replace:
+            raise UnsupportedError("numpy.random.choice with probabilities, without replacement")
+        elif p is None:
+            index = self.randint(0, count, size)
+        else:
+            index = self._by_probability(p, count, size)
+        if is_count:
+            return as_number(self._tracer, index.node, int) if size is None else index
+        return array[index]
+
+    def _by_probability(self, p: Any, count: Any, size: Any) -> Any:
+        """Indices drawn with probabilities. Calls with probabilities that NumPy may refuse bail out."""
+        weights = METHODS["astype"](of_array(p), np.float64)
+        if weights.ndim != 1 or weights.shape[0] != count:
+            raise ValueError("'a' and 'p' must have same size")
+        error = np.abs(np.sum(weights) - 1.0)
+        is_right = np.all(weights >= 0) & (error <= 1e-9)  # NumPy: 1.5e-8
+        self._tracer.checks.append(builder.elementwise("logical_not", is_right.node))
+        running = np.cumsum(weights)
+        running = running / running[-1]
+        return METHODS["astype"](of_array(np.searchsorted(running, self.random_sample(size), side="right")), np.int64)
+
     def randint(self, low: Any, high: Any = None, size: Any = None, dtype: Any = int) -> Any:
         result = self._integers(low, high, size, dtype, False, traced_copy(distributions.masked))
         if size is None and dtype is int:
