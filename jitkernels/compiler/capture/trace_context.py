@@ -206,6 +206,20 @@ class Tracer:
         self.constants.append(copy)
         return node
 
+    def truncate_inputs(self, count: int) -> None:
+        """Keep so many inputs: the constants of what is not traced after all go, with all that refers to them."""
+        removed = {*self.inputs[count:]}
+        if not removed:
+            return
+        del self.constants[len(self.constants) - (len(self.leaves) - count) :], self.leaves[count:], self.inputs[count:]
+        for binding in [binding for binding in self.bindings if binding.leaf >= count]:
+            self.bindings.remove(binding)
+            self.scope.values.pop(binding.symbol, None)
+        self._frozen = {key: known for key, known in self._frozen.items() if known[2] not in removed}
+        self.addresses = {address: node for address, node in self.addresses.items() if node not in removed}
+        if self.tape_capacity is not None and not any(array is self.tape_capacity[1] for array in self.constants):
+            self.tape_capacity = None
+
     def room(self) -> Extent:
         """The capacity of tapes of loops with unknown trip counts: the length of an input, which grows on overflow."""
         if self.tape_capacity is None:

@@ -21,13 +21,15 @@ class TraceSnapshot:
         self.guards, self.extents = dict(tracer.guards), dict(tracer.scope.guards)
         self.notes, self.inputs = dict(tracer.notes), len(tracer.inputs)
         self.checks, self.picks = len(tracer.checks), len(tracer.picks)
+        self.bailouts, self.has_flows = len(tracer.bailout_results), tracer.has_flows
 
     def restore(self) -> None:
         tracer = self.tracer
         tracer.guards, tracer.scope.guards, tracer.notes = (dict(self.guards), dict(self.extents), dict(self.notes))
-        del tracer.checks[self.checks :], tracer.picks[self.picks :], tracer.inputs[self.inputs :]
-        del tracer.constants[len(tracer.constants) - (len(tracer.leaves) - self.inputs) :]
-        del tracer.leaves[self.inputs :]
+        del tracer.checks[self.checks :], tracer.picks[self.picks :]
+        del tracer.bailout_results[self.bailouts :]
+        tracer.has_flows = self.has_flows
+        tracer.truncate_inputs(self.inputs)
 
     def is_specialized_to_sizes(self) -> bool:
         """Whether new guards tie the trace to particular sizes."""
