@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracles import fourier
 
 from jitkernels.attrs.fourier import FftC2CAttr, FftC2RAttr, FftR2CAttr
 from jitkernels.attrs.schema.base import KernelAttr
@@ -89,3 +90,13 @@ def test_a_row_keeps_its_infinities(n: int, dtype: str) -> None:
     others = [row for row in range(11) if row not in (3, 7)]
     np.testing.assert_array_equal(got[others], expected[others])
     assert not np.isfinite(got[[3, 7]]).all(axis=(1, 2)).any()
+
+
+@pytest.mark.parametrize("n", [66, 130, 1009, 1155, 3 * 1009, 2048])
+def test_the_oracle_agrees_with_the_definition(n: int) -> None:
+    """By factors, and by chirps for long primes: within a few units of long double."""
+    x = np.random.default_rng(n).normal(size=(2, 2, n)).astype(np.longdouble)
+    values = x[0] + 1j * x[1]
+    for sign in (1, -1):
+        right = fourier.by_definition(values, sign)
+        assert np.abs(fourier.transformed(values, sign) - right).max() < 1e-17 * np.abs(right).max()

@@ -11,6 +11,8 @@ from jitkernels.attrs.schema.signature import AnyArray
 from oracles import WIDE, oracle
 
 PI = WIDE("3.14159265358979323846264338327950288")
+FEW, MAX_DEFINITION = 8, 1000
+"""Lengths up to which the definition is the quickest, and of primes: of longer rows the n^2 terms take minutes."""
 
 
 def roots(n: int, sign: int) -> AnyArray:
@@ -24,18 +26,41 @@ def roots(n: int, sign: int) -> AnyArray:
 
 
 def transformed(x: AnyArray, sign: int) -> AnyArray:
-    """The transform of the last axis: by the even and odd elements while these are many, else by its definition."""
-    x = np.where(np.isfinite(x), x, 0)  # nothing is promised of what has infinite terms
+    """The transform of the last axis: by factors of its length, then by the definition or, for long primes, by chirps."""
+    return _by_factors(np.where(np.isfinite(x), x, 0), sign)  # nothing is promised of what has infinite terms
+
+
+def _by_factors(x: AnyArray, sign: int) -> AnyArray:
     n = x.shape[-1]
-    if n > 64 and n % 2 == 0:
-        even, odd = transformed(x[..., ::2], sign), transformed(x[..., 1::2], sign)
-        rotated = odd * roots(n, sign)[: n // 2]
-        return np.concatenate([even + rotated, even - rotated], axis=-1)
+    factor = next((p for p in range(2, int(n**0.5) + 1) if n % p == 0), n)
+    if n <= FEW or factor == n:
+        return _by_chirps(x, sign) if n > MAX_DEFINITION else by_definition(x, sign)
+    table, k = roots(n, sign), np.arange(n)
+    every = _by_factors(np.swapaxes(x.reshape(*x.shape[:-1], n // factor, factor), -1, -2), sign)
+    terms = (every[..., first, k % (n // factor)] * table[first * k % n] for first in range(factor))
+    return np.asarray(sum(terms))
+
+
+def by_definition(x: AnyArray, sign: int) -> AnyArray:
+    """The sums themselves, in n^2 steps."""
+    n = x.shape[-1]
     table, j = roots(n, sign), np.arange(n)
     result = np.zeros(x.shape, np.clongdouble)
     for k in range(n):
         result[..., k] = (x * table[j * k % n]).sum(axis=-1)
     return result
+
+
+def _by_chirps(x: AnyArray, sign: int) -> AnyArray:
+    """Bluestein's algorithm: as 2 j k = j^2 + k^2 - (k - j)^2, the transform is a convolution with a chirp."""
+    n = x.shape[-1]
+    k = np.arange(n)
+    chirp, length = roots(2 * n, sign)[k * k % (2 * n)], 1 << (2 * n - 2).bit_length()
+    signal, kernel = np.zeros((*x.shape[:-1], length), np.clongdouble), np.zeros(length, np.clongdouble)
+    signal[..., :n] = x * chirp
+    kernel[k] = kernel[-k] = chirp.conj()
+    product = _by_factors(signal, -1) * _by_factors(kernel, -1)
+    return np.asarray(_by_factors(product, 1)[..., :n] * chirp / WIDE(length))
 
 
 def parts(values: AnyArray) -> AnyArray:
