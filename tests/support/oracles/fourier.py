@@ -26,7 +26,7 @@ def roots(n: int, sign: int) -> AnyArray:
 
 
 def transformed(x: AnyArray, sign: int) -> AnyArray:
-    """The transform of the last axis: by factors of its length, then by the definition or, for long primes, by chirps."""
+    """The transform of the last axis: by factors of its length, then the definition or, for long primes, chirps."""
     return _by_factors(np.where(np.isfinite(x), x, 0), sign)  # nothing is promised of what has infinite terms
 
 
