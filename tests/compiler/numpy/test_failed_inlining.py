@@ -44,6 +44,10 @@ def test_snapshots_restore_the_whole_state() -> None:
         pop()
 
 
+def histogram_alone(x: Any) -> Any:
+    return np.histogram(x, bins=16, range=(0, 256))
+
+
 def histogram_first(x: Any) -> Any:
     counts, _ = np.histogram(x, bins=16, range=(0, 256))
     return counts, np.sort(x[x > 3])
@@ -63,7 +67,7 @@ def histogram_in_loops(x: Any) -> Any:
     return counts, total
 
 
-@pytest.mark.parametrize("function", [histogram_first, histogram_last, histogram_in_loops])
+@pytest.mark.parametrize("function", [histogram_alone, histogram_first, histogram_last, histogram_in_loops])
 def test_what_follows_has_memory_of_its_own(function: Any) -> None:
     """The reference of HISTOGRAM makes arrays of computed length before it is given up."""
     x = np.random.default_rng(0).uniform(0, 256, 3000)
