@@ -8,10 +8,10 @@ from jitkernels.compiler.capture.dynamic import (  # noqa: F401  # likewise
     compress,
     counting,
     dynamic_functions,
+    dynamic_order_statistics,
     dynamic_reductions,
     dynamic_statistics,
     segment_reductions,
-    sorted_elements,
     unique,
 )
 from jitkernels.compiler.capture.linear_algebra import matmul_einsum, small_systems  # noqa: F401  # likewise

@@ -45,7 +45,7 @@ def name_of(function: Any) -> str:
 def _export(directory: Path | str, compiled: Any, call: FlatCall) -> Description:
     function, name = compiled.__wrapped__, name_of(compiled.__wrapped__)
     leaves = [np.ascontiguousarray(leaf) if type(leaf) is np.ndarray and leaf.ndim else leaf for leaf in call.leaves]
-    if field_views.occur_in(call.structure):
+    if field_views.has_structured_arrays(call.structure):
         raise BundleError(f"{name} takes structured arrays: expected an array for each field")
     specialization = specialize(call.structure, leaves, replace(compiled.config, profile=False))
     if specialization.graph is None:

@@ -9,6 +9,7 @@ from jitted import reasons
 
 import jitkernels as jk
 
+pytestmark = pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
 X = np.random.default_rng(0).standard_normal(24)
 
 

@@ -1,11 +1,10 @@
-"""Statistics of arrays of computed length: reductions without NaN, running reductions; and arrays like them."""
+"""Statistics of arrays of computed length: reductions that leave NaN out, and running reductions."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.loop_state import Variable, as_number
 from jitkernels.compiler.capture.dynamic.computed_size import memory_for
 from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, METHODS, DynamicArray
@@ -112,27 +111,10 @@ def _running(ufunc: Any) -> Callable[..., Any]:
     return call
 
 
-def _like(value: Any) -> Callable[..., Any]:
-    def make(a: Any, dtype: Any = None, **options: Any) -> Any:
-        if not isinstance(a, DynamicArray) or set(options) - {"order", "subok"}:
-            raise UnknownSizeError("an array like one of computed length, with options")
-        return memory_for(a, value, a.dtype if dtype is None else dtype)
-
-    return make
-
-
-def full_like(a: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
-    """``numpy.full_like``."""
-    if isinstance(fill_value, DynamicArray) or (type(fill_value) is Traced and fill_value.ndim):
-        raise UnknownSizeError("numpy.full_like of an array of computed length, with an array")
-    return _like(fill_value)(a, dtype, **options)
-
-
 FUNCTIONS.update({
     np.nansum: _sum("numpy.nansum", np.add, 0.0), np.nanprod: _sum("numpy.nanprod", np.multiply, 1.0),
     np.nanmax: _extreme("numpy.nanmax", np.maximum, -np.inf), np.nanmin: _extreme("numpy.nanmin", np.minimum, np.inf),
     np.nanmean: nanmean, np.nanvar: nanvar, np.nanstd: nanstd, np.count_nonzero: count_nonzero,
     np.cumsum: _running(np.add), np.cumprod: _running(np.multiply),
-    np.zeros_like: _like(0), np.empty_like: _like(0), np.ones_like: _like(1), np.full_like: full_like,
 })  # fmt: skip
 METHODS.update(cumsum=FUNCTIONS[np.cumsum], cumprod=FUNCTIONS[np.cumprod])

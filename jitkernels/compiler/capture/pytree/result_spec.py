@@ -272,7 +272,7 @@ PART_BUILDERS: dict[type, Callable[[ResultPlanner, Any], Make]] = {
     ListSnapshot: ResultPlanner._snapshot,
     TaggedUnion: lambda planner, value: dynamic_results.build_tagged(value, planner.make),
     DeferredResult: lambda planner, value: dynamic_results.build_later(value, planner.make),
-    **dict.fromkeys(structured_array.BUILT, lambda planner, value: structured_array.builder_of(value, planner.make)),
+    **dict.fromkeys(structured_array.RESULT_TYPES, lambda planner, v: structured_array.builder_of(v, planner.make)),
 }
 
 

@@ -26,8 +26,8 @@ from jitkernels.core import hooks
 
 MAX_INSIDE = 64
 """Most elements of a container that are searched for replaced functions."""
-HEAP_TYPE = 1 << 9
-"""The bit of `type.__flags__` that classes written in Python have."""
+HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8
+"""Bits of `type.__flags__`: classes that are made at run time, of Python and of C; those of C are mostly immutable."""
 
 
 MAX_RECURSION_DEPTH, MAX_RECURSIVE_CALLS = 32, 512
@@ -272,9 +272,15 @@ def _content(value: Any) -> list[Any]:
     return [part for entry in zip(names, values, strict=True) for part in entry]
 
 
+def _is_of_c(kind: type) -> bool:
+    """Whether a class is written in C, so that its objects may have state beyond attributes."""
+    is_immutable = not kind.__flags__ & HEAP_TYPE or bool(kind.__flags__ & IMMUTABLE_TYPE)
+    return is_immutable or isinstance(vars(kind).get("__new__"), types.BuiltinFunctionType)
+
+
 def blank(kind: type) -> Any:
     """An instance made without its own ``__new__``. Raises UnsupportedError if it has state beyond attributes."""
-    base: Any = next(value for value in kind.__mro__ if not value.__flags__ & HEAP_TYPE)
+    base: Any = next(value for value in kind.__mro__ if _is_of_c(value))
     if base not in (object, types.SimpleNamespace):
         raise UnsupportedError(f"an argument of type {kind.__name__}, which is a {base.__name__}")
     return base.__new__(kind)

@@ -42,9 +42,9 @@ def is_structured(value: Any) -> bool:
     return type(value) in (np.ndarray, np.void) and value.dtype.names is not None
 
 
-def occur_in(structure: Any) -> bool:
+def has_structured_arrays(structure: Any) -> bool:
     """Whether the structure of a call has structured arrays."""
-    return type(structure) is tuple and (structure[:1] == ("structured",) or any(map(occur_in, structure)))
+    return type(structure) is tuple and (structure[:1] == ("structured",) or any(map(has_structured_arrays, structure)))
 
 
 def fields_of(value: Any) -> list[Any]:

@@ -219,5 +219,5 @@ def builder_of(value: StructuredArray, make: Callable[[Any], Any]) -> Callable[[
     return build
 
 
-BUILT = (StructuredArray, _NewRecord)
+RESULT_TYPES = (StructuredArray, _NewRecord)
 """Types of parts of results that `builder_of` builds."""

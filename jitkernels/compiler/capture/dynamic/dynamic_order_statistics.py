@@ -112,14 +112,18 @@ def partition(array: Any, kth: Any, axis: Any = -1, kind: Any = None, **options:
     return Partitioned(_ordered(array, "numpy.partition"), kth)
 
 
-def _floats(array: DynamicArray, name: str) -> tuple[Any, Any, Any]:
-    """The sorted elements as floats, their number, and the last one, which is NaN where one of them is."""
+def _floats(array: DynamicArray, name: str, *, leaves_out: bool) -> tuple[Any, Any, Any]:
+    """The sorted elements as floats, how many of them count, and the last one, which is NaN where one of them is."""
     if array.dtype.name not in order_statistics.AVERAGED:
         raise UnknownSizeError(f"{name} of an array of computed length of {array.dtype}")
     require_elements(array)
     ordered = _ordered(array, name, np.float64)
-    count = as_number(array.tracer, as_int(array.tracer, ordered.length), int)
-    return ordered.base, count, ordered.base[count - 1]
+    length = as_number(array.tracer, as_int(array.tracer, ordered.length), int)
+    count = length
+    if leaves_out:
+        count = as_number(array.tracer, as_int(array.tracer, np.sum(~np.isnan(ordered.base))), int)
+        require_more_than(array, count, 0)
+    return ordered.base, count, ordered.base[length - 1]
 
 
 def _quantiles(name: str, divisor: float, *, leaves_out: bool) -> Callable[..., Any]:
@@ -128,10 +132,7 @@ def _quantiles(name: str, divisor: float, *, leaves_out: bool) -> Callable[..., 
             raise UnknownSizeError(f"numpy.{name} of quantiles of computed number")
         without_options(f"numpy.{name}", axis, options)
         fractions, shape = order_statistics.fractions_of(q, divisor, name, accepts_vector=True)
-        ordered, count, last = _floats(array, f"numpy.{name}")
-        if leaves_out:
-            count = as_number(array.tracer, as_int(array.tracer, np.sum(~np.isnan(ordered))), int)
-            require_more_than(array, count, 0)
+        ordered, count, last = _floats(array, f"numpy.{name}", leaves_out=leaves_out)
         results = [order_statistics.between(ordered, count, fraction) for fraction in fractions]
         if not leaves_out:
             results = [np.where(np.isnan(last), last, result) for result in results]
@@ -145,10 +146,7 @@ def _median(*, leaves_out: bool) -> Callable[..., Any]:
 
     def call(array: DynamicArray, axis: Any = None, **options: Any) -> Any:
         without_options(f"numpy.{name}", axis, options)
-        ordered, count, last = _floats(array, f"numpy.{name}")
-        if leaves_out:
-            count = as_number(array.tracer, as_int(array.tracer, np.sum(~np.isnan(ordered))), int)
-            require_more_than(array, count, 0)
+        ordered, count, last = _floats(array, f"numpy.{name}", leaves_out=leaves_out)
         low, high = ordered[(count - 1) // 2], ordered[count // 2]
         middle = np.where(low == high, low, (low + high) / 2.0)
         return (middle if leaves_out else np.where(np.isnan(last), last, middle))[()]
