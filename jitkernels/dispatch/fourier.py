@@ -27,7 +27,7 @@ def scale_of(norm: str | None, n: Any, *, inverse: bool) -> Any:
     if norm == "ortho":
         return n**-0.5
     if norm not in (None, "backward", "forward"):
-        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+        raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
     return 1.0 / n if (norm == "forward") != inverse else 1.0
 
 

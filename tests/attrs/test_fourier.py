@@ -31,7 +31,8 @@ def assert_alike(name: str, *arguments: Any, **named: Any) -> None:
     """NumPy's result, or its error."""
     expected, got = (outcome(getattr(module, name), arguments, named) for module in (np.fft, jk))
     if isinstance(expected, Exception):
-        assert (type(got), str(got)) == (type(expected), str(expected))
+        texts = [str(error).replace('","', '", "') for error in (got, expected)]  # versions of NumPy differ in the space
+        assert (type(got), texts[0]) == (type(expected), texts[1])
         return
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
     within = (2e-6 if got.dtype.char in "efF" else 2e-15) * (1 + np.abs(expected).max(initial=0)) * 8
