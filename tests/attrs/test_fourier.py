@@ -31,7 +31,7 @@ def assert_alike(name: str, *arguments: Any, **named: Any) -> None:
     """NumPy's result, or its error."""
     expected, got = (outcome(getattr(module, name), arguments, named) for module in (np.fft, jk))
     if isinstance(expected, Exception):
-        texts = [str(error).replace('","', '", "') for error in (got, expected)]  # versions of NumPy differ in the space
+        texts = [str(error).replace('","', '", "') for error in (got, expected)]  # NumPy 2.5 adds the space
         assert (type(got), texts[0]) == (type(expected), texts[1])
         return
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
