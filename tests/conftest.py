@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import cases_per_push
+import processor_skips
 import pytest
 from processes import FOLDERS
 
@@ -117,9 +118,10 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """With ``JITKERNELS_TEST_NO_SKIPS=1`` a skip is a failure: where every extra is installed none is due."""
+    """With ``JITKERNELS_TEST_NO_SKIPS=1`` a skip is a failure: with every extra installed only processors differ."""
     report: pytest.TestReport = yield  # type: ignore[assignment]
-    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("JITKERNELS_TEST_NO_SKIPS") == "1":
+    is_avoidable = report.skipped and not hasattr(report, "wasxfail") and not processor_skips.is_due(report)
+    if is_avoidable and os.environ.get("JITKERNELS_TEST_NO_SKIPS") == "1":
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} is skipped under JITKERNELS_TEST_NO_SKIPS=1: {report.longrepr}"
     return report  # type: ignore[return-value]  # what a wrapper returns is the hook's result

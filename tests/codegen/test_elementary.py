@@ -12,6 +12,7 @@ from typing import Any
 
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
+import processor_skips
 import pytest
 from elementary import DTYPES, FUNCTIONS, Array, computed, units_off
 from processes import python
@@ -123,7 +124,7 @@ for name in tests.CIRCULAR:
 """
 
 
-@pytest.mark.skipif(not cpu_target.target().is_x86, reason="elsewhere all processors have the instruction")
+@processor_skips.needs(cpu_target.target().is_x86, "all of its kind have the instruction")
 def test_angles_without_fma(private_cache: Path) -> None:
     """Exact products are computed by other operations where there is no FMA instruction."""
     python(WITHOUT_FUSED, private_cache, JITKERNELS_CPU_FEATURES="-fma,-avx512f")

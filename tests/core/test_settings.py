@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import processor_skips
 import pytest
 from processes import environment, finish, python, start
 
@@ -214,7 +215,7 @@ for code in "?bBhHiIlLqQefd":
     assert python(code, private_cache, JITKERNELS_CPU_FEATURES="-f16c") == ""
 
 
-@pytest.mark.skipif(not cpu_target.target().is_x86, reason="the feature is one of x86-64")
+@processor_skips.needs(cpu_target.target().is_x86, "the feature is one of x86-64")
 def test_disabled_features_stay_disabled(private_cache: Path, tmp_path: Path) -> None:
     """LLVM enables a feature that another one implies."""
     code = """

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import oracles
+import processor_skips
 import pytest
 
 import jitkernels as jk
@@ -222,7 +223,7 @@ def test_layers_exceed_the_cache() -> None:
     """Of the sizes above: bands and chunks are more than one on this processor."""
     l2 = cpu_target.l2_cache_bytes()
     if l2 > 1 << 21:
-        pytest.skip("a larger cache")
+        processor_skips.skip("its cache is larger")
     band, chunk = (
         attr_of(Conv2DAttr, **LAYERS["bands of rows"]),
         attr_of(Conv2DAttr, **LAYERS["rows of filters in chunks"]),

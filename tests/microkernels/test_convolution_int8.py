@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import oracles
+import processor_skips
 import pytest
 
 import jitkernels as jk
@@ -88,9 +89,9 @@ def test_layers(layer: str, row: Any) -> None:
 @pytest.mark.parametrize("dot", DOTS)
 def test_other_instructions(dot: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if dot.startswith(("vpdpbusd", "pmaddwd")) and not cpu_target.target().is_x86:
-        pytest.skip("of x86")
+        processor_skips.skip("the instruction is one of x86")
     if dot == "vpdpbusd-8" and not {"avx512vnni", "avx512vl"} <= cpu_target.target().features:
-        pytest.skip("not of this processor")
+        processor_skips.skip("it has no such instruction")
     monkeypatch.setattr(int8_direct, "dot_product_of", lambda _: DOTS[dot])
     for turn, layer in enumerate(LAYERS):
         if layer != "bands of rows":

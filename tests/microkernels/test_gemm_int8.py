@@ -3,6 +3,7 @@
 import ctypes
 from typing import Any
 
+import cases
 import numpy as np
 import pytest
 
@@ -55,8 +56,7 @@ def test_extremes_of_all_sizes(library: str, trans_b: bool, kind: str, parallel:
     """Results exceed 24 bits, and accumulators are not read before they are complete."""
     attr = jk.MatMulInt8Attr(m=m, n=n, k=k, a_dtype=kind, trans_b=trans_b)
     found = implementation(jk.MatMulInt8Attr, library)
-    if found.reason_against(attr):
-        pytest.skip(str(found.reason_against(attr)))
+    cases.usable(attr, library)
     limits = np.iinfo(kind)
     a = np.where(np.arange(m * k).reshape(m, k) % 5 == 0, limits.min, limits.max).astype(kind)
     b = np.where(np.arange(n * k).reshape((n, k) if trans_b else (k, n)) % 7 == 0, 127, -128).astype(np.int8)

@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+import processor_skips
 import pytest
 from jitted import array
 
@@ -45,7 +46,7 @@ def test_few_columns_with_few_registers(transposed: bool, vectors: int, monkeypa
     """Tiles of other machines, in instructions of this one."""
     own = cpu_target.target()
     if own.vector_bytes < vectors:
-        pytest.skip("there are no such vectors here")
+        processor_skips.skip("it has no such vectors")
     narrow = type(own)(**{**vars(own), "registers": 16, "vector_bytes": vectors})
     monkeypatch.setattr(cpu_target, "target", lambda: narrow)
     for m, n, k in SHAPES[:20]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import oracles
+import processor_skips
 import pytest
 
 import jitkernels as jk
@@ -52,7 +53,7 @@ def test_layers_exceed_the_cache() -> None:
     """Of the sizes above: filters are streamed, and tiles are more than one block, on this processor."""
     l2 = cpu_target.l2_cache_bytes()
     if l2 > 1 << 21:
-        pytest.skip("a larger cache")
+        processor_skips.skip("its cache is larger")
     for tile in (2, 4):
         attr = Conv2DWinogradAttr(batch=2, tile=tile, **LAYERS["blocks of streamed filters"])
         tiles = attr.batch * attr.tile_rows * attr.tile_columns

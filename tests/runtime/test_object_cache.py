@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import processor_skips
 import pytest
 from processes import finish, kill, python, start
 
@@ -319,7 +320,7 @@ print("values:", *values)
 )
 
 
-@pytest.mark.skipif(not cpu_target.target().is_x86, reason="the instruction looked for is one of x86")
+@processor_skips.needs(cpu_target.target().is_x86, "the instruction looked for is one of x86")
 def test_large_results_use_streaming_stores(private_cache: Path, tmp_path: Path) -> None:
     """By whole vectors in either dtype: LLVM may turn such a store into an ordinary one."""
     code = """

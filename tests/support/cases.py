@@ -12,6 +12,7 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+import processor_skips
 import pytest
 
 from jitkernels.attrs.schema.base import KernelAttr
@@ -197,7 +198,8 @@ def usable(attr: KernelAttr, name: str) -> None:
     """Skip the test, with the reason, if the implementation is unusable."""
     reason = implementation(type(attr), name).reason_against(attr)
     if reason is not None:
-        pytest.skip(f"{name} of {attr.name}: {reason}")
+        skip = processor_skips.skip if "on this processor" in reason else pytest.skip
+        skip(f"{name} of {attr.name}: {reason}")
 
 
 def variants_of(attr: KernelAttr, name: str, *, everything: bool = False) -> Sequence[Variant]:

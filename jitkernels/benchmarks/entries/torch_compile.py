@@ -1,7 +1,8 @@
 """``jitkernels bench torch-compile``: models of PyTorch by the backends of `torch.compile` and by eager torch.
 
 Each model and mode runs in a process of its own: inference, and training steps of loss and gradients. All contestants
-have the same parameters and input.
+have the same parameters and input. Caches on disk are empty when the benchmark begins. First calls do not include
+imports, nor what a compiler builds once for all models.
 """
 
 import copy
@@ -12,7 +13,7 @@ from typing import Any
 
 import jitkernels as jk
 from jitkernels.benchmarks.entries.training import COMPILED, EAGER, JIT
-from jitkernels.benchmarks.processes import run
+from jitkernels.benchmarks.processes import empty_cache, run
 from jitkernels.benchmarks.suite import Line, Settings, Verdict, benchmark
 from jitkernels.benchmarks.table import geometric_mean
 from jitkernels.errors import NotUsableError
@@ -48,14 +49,16 @@ def torch_compile(settings: Settings) -> Iterator[Line]:
     """Models of torch, inference and training, by the backend `jitkernels`, eager torch and, with peers, Inductor."""
     if importlib.util.find_spec("torch") is None:
         raise NotUsableError("torch-compile: expected torch to be installed: pip install 'jitkernels[torch]'")
-    for name in settings.some_of(NAMES):
-        for mode in PROMISED if name != UNTRAINED else (INFERENCE,):
-            found = run(
-                __name__, "child", name, mode, settings.threads, settings.seconds, settings.peers, settings.is_tiny
-            )
-            timings = {contestant: Timing(*values) for contestant, values in found["times"].items()}
-            case = f"{mode}, batch {found['batch']}, {settings.threads} threads"
-            yield Line(name, case, timings, JIT, figures=found["figures"])
+    with empty_cache() as cache:
+        for name in settings.some_of(NAMES):
+            for mode in PROMISED if name != UNTRAINED else (INFERENCE,):
+                found = run(
+                    __name__, "child", name, mode, settings.threads, settings.seconds, settings.peers, settings.is_tiny,
+                    cache=cache / "jitkernels", TORCHINDUCTOR_CACHE_DIR=str(cache / "inductor"),
+                )  # fmt: skip
+                timings = {contestant: Timing(*values) for contestant, values in found["times"].items()}
+                case = f"{mode}, batch {found['batch']}, {settings.threads} threads"
+                yield Line(name, case, timings, JIT, figures=found["figures"])
 
 
 def child(name: str, mode: str, threads: int, seconds: float, peers: bool, is_tiny: bool) -> dict[str, Any]:
@@ -74,6 +77,8 @@ def child(name: str, mode: str, threads: int, seconds: float, peers: bool, is_ti
     backends = {JIT: "jitkernels", **({COMPILED: "inductor"} if peers and not is_tiny else {}), EAGER: ""}
     calls: dict[str, Callable[[], Any]] = {}
     figures: dict[str, float] = {}
+    for backend in filter(None, backends.values()):
+        _prepare(torch, backend)
     for contestant, backend in backends.items():
         torch._dynamo.reset()
         own = copy.deepcopy(model).train(mode == TRAINING)
@@ -90,6 +95,12 @@ def child(name: str, mode: str, threads: int, seconds: float, peers: bool, is_ti
         "times": {contestant: [timing.seconds, timing.spread] for contestant, timing in times.items()},
         "figures": figures, "batch": batch,
     }  # fmt: skip
+
+
+def _prepare(torch: Any, backend: str) -> None:
+    """Compile one small function with gradients: imports, and what the compiler builds once for all models."""
+    x = torch.ones(64, requires_grad=True)
+    torch.compile(lambda x: (x * x).sum(), backend=backend)(x).backward()
 
 
 def _inference(torch: Any, forward: Any, x: Any) -> Callable[[], Any]:

@@ -27,6 +27,7 @@ from jitkernels.microkernels.gemm.thresholds import (
     MIN_PARALLEL_STATIC_MULTIPLY_ADDS,
     NARROW,
     PACKED_ROWS,
+    PREFETCHED_PANEL_SHARE,
     ROW_BYTES,
     SKINNY,
     TRANSPOSED_BYTES,
@@ -115,11 +116,14 @@ def blocking(dtype: str, target: Target) -> Blocking:
     memory for them may be: each packs all of B again.
     """
     size = element_size(dtype)
-    rows, vectors = (8, 3) if target.registers == 32 else (6 if target.vector_bytes >= 32 else 4, 2)
+    if target.registers == 32:
+        rows, vectors, share, panel_cache = 8, 3, A_PANEL_SHARE, 2
+    else:
+        rows, vectors, share, panel_cache = 6 if target.vector_bytes >= 32 else 4, 2, PREFETCHED_PANEL_SHARE, 1
     width = vectors * target.lanes(dtype)
-    depth = max(int(cpu_target.l1_cache_bytes() * A_PANEL_SHARE) // (rows * size) // 16 * 16, 16)
+    depth = max(int(cpu_target.l1_cache_bytes() * share) // (rows * size) // 16 * 16, 16)
     columns = int(cpu_target.l2_cache_bytes() * B_BLOCK_SHARE) // (depth * size)
-    return Blocking(rows, vectors, depth, A_BLOCK_ROWS // rows * rows, max(columns // width, 1) * width)
+    return Blocking(rows, vectors, depth, A_BLOCK_ROWS // rows * rows, max(columns // width, 1) * width, panel_cache)
 
 
 def weight_blocking(dtype: str, target: Target) -> Blocking:

@@ -103,8 +103,9 @@ class Tile:
     of a row of B are neighbours, and further ones lie ``panel_stride`` elements behind these, or the argument b_stride
     where that is None.  ``mask_b`` and ``mask_c`` limit loads and stores to
     ``live_columns``; ``guard_rows`` stores only ``live_rows`` rows. ``clamp_rows`` reads the last live row in place of
-    rows beyond it.  ``prefetch`` prefetches C before the loop. ``prefetch_beside`` prefetches what lies to the right of
-    the rows of B, as many elements as the tile has columns, from the second line on: of rows that are not aligned, the
+    rows beyond it.  ``prefetch`` prefetches C before the loop. ``prefetch_panel`` prefetches the next packed panel of
+    A, into the cache of that level. ``prefetch_beside`` prefetches what lies to the right of the rows of B, as many
+    elements as the tile has columns, from the second line on: of rows that are not aligned, the
     tile reads the beginning of the first one. ``prefetch_ahead`` prefetches what lies so many elements behind the rows,
     the next rows of a packed B. ``squares`` sums squared differences instead of products,
     which lose no digits where the operands are close. Tiles of few cells sum each of them in several chains, as one
@@ -130,6 +131,7 @@ class Tile:
     inline: bool = False
     unroll: int = 4
     prefetch: bool = False
+    prefetch_panel: int = 0
     prefetch_beside: bool = False
     prefetch_ahead: int = 0
     squares: bool = False
@@ -194,11 +196,15 @@ class _TileText:
         if tile.mask_b or tile.mask_c:
             self._make_masks()
         if tile.prefetch:
-            # Only the code after the loop touches C: prefetching it here hides the whole miss behind the arithmetic.
+            # Only the code after the loop touches C: prefetching it here hides the whole miss behind the arithmetic. A
+            # row that is not aligned ends in one line more.
+            width, line = tile.vectors * tile.lanes, LINE_BYTES // self.align
             for row in self.c_rows:
-                for j in range(0, tile.vectors * tile.lanes * self.align, 64):
-                    address = out.element(self.kind, row, j // self.align)
+                for j in sorted({*range(0, width, line), width - 1}):
+                    address = out.element(self.kind, row, j)
                     out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 1, i32 3, i32 1)")
+        if tile.prefetch_panel:
+            self.next_panel = out.value(f"mul i64 %k, {tile.rows}")
         self.a_rows: list[str | int] = list(range(tile.rows))
         if tile.clamp_rows:
             last = out.value("add nsw i64 %live_rows, -1")
@@ -258,6 +264,8 @@ class _TileText:
         out.lines.append(f"  %b_in_{name} = phi ptr [ {b_start}, %{before} ], [ %b_{name}, %{name} ]")
         self._phis("in_" + name, [(initial, before), ("%{}_" + name, name)])
         current = {one: f"%{one}_in_{name}" for one in self._accumulators()}
+        if self.tile.prefetch_panel and steps > 1:
+            self._prefetch_panel(name, steps)
         for step in range(steps):
             self._step(name, step, current)
         for one, value in current.items():
@@ -267,6 +275,14 @@ class _TileText:
         out.lines.append(f"  %next_{name} = add nsw i64 %i_{name}, -1")
         out.lines.append(f"  %more_{name} = icmp ne i64 %next_{name}, 0")
         out.line(f"br i1 %more_{name}, label %{name}, label %{after}")
+
+    def _prefetch_panel(self, name: str, steps: int) -> None:
+        """Prefetch what these steps of the next panel of A read: the first tile on it would wait for each line."""
+        out, locality = self.out, 4 - self.tile.prefetch_panel
+        later = out.element(self.kind, f"%a_in_{name}", self.next_panel)
+        for ahead in range(0, steps * self.tile.rows, LINE_BYTES // self.align):
+            address = out.element(self.kind, later, ahead)
+            out.line(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 {locality}, i32 1)")
 
     def _step(self, name: str, step: int, current: dict[str, str]) -> None:
         tile, out = self.tile, self.out

@@ -34,7 +34,7 @@ from jitkernels.microkernels.gemm.packing import (
     transpose_panel,
     transposed_lanes,
 )
-from jitkernels.microkernels.gemm.thresholds import MIRROR_DEPTH, PACKED_BAND_BYTES
+from jitkernels.microkernels.gemm.thresholds import MIRROR_DEPTH, PACKED_BAND_BYTES, PACKED_STEPS
 
 is_same_address = IRFunction(
     "is_same_address",
@@ -52,13 +52,17 @@ is_same_address = IRFunction(
 
 @frozen_dataclass
 class Blocking:
-    """Blocking of the packed algorithm: a tile of ``rows x vectors`` registers, the largest blocks of k, m and n."""
+    """Blocking of the packed algorithm: a tile of ``rows x vectors`` registers, the largest blocks of k, m and n.
+
+    `panel_cache`: the level of the cache that tiles prefetch the next panel of A into.
+    """
 
     rows: int
     vectors: int
     depth: int
     block_rows: int
     block_columns: int
+    panel_cache: int = 2
 
 
 @frozen_dataclass
@@ -148,6 +152,9 @@ def _pack(gemm: PackedGemm) -> tuple[Any, Any]:
         return ir_function(symbol, gemm.dtype, PACK_ARGUMENTS, written_by(writer, symbol, gemm.dtype, lanes, width))
 
     pack_rows, pack_columns = panel("matmul_pack_a", trans_a, rows), panel("matmul_pack_b", not trans_b, width)
+    # Panels of a row of B share cache lines where rows are not aligned, and rows compete for cache sets: a line that
+    # one panel leaves is evicted before the next panel reads it, unless a few rows are packed for all panels in turn.
+    steps = gemm.blocking.depth if trans_b else PACKED_STEPS
 
     @inlined()
     def pack_a(a: Any, stride: int, block: PackedBlock, i: int, workspace: Any) -> None:
@@ -156,9 +163,11 @@ def _pack(gemm: PackedGemm) -> tuple[Any, Any]:
 
     @inlined()
     def pack_b(b: Any, stride: int, block: PackedBlock, workspace: Any) -> None:
-        for j in range(0, block.wide, width):
-            start = (block.column + j) * stride + block.p if trans_b else block.p * stride + block.column + j
-            pack_columns(b, start, stride, workspace, panels_of_b + j * block.deep, block.wide - j, block.deep)
+        for p in range(0, block.deep, steps):
+            for j in range(0, block.wide, width):
+                row, column, target = block.p + p, block.column + j, panels_of_b + j * block.deep + p * width
+                start = column * stride + row if trans_b else row * stride + column
+                pack_columns(b, start, stride, workspace, target, block.wide - j, min(steps, block.deep - p))
 
     return pack_a, pack_b
 
@@ -171,7 +180,7 @@ def _multiply(gemm: PackedGemm, pack_a: Any) -> Any:
     def tile_function(symbol: str, vectors: int, edge: bool) -> Any:
         tile = Tile(
             symbol, gemm.dtype, lanes, rows, vectors, gemm.beta, a_by_column=True, a_stride=rows, b_stride=width,
-            mask_c=edge, guard_rows=edge, prefetch=True,
+            mask_c=edge, guard_rows=edge, prefetch=True, prefetch_panel=gemm.blocking.panel_cache,
         )  # fmt: skip
         return ir_function(symbol, gemm.dtype, TILE_ARGUMENTS, written_by(Tile.text, tile))
 

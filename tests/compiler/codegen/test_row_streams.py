@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import processor_skips
 import pytest
 
 import jitkernels as jk
@@ -13,8 +14,8 @@ from jitkernels.core import cpu_target
 from jitkernels.tools.testing import guard_pages
 
 LINE = 64
-pytestmark = pytest.mark.skipif(
-    not (cpu_target.target().is_x86 and cpu_target.target().vector_bytes == LINE), reason="of AVX-512"
+pytestmark = processor_skips.needs(
+    cpu_target.target().is_x86 and cpu_target.target().vector_bytes == LINE, "it has no AVX-512"
 )
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import processor_skips
 import pytest
 
 import jitkernels as jk
@@ -68,7 +69,7 @@ def test_which_outputs_are_prefetched(
 ) -> None:
     """Write-only outputs among several results are, where storing takes longer than computing."""
     if cpu_target.target().vector_bytes < 32:
-        pytest.skip("a step writes less than half a line")
+        processor_skips.skip("a step writes less than half a line")
     target = _named(name)
     monkeypatch.setattr(cpu_target, "target", lambda: target)
     compiled = jk.jit(function, strict=True)
@@ -88,7 +89,7 @@ def test_which_outputs_are_prefetched(
 def test_streamed_results(prefetches: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Code for large results is that for small ones: cache lines are prefetched in these alone."""
     if cpu_target.target().vector_bytes < 64:
-        pytest.skip("whole lines are written by vectors that are one")
+        processor_skips.skip("whole lines are written by vectors that are one")
     target = _named("emeraldrapids")
     monkeypatch.setattr(cpu_target, "target", lambda: target)
     compiled = jk.jit(two_written, strict=True)
@@ -135,7 +136,7 @@ def backwards(x: Any, y: Any, z: Any) -> None:
 def test_which_nests_align_their_stores(function: Any, is_aligned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that storing limits, where stores follow one another in memory."""
     if cpu_target.target().vector_bytes < LINE // 2:
-        pytest.skip("a vector is no longer than what arrays are aligned to")
+        processor_skips.skip("a vector is no longer than what arrays are aligned to")
     found: list[Any] = []
     peeled_end = AlignedStores.peeled_end
 

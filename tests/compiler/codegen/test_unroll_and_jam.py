@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import processor_skips
 import pytest
 
 import jitkernels as jk
@@ -155,7 +156,7 @@ def test_stores_outside_the_first_cache_are_prefetched(
 ) -> None:
     """On Intel processors, where arrays exceed the first cache; results do not change."""
     if cpu_target.target().vector_bytes < 64:
-        pytest.skip("rows of some of the programs share nothing in narrower vectors")
+        processor_skips.skip("rows of some of the programs share nothing in narrower vectors")
     prefetches: list[str] = []
     prefetch, target = LoopEmitter.prefetch, _with_name(name)
 
