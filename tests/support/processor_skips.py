@@ -1,6 +1,6 @@
 """Skips of what the processor here cannot run: no failures where skips are, as installing a package cannot help."""
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
@@ -11,7 +11,7 @@ def skip(reason: str) -> NoReturn:
     pytest.skip(PREFIX + reason)
 
 
-def needs(condition: bool, reason: str) -> Any:
+def needs(condition: bool, reason: str) -> pytest.MarkDecorator:
     """The mark of tests that are skipped unless the condition holds."""
     return pytest.mark.skipif(not condition, reason=PREFIX + reason)
 
