@@ -1,4 +1,4 @@
-"""Python numbers that become elements of ints, wherever that happens: values, and the errors of those that do not fit."""
+"""Python numbers that become elements of ints: values, and the errors of those that do not fit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -65,7 +65,8 @@ def nested(u: Any, v: Any) -> Any:
 
 
 WAYS = (
-    to_element, to_slice, to_indices, to_mask, to_each, of_list, of_tuples, fill, full, full_like, number, array, nested,
+    to_element, to_slice, to_indices, to_mask, to_each, of_list, of_tuples, fill, full, full_like, number, array,
+    nested,
 )  # fmt: skip
 NUMBERS = (2, 2.5, -1, -1.5, 300, 300.7, 2**40, 1e300, float("nan"), float("inf"), -float("inf"))
 

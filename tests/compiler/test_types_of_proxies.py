@@ -52,7 +52,7 @@ def grown(x: Any) -> Any:
     result = []
     for value in x:
         if value > 1:
-            result.append(value)
+            result.append(value)  # noqa: PERF401  # the list that grows is what is tested
     return result
 
 
