@@ -201,8 +201,8 @@ class BuiltinsProxy:
 def class_of(value: Any) -> type:
     """The type of a value that the function sees: that of what a proxy stands for."""
     if type(value) in (Traced, SymInt):
-        return value.__class__
-    return value.stands_for if hasattr(type(value), "stands_for") else type(value)  # type: ignore[no-any-return]
+        return value.__class__  # type: ignore[no-any-return]
+    return value.stands_for if hasattr(type(value), "stands_for") else type(value)
 
 
 def _isinstance(value: Any, kind: Any, /) -> bool:
