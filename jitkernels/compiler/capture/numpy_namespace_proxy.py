@@ -198,12 +198,24 @@ class BuiltinsProxy:
         return BUILTINS.get(name, value)
 
 
+def class_of(value: Any) -> type:
+    """The type of a value that the function sees: that of what a proxy stands for."""
+    if type(value) in (Traced, SymInt):
+        return value.__class__  # type: ignore[no-any-return]
+    return value.stands_for if hasattr(type(value), "stands_for") else type(value)
+
+
+def _isinstance(value: Any, kind: Any, /) -> bool:
+    """``isinstance`` of proxies whose own `__class__` is seen by the compiler's code."""
+    return issubclass(class_of(value), kind) if hasattr(type(value), "stands_for") else isinstance(value, kind)
+
+
 class TypeProxy:
     """Proxy of `type`, which hides the proxy types of traced values."""
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         if len(arguments) == 1 and not keywords:
-            return arguments[0].__class__ if type(arguments[0]) in (Traced, SymInt) else type(arguments[0])
+            return class_of(arguments[0])
         return type(*arguments, **keywords)
 
     def __instancecheck__(self, value: Any) -> bool:
@@ -225,5 +237,5 @@ def _print(*values: Any, **options: Any) -> None:
     raise UnsupportedError("the function calls print")
 
 
-CALLED: dict[Any, Callable[..., Any]] = {print: _print}
+CALLED: dict[Any, Callable[..., Any]] = {print: _print, isinstance: _isinstance}
 """Replacements at call sites only, see `jitkernels.compiler.capture.numpy.scalar_functions`."""

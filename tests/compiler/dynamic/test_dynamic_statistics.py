@@ -337,3 +337,15 @@ def test_selected_elements_at_indices() -> None:
     for index in (60, 45, -61):
         with pytest.raises(IndexError, match="out of bounds"):
             compiled(X, np.array([0, index]), 0.3)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", STATISTICS)
+def test_infinities(name: str) -> None:
+    function = selected(STATISTICS[name])
+    compiled = jk.jit(function)
+    for infinities in ((np.inf,), (-np.inf,), (np.inf, -np.inf)):
+        x = X.copy()
+        x[[5, 30][: len(infinities)]] = infinities
+        for limit in (0.5, -np.inf):
+            np.testing.assert_allclose(compiled(x, limit), function(x, limit))

@@ -337,3 +337,51 @@ def test_what_takes_no_structured_arrays(tmp_path: Any) -> None:
 
 def test_explanations_name_the_fields() -> None:
     assert "r['x']" in str(jk.jit(of_fields).explain(records(5)))
+
+
+def local(x: Any) -> Any:
+    result = np.zeros(len(x), dtype=RECORD)
+    result["x"] = x
+    return result
+
+
+SHARING = {
+    "twice": lambda x, r: (r, [r]),
+    "a field": lambda x, r: (r, r["x"]),
+    "a field twice": lambda x, r: (r["x"], r["k"], r["x"]),
+    "a record": lambda x, r: (r[1], r),
+    "a record twice": lambda x, r: (r[1], r[1]),
+    "slices": lambda x, r: (r[1:], r[:-1]),
+    "a slice of computed length": lambda x, r: (r[: int(x[0])], r["k"]),
+    "a copy": lambda x, r: (r, r.copy()),
+    "a selection": lambda x, r: (r, r[r["x"] > 1]),
+    "a selection twice": lambda x, r: [r[r["x"] > 1]] * 2,
+}
+
+
+@pytest.mark.parametrize("results", SHARING.values(), ids=SHARING)
+def test_results_that_share_memory(results: Any) -> None:
+    """Parts of a result share memory where NumPy's do."""
+
+    def function(x: Any) -> Any:
+        return results(x, local(x))
+
+    def sharing(parts: Any) -> Any:
+        flat = [part for one in parts for part in (one if type(one) is list else [one])]
+        memory = [np.frombuffer(part, np.uint8) if type(part) is np.void else part for part in flat]
+        pairs = [(i, j) for i in range(len(flat)) for j in range(i)]
+        return [np.shares_memory(memory[i], memory[j]) for i, j in pairs]
+
+    x = np.array([2.0, 0.5, 3.0])
+    expected, found = function(x), jk.jit(function)(x)
+    assert sharing(found) == sharing(expected)
+    assert str(found) == str(expected)
+
+
+def test_an_array_that_is_returned_twice_is_one_object() -> None:
+    def function(x: Any) -> Any:
+        result = local(x)
+        return result, [result]
+
+    first, (second,) = jk.jit(function, strict=True)(np.array([2.0, 0.5]))
+    assert first is second

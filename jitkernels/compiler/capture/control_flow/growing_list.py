@@ -39,6 +39,8 @@ class EmptyListError(UnsupportedError):
 class GrowableList(list[Any], Undecided):
     """A list of a trace. `rows` and `dynamic` are None while it is an ordinary list."""
 
+    stands_for = list
+
     def __init__(self, values: Any = ()) -> None:
         super().__init__(values)
         tracer = current()

@@ -4,7 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -102,9 +102,13 @@ class LoopIterable:
 
 
 class RunTimeIterable:
-    """An object over whose elements loops iterate, and Python cannot while it traces. `length`: a traced int."""
+    """An object over whose elements loops iterate, and Python cannot while it traces.
+
+    `length`: a traced int. `stands_for`: the type that the function sees.
+    """
 
     length: Any
+    stands_for: ClassVar[type] = np.ndarray
 
     def loop_iterable(self) -> LoopIterable:
         """The iterable of a loop."""
@@ -113,6 +117,8 @@ class RunTimeIterable:
 
 class TracedRange(Composite, RunTimeIterable):
     """A ``range`` whose limits only the compiled code knows, in a variable; ranges of the same step can be selected."""
+
+    stands_for = range
 
     def __init__(self, limits: LoopRange) -> None:
         self.limits, self.origin = limits, ("range", limits.step)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.loop_state import UNSET, as_number
+from jitkernels.compiler.capture.numpy_namespace_proxy import class_of
 from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree
@@ -69,6 +70,11 @@ class TaggedUnion(Undecided):
             raise UnsupportedError(f"one of {constants}, depending on runtime values")
         self.tracer.checks.append(elementwise("not_equal", self.tag.node, builder.constant(OTHER, "int64")))
         return self.other
+
+    @property
+    def stands_for(self) -> type:
+        """The type that the function sees, under the same guard."""
+        return class_of(self.value())
 
     def is_constant(self, value: Any) -> Any:
         tag = self.alternatives.tag_of(value)

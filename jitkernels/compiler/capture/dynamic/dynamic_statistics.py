@@ -74,7 +74,7 @@ def nanvar(array: DynamicArray, axis: Any = None, *, ddof: Any = 0, **options: A
         return var(array, ddof=ddof)
     count, center = _count(array), nanmean(array)
     require_more_than(array, count, ddof)
-    deviations = _filled(array - center, 0.0)
+    deviations = np.where(np.isnan(array), array.dtype.type(0), array - center)  # NaN for infinities, as NumPy's
     return (reduced(deviations * deviations, np.add, {}) / (count - ddof)).astype(array.dtype)
 
 

@@ -76,12 +76,14 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
 
 
 @serves("stacked")
-def stacked(tracer: Tracer, values: Any) -> Traced:
-    """A list of arrays and numbers as an array, as `numpy.array` converts it."""
+def stacked(tracer: Tracer, values: Any, dtype: str | None = None) -> Traced:
+    """A list of arrays and numbers as an array, as `numpy.array` converts it: each to a given dtype directly."""
+    if dtype is not None:
+        values = [stacked(tracer, value, dtype) if isinstance(value, list | tuple) else value for value in values]
     listed = [operand(tracer, value) for value in values]
     if not listed:
-        return fresh(tracer, builder.broadcast_to(builder.constant(0, "float64"), (0,)))
-    name = np.result_type(*(np.dtype(settled(kind_of(array))) for array in listed)).name
+        return fresh(tracer, builder.broadcast_to(builder.constant(0, dtype or "float64"), (0,)))
+    name = dtype or np.result_type(*(np.dtype(settled(kind_of(array))) for array in listed)).name
     nodes = [cast_to(tracer, array, dtype_name(name)) for array in listed]
     return stack([fresh(tracer, node) for node in nodes])  # type: ignore[no-any-return]
 

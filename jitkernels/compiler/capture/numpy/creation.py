@@ -241,15 +241,16 @@ def _array_like(default_copy: bool) -> Any:
             return _of_array(object, dtype, copy, ndmin, order)
         if not has_traced(object):
             return _concrete(tracer, np.array, (object,), {"dtype": dtype, "ndmin": ndmin, "order": order})
-        result = stacked(tracer, object) if isinstance(object, list | tuple) else _of_number(tracer, object)
+        name = dtype_name(dtype) if is_given(dtype) else None
+        result = stacked(tracer, object, name) if isinstance(object, list | tuple) else _of_number(tracer, object, name)
         return _of_array(result, dtype, False, ndmin, order)
 
     return make
 
 
-def _of_number(tracer: Tracer, value: Any) -> Traced:
+def _of_number(tracer: Tracer, value: Any, dtype: str | None) -> Traced:
     array = operand(tracer, value)
-    return fresh(tracer, cast_to(tracer, array, _own_type(array)))
+    return fresh(tracer, cast_to(tracer, array, dtype or _own_type(array)))
 
 
 def _of_array(array: Traced, dtype: Any, copy: Any, ndmin: int, order: Any = "K") -> Any:

@@ -12,6 +12,7 @@ from jitkernels.compiler.capture.dynamic.dynamic_slice import dynamic_slice
 from jitkernels.compiler.capture.ints import element_access, induction_symbols, int_cast_checks
 from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
 from jitkernels.compiler.capture.ints.slice_bounds import slice_extents, with_signed_ints
+from jitkernels.compiler.capture.numpy.concatenate import stacked
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, kind_of, operand
 from jitkernels.compiler.capture.override_registry import serves
@@ -83,7 +84,6 @@ def getitem(array: Traced, key: Any) -> Any:
 @serves("setitem")
 def setitem(array: Traced, key: Any, value: Any) -> None:
     tracer = array.tracer
-    _check_range(array, value)
     int_cast_checks.check_assigned(array, value)
     parts = element_access.element_index(array, key)
     if parts is not None:
@@ -141,20 +141,6 @@ def _along_indices(array: Traced, key: Any) -> tuple[Traced, Any]:
     return array[(*parts[: places[0]], slice(None), *parts[places[0] + 1 :])], indices
 
 
-def _check_range(array: Traced, value: Any) -> None:
-    """Guard that a float assigned to int elements is in range, otherwise NumPy raises."""
-    is_float = type(value) is Traced and (value.is_scalar or value.is_weak) and value.dtype.kind == "f"
-    if not is_float or array.dtype.kind not in "iu":
-        return
-    info, node = np.iinfo(array.dtype), builder.cast(value.node, "float64")
-    is_wide = info.bits == 64 and info.min < 0  # float64 cannot represent the minimum minus one
-    low = builder.constant(float(info.min - (not is_wide)), "float64")
-    high = builder.constant(float(int(info.max) + 1), "float64")
-    above = builder.elementwise("greater_equal" if is_wide else "greater", node, low)
-    inside = builder.elementwise("logical_and", above, builder.elementwise("less", node, high))
-    array.tracer.checks.append(builder.elementwise("logical_not", inside))
-
-
 @serves("ufunc.at")
 def at_ufunc(tracer: Tracer, ufunc: Any, array: Any, key: Any, value: Any = None, /) -> None:
     """``ufunc.at``, which applies repeated indices repeatedly: sums and differences at once, others by a loop."""
@@ -204,12 +190,8 @@ def _keep_bounds_check(tracer: Tracer, node: Node) -> None:
 
 def assigned(tracer: Tracer, value: Any, dtype: str, shape: Sequence[Number]) -> Node:
     """The assigned value in the dtype and shape of its target; leading unit dimensions are dropped."""
-    array = operand(tracer, value)
-    if type(array) is float and np.dtype(dtype).kind in "iub":
-        array = np.float64(array)
-        if not np.isfinite(array):
-            raise UnsupportedError("assignment of an infinite number or NaN to ints")
-    node = cast_to(tracer, array, dtype)
+    is_list = isinstance(value, list | tuple)
+    node = stacked(tracer, value, dtype).node if is_list else cast_to(tracer, operand(tracer, value), dtype)
     while node.ndim > len(shape) and node.shape[0] == 1:
         node = builder.squeeze(node, (0,))
     return builder.broadcast_to(node, shape)

@@ -40,6 +40,8 @@ def cast_to(tracer: Tracer, value: Any, dtype: str) -> Node:
     if type(value) is Traced:
         if value.python is int:
             int_cast_checks.check(tracer, value.node, dtype)
+        elif value.python is float:
+            int_cast_checks.check_float(tracer, value.node, dtype)
         return builder.cast(value.node, dtype)
     if type(value) is SymInt:
         return value.cast(dtype, np.dtype(dtype))
@@ -49,6 +51,7 @@ def cast_to(tracer: Tracer, value: Any, dtype: str) -> Node:
         return builder.cast(known_array(tracer, value), dtype)
     if isinstance(value, np.generic):
         return builder.cast(scalar_node(value), dtype)
+    int_cast_checks.check_constant(value, dtype)
     return builder.constant(value, dtype)
 
 

@@ -96,6 +96,7 @@ class ResultPlanner:
         self.outputs: dict[int, int] = {}
         self.arrays: dict[int, Traced] = {}
         self.shared: Counter[Storage] = Counter()
+        self.users: dict[Storage, set[int]] = {}
         self.slices: dict[Storage, set[int]] = {}
         self.snapshots: dict[int, ListSnapshot] = {}
         self.occurrences: Counter[int] = Counter()
@@ -104,15 +105,24 @@ class ResultPlanner:
         self.views = 0
         self._alive: list[Any] = []
 
-    def count(self, value: Any) -> None:
-        """Count the arrays that share each storage, and the occurrences of each part of the result."""
+    def count(self, value: Any, owner: Any = None) -> None:
+        """Count the arrays that share each storage, and the occurrences of each part of the result.
+
+        `owner`: the structured array of which it is a field.
+        """
         self.occurrences[id(value)] += 1
+        if isinstance(value, structured_array.StructuredArray):
+            owner = value
+            for storage in structured_array.storages_of(value):
+                self.users.setdefault(storage, set()).add(id(value))
         if type(value) is DynamicSlice:
             self.slices.setdefault(value.base.view.storage, set()).add(id(value))
         if type(value) is not Traced:
             for child in _children(value):
-                self.count(child)
-        elif id(value) not in self.arrays:
+                self.count(child, owner)
+            return
+        self.users.setdefault(value.view.storage, set()).add(id(value if owner is None else owner))
+        if id(value) not in self.arrays:
             self.arrays[id(value)] = value
             self.shared[value.view.storage] += 1
 
@@ -272,7 +282,9 @@ PART_BUILDERS: dict[type, Callable[[ResultPlanner, Any], Make]] = {
     ListSnapshot: ResultPlanner._snapshot,
     TaggedUnion: lambda planner, value: dynamic_results.build_tagged(value, planner.make),
     DeferredResult: lambda planner, value: dynamic_results.build_later(value, planner.make),
-    **dict.fromkeys(structured_array.RESULT_TYPES, lambda planner, v: structured_array.builder_of(v, planner.make)),
+    **dict.fromkeys(
+        structured_array.RESULT_TYPES, lambda planner, v: structured_array.builder_of(v, planner.make, planner.users)
+    ),
 }
 
 

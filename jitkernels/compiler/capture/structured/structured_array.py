@@ -1,5 +1,6 @@
 """Structured arrays and records in a trace: an array per field; indices select in all fields at once."""
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from jitkernels.compiler.capture.control_flow.carried_trees import Composite
 from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, LoopRange, RunTimeIterable
 from jitkernels.compiler.capture.dynamic import computed_size
 from jitkernels.compiler.capture.dynamic.dynamic_array import is_int
+from jitkernels.compiler.capture.functionalization import Storage
 from jitkernels.compiler.capture.override_registry import serves
 from jitkernels.compiler.ir.builder import UnsupportedError
 
@@ -131,6 +133,8 @@ class StructuredArray(_Structured, RunTimeIterable):
 class RecordView(_Structured):
     """An element of an array of records: a view of it."""
 
+    stands_for = np.void
+
     def __init__(self, array: StructuredArray, indices: tuple[Any, ...]) -> None:
         self.array, self.indices, self.dtype = array, indices, array.dtype
         self.origin = "record", id(array)
@@ -187,7 +191,8 @@ def as_result(value: Any) -> Any:
     if type(value) is RecordView:
         return _NewRecord(value.dtype, {name: value[name] for name in value.array.fields}, value.array)
     if type(value) is StructuredArray:
-        return value.of([computed_size.as_result(field) for field in value.fields.values()])
+        fields = [computed_size.as_result(field) for field in value.parts()]
+        return value if all(map(operator.is_, fields, value.parts())) else value.of(fields)
     return computed_size.as_result(value)
 
 
@@ -199,14 +204,25 @@ class _NewRecord(StructuredArray):
         self.source = source
 
 
-def builder_of(value: StructuredArray, make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """How to build the array from those of its fields. UnsupportedError for views of arguments."""
-    is_record = type(value) is _NewRecord
+def storages_of(value: StructuredArray) -> list[Storage]:
+    """The storages of the fields; of those of the array that a record is an element of."""
     source = value.source if isinstance(value, _NewRecord) else value
-    for field in source.fields.values():
-        base = field.base if not isinstance(field, Traced) else field
-        if base.view.storage.leaf is not None:
+    return [(field if isinstance(field, Traced) else field.base).view.storage for field in source.fields.values()]
+
+
+def builder_of(
+    value: StructuredArray, make: Callable[[Any], Any], users: Mapping[Storage, set[int]]
+) -> Callable[[Any], Any]:
+    """How to build the array from those of its fields. UnsupportedError for what shares memory in NumPy.
+
+    `users`: the ids of parts of the result that share each storage.
+    """
+    is_record = type(value) is _NewRecord
+    for storage in storages_of(value):
+        if storage.leaf is not None:
             raise UnsupportedError("a structured argument, or a view of one, as a result")
+        if len(users[storage]) > 1:
+            raise UnsupportedError("a structured array, and a view of it, as results")
     parts = {name: make(field) for name, field in value.fields.items()}
 
     def build(known: Any) -> Any:
