@@ -39,6 +39,7 @@ from jitkernels.compiler.transforms import bounds_checks, decompose_kernels
 from jitkernels.compiler.transforms.align_loop_matrices import align_loop_matrices
 from jitkernels.compiler.transforms.batch_loop_matmuls import batch_loop_products
 from jitkernels.compiler.transforms.contractions import lower_contractions
+from jitkernels.compiler.transforms.store_if_conversion import convert_conditional_stores
 from jitkernels.compiler.transforms.vectorize_loops import vectorize_loops
 from jitkernels.errors import GraphError
 
@@ -146,7 +147,7 @@ def _plan(
         # NumPy checks indices even where their result is unused: keep the bounds checks.
         graph = simplify(bounds_checks.with_bounds_checks(lowered))
     if level >= 3 and not in_flow:
-        graph = align_loop_matrices(graph)
+        graph = align_loop_matrices(convert_conditional_stores(graph))
     if level >= 3 and not in_flow and config.backend != "numba":
         graph = tile_batch_dimension(graph, scope)
     graph = region_memory.insert_copies(bounds_checks.with_bounds_checks(_with_own_results(graph)))

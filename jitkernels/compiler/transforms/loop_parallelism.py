@@ -6,13 +6,14 @@ variable + offset``: then iterations access different rows. Arrays that nests co
 thread's workspace (see `jitkernels.compiler.codegen.control_flow.parallel_loop`).
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from typing import Any
 
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_proofs import linear
 from jitkernels.compiler.ir.graph import Graph, Node, has_value, number_of
 from jitkernels.compiler.ir.region_memory import is_direct
+from jitkernels.compiler.ir.regions import LoopParts, regions_of
 from jitkernels.compiler.ir.symbolic_dims import Number, is_loop_variant, same
 from jitkernels.compiler.transforms.parallel_int_reductions import IntReduction, int_reductions_of
 from jitkernels.core.frozen_dataclass import frozen_dataclass
@@ -37,9 +38,9 @@ Known = dict[Node, Any]
 class _Reader:
     """Interprets an iteration, and collects for each array the dimensions in which it is accessed by rows."""
 
-    def __init__(self, symbol: str) -> None:
-        """`symbol`: the induction variable's symbol in extents."""
-        self.symbol = symbol
+    def __init__(self, symbol: str, hoisted: Collection[Node] = ()) -> None:
+        """`symbol`: the induction variable's symbol in extents; `hoisted`: loads that stand in front of the loop."""
+        self.symbol, self.hoisted = symbol, hoisted
         self.rows: dict[int, list[tuple[int, RowIndex]]] = {}
 
     def region(self, graph: Graph, arguments: Sequence[Any]) -> list[Any]:
@@ -69,6 +70,8 @@ class _Reader:
                 return self._branch(node, operands)
             case "item":
                 return operands[0][node.options["index"]] if isinstance(operands[0], list) else None
+            case "gather" if node in self.hoisted:
+                return None
             case "gather":
                 self._access(operands[0], operands[1:])
                 return None
@@ -191,3 +194,27 @@ def parallel_reductions_of(loop: Node, loop_variant: Container[str]) -> dict[int
     except _DependentError:
         return None
     return joined if all(a == b for a, b in zip(after, arrays, strict=True) if b is not None) else None
+
+
+def has_independent_accesses(loop: Node, hoisted: Collection[Node] = ()) -> bool:
+    """Whether no iteration of an innermost loop reads or writes an element that another one writes.
+
+    LLVM compares addresses in the run where it cannot tell, of all iterations of the enclosing loops at once, so that
+    ``a[i, j] -= f * a[k, j]`` stays scalar for all rows i of a block that row k is in. `hoisted`: see `_Reader`.
+    """
+    parts = LoopParts(loop)
+    if not parts.has_unit_step or parts.condition.checks or any(map(_has_loop, parts.body)):
+        return False
+    arrays = [i if parameter.ndim else None for i, parameter in enumerate(parts.carried_parameters)]
+    reader = _Reader(parts.induction[0].options.get("symbol", ""), hoisted)
+    arguments = [RowIndex(1, 0), *arrays, *[None] * len(parts.captured)]
+    try:
+        after = reader.region(parts.body, arguments)
+    except _DependentError:
+        return False
+    return bool(reader.rows) and all(a == b for a, b in zip(after, arrays, strict=True) if b is not None)
+
+
+def _has_loop(node: Node) -> bool:
+    """Whether a node is a loop, or a branch with one."""
+    return node.operation == "loop" or any(_has_loop(one) for region in regions_of(node) for one in region)

@@ -12,6 +12,7 @@ from jitkernels.compiler.codegen.control_flow import signal_polls
 from jitkernels.compiler.codegen.control_flow.region_evaluator import StridedPointer
 from jitkernels.compiler.codegen.control_flow.scalar_emitter import ScalarEmitter
 from jitkernels.compiler.codegen.core.ir_builder import Register, llvm_type
+from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.regions import regions_of, walk_nodes
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number
@@ -26,6 +27,8 @@ from jitkernels.runtime.threads.parallel_for import MIN_THREAD_WORK
 
 SCALAR = 4
 """Cost of a scalar operation, in units of the vectorized operations that `MIN_THREAD_WORK` counts."""
+LEAST_WORK = 2 * MIN_THREAD_WORK
+"""The least work that two threads share."""
 FRAME, CALLER, STOPPED, FIRST = range(4)
 NO_MEMORY = 1
 """The status of iterations whose thread could not allocate its workspace."""
@@ -57,10 +60,21 @@ def work(
     if any(group.program.profile is not None or group.program.config.memory_limit is not None for group in groups):
         return None
     result = work_of(loop) * (SCALAR if has_loops and not groups else 1)
-    if not isinstance(result, Extent) and result < 2 * MIN_THREAD_WORK:
+    if not isinstance(result, Extent) and result < LEAST_WORK:
         return None
     reductions = parallel_reductions_of(loop, loop_variant)
     return None if reductions is None else (result, reductions)
+
+
+def has_own_version(
+    loop: Node, bodies: Mapping[int, Body], work: Number, reductions: Mapping[int, IntReduction]
+) -> bool:
+    """Whether a loop inside of another one is emitted a second time, to run in the calling thread without a call.
+
+    That is where it was short in the traced call: to share iterations would take longer than the iterations.
+    """
+    is_short = isinstance(work, Extent) and symbolic_dims.value_of(work) < LEAST_WORK
+    return is_short and not reductions and not groups_of(loop, bodies)
 
 
 def _workspace_of(groups: Sequence[NestGroup]) -> Arena:

@@ -108,11 +108,29 @@ class FlowEmitter(SplitLoop, PollCountdown):
         if self.part is None:
             is_outermost = not self.depth
             work = parallel_loop.work(node, self.flow.bodies, self.function.loop_variant, is_outermost=is_outermost)
+            if work is not None and not is_outermost and parallel_loop.has_own_version(node, self.flow.bodies, *work):
+                return self._loop_of_any_length(node, operands, work[0])
             if work is not None:
                 return self._parallel_loop(node, operands, *work)
+        return self._loop_here(node, operands)
+
+    def _loop_here(self, node: Node, operands: list[Any]) -> list[Any]:
+        """Emit a loop in this function."""
         self.depth += 1
         results = RotatedLoop(self, node, operands).emit()
         self.depth -= 1
+        return results
+
+    def _loop_of_any_length(self, node: Node, operands: list[Any], work: Number) -> list[Any]:
+        """Emit a loop that runs on the thread pool only where it is long."""
+        size = self.function.extent(work)
+        is_long = self._new(f"icmp sge i64 {size}, {parallel_loop.LEAST_WORK}")
+        shared, here, after = (self.function.label() for _ in range(3))
+        self.block.lines += [f"  br i1 {is_long}, label %{shared}, label %{here}, !prof !4", f"{shared}:"]
+        results = self._parallel_loop(node, operands, work, {})
+        self.block.lines += [f"  br label %{after}", f"{here}:"]
+        self._loop_here(node, operands)
+        self.block.lines += [f"  br label %{after}", f"{after}:"]
         return results
 
     def _parallel_loop(

@@ -9,10 +9,17 @@ from jitkernels.compiler.codegen.control_flow.split_loop import SplitRange
 from jitkernels.compiler.codegen.core.ir_builder import Register
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import targets_of
+from jitkernels.compiler.ir.regions import LoopParts
 from jitkernels.compiler.transforms import early_exits
+from jitkernels.compiler.transforms.loop_parallelism import has_independent_accesses
 
 if TYPE_CHECKING:
     from jitkernels.compiler.codegen.control_flow.region_emitter import FlowEmitter
+
+
+STAYS, INDEPENDENT, IN_GROUP = ", !llvm.loop !0", ", !llvm.loop !5", ", !llvm.access.group !9"
+"""Metadata, as `jitkernels.compiler.codegen.core.module_text` defines it: of a loop that is neither vectorized nor
+unrolled, of one whose iterations access different elements, and of the loads and stores in that."""
 
 
 class RotatedLoop:
@@ -91,8 +98,8 @@ class RotatedLoop:
         count = [emitter._get(self.counter, "int64")] if self.counts else []
         return [*count, *now, *self.captured]
 
-    def _latch(self, target: str, after: str, end: str, sign: str = "", *, is_short: bool = False) -> None:
-        """Jump to `target` if there is another iteration, else to `after`; `is_short`: a loop that stays as it is."""
+    def _latch(self, target: str, after: str, end: str, sign: str = "", metadata: str = "") -> None:
+        """Jump to `target` if there is another iteration, else to `after`. `metadata`: of the loop."""
         emitter, lines = self.emitter, self.emitter.block.lines
         if self.counts:
             sign = sign or ("slt" if self._is_up else "sgt")
@@ -101,8 +108,7 @@ class RotatedLoop:
             test = emitter.function.label()
             lines += [f"  br i1 {more}, label %{test}, label %{after}", f"{test}:"]
         (condition,) = emitter._region(self.options["condition"], self._inputs())
-        kept = ", !llvm.loop !0" if is_short else ""
-        lines.append(f"  br i1 {condition.text}, label %{target}, label %{after}{kept}")
+        lines.append(f"  br i1 {condition.text}, label %{target}, label %{after}{metadata}")
 
     def _iteration(self, after: str, known: Values) -> None:
         """Emit the body once; `known`: hoisted loads."""
@@ -124,6 +130,7 @@ class RotatedLoop:
         emitter, lines, body = self.emitter, self.emitter.block.lines, self.options["body"]
         before, block, inside, poll, after = (emitter.function.label() for _ in range(5))
         emitter.unwrapped |= {*unwrapped}
+        stopped_at = self._last_count(end)
         self._latch(before, after, end)
         lines.append(f"{before}:")
         parameters = dict(zip(body.inputs, self._inputs(), strict=True)) if hoisted else {}
@@ -133,6 +140,9 @@ class RotatedLoop:
             lines += [f"  br label %{block}", f"{block}:"]
             block_end = emitter._block_end(self.counter, end, int(self.operands[2].text))
         lines += [f"  br label %{inside}", f"{inside}:"]
+        is_independent = not self.swapped and self.exit_branch is None and has_independent_accesses(self.node, known)
+        if is_independent:
+            emitter.access_group = IN_GROUP
         self._iteration(after, known)
         for _ in range(self.copies - 1):
             again = emitter.function.label()
@@ -143,6 +153,23 @@ class RotatedLoop:
             self._latch(inside, poll, block_end, "ne")
             lines.append(f"{poll}:")
         emitter._poll(self.weight * (signal_polls.MAX_UNPOLLED_ITERATIONS if self.in_blocks else self.copies))
-        self._latch(block if self.in_blocks else inside, after, end, is_short=is_short)
+        if is_independent:
+            emitter.access_group = ""
+        metadata = STAYS if is_short else INDEPENDENT if is_independent else ""
+        self._latch(block if self.in_blocks else inside, after, end, metadata=metadata)
         lines.append(f"{after}:")
+        if stopped_at:
+            emitter._set(self.counter, Register(stopped_at, "int64"))
         emitter.unwrapped -= {*unwrapped}
+
+    def _last_count(self, end: str) -> str:
+        """The induction variable behind the iterations up to `end`, if it needs no loop to tell; "" otherwise.
+
+        LLVM vectorizes the remainder of a loop too, where nothing behind it reads the induction variable.
+        """
+        if not self.counts or not LoopParts(self.node).has_unit_step or self.exit_branch is not None:
+            return ""
+        return self.emitter._min_or_max("sgt" if self._is_up else "slt", self._count_now(), end)
+
+    def _count_now(self) -> str:
+        return self.emitter._get(self.counter, "int64").text

@@ -63,13 +63,15 @@ class FlowFunction(FunctionBuilder):
 class ScalarEmitter(RegionEvaluator):
     """Emits scalar computation. `pointers`: the array arguments, by their frame words.
 
-    `unwrapped`: remainders that equal their dividends in what is emitted now.
+    `unwrapped`: remainders that equal their dividends in what is emitted now. `access_group`: LLVM's metadata of the
+    loads and stores of a loop whose iterations do not depend on one another's memory.
     """
 
     arrays: Mapping[Node, StridedArray]
     function: FlowFunction
     pointers: dict[int, str] = field(default_factory=dict, kw_only=True)
     unwrapped: set[Node] = field(default_factory=set, kw_only=True)
+    access_group: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         self.block = self.function.now = Block(self.function.block)
@@ -110,13 +112,13 @@ class ScalarEmitter(RegionEvaluator):
         return Register(result, node.dtype)
 
     def _loaded(self, element: str, dtype: str) -> Register:
-        text = self._new(f"load {memory_type(dtype)}, ptr {element}, align {alignment(dtype)}")
+        text = self._new(f"load {memory_type(dtype)}, ptr {element}, align {alignment(dtype)}{self.access_group}")
         return Register(self._new(f"icmp ne i8 {text}, 0") if dtype == "bool" else text, dtype)
 
     def _stored(self, element: str, value: Register) -> None:
         text = self._new(f"zext i1 {value.text} to i8") if value.dtype == "bool" else value.text
         kind, size = memory_type(value.dtype), alignment(value.dtype)
-        self.block.lines.append(f"  store {kind} {text}, ptr {element}, align {size}")
+        self.block.lines.append(f"  store {kind} {text}, ptr {element}, align {size}{self.access_group}")
 
     def _bail_out_if(self, condition: Register, label: str = "refused") -> None:
         if condition.text == "false":

@@ -44,7 +44,7 @@ class SplitLoop(NestCalls):
         split_at = self._min_or_max("slt", index, end)
         split_at = self._min_or_max("sgt", split_at, begin)
         resume_at = self._min_or_max("slt", self._new(f"add i64 {split_at}, 1"), end)
-        return [SplitRange(split_at, split.reads), SplitRange(resume_at), SplitRange(end, split.reads)]
+        return [SplitRange(split_at, split.reads), SplitRange(resume_at, is_short=True), SplitRange(end, split.reads)]
 
     def _parts_by_wraps(self, wraps: Sequence[Wrap], node: Node, operands: list[Any]) -> list[SplitRange]:
         """The iterations before, in which and behind those in which no index wraps around."""
