@@ -41,7 +41,7 @@ def convert_conditional_stores(graph: Graph) -> Graph:
         parts = LoopParts(node)
         if not parts.has_unit_step or parts.condition.checks or any(one.operation == "loop" for one in parts.body):
             return node
-        body = _Body(parts).converted()
+        body = _IterationStores(parts).converted()
         if body is parts.body:
             return node
         converted = Node("loop", node.inputs, node.dtype, node.shape, {**node.options, "body": body})
@@ -52,7 +52,7 @@ def convert_conditional_stores(graph: Graph) -> Graph:
     return graph if result.roots == graph.roots else result
 
 
-class _Body:
+class _IterationStores:
     """The body of an innermost loop. `numbers`: equal for nodes that compute the same in every iteration."""
 
     def __init__(self, parts: LoopParts) -> None:

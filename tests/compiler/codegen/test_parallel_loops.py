@@ -2,6 +2,7 @@
 
 import _thread
 import ctypes
+import math
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -153,3 +154,24 @@ def test_concurrent_calls(function: Callable[..., Any]) -> None:
     for one in threads:
         one.join()
     assert not wrong
+
+
+def outer_products(x: Any, w: Any) -> Any:
+    """The loops over pairs are parallel, inside of one that is not."""
+    n = x.shape[1]
+    total = np.zeros((n, n))
+    for row in range(x.shape[0]):
+        p = math.exp(-w[row])
+        for i in range(n):
+            for j in range(n):
+                total[i, j] += p * x[row, i] * x[row, j]
+    return total
+
+
+def test_inner_loops_that_are_short() -> None:
+    """They run in place where the first call has short ones, and are shared where a later call has long ones."""
+    compiled = jk.jit(outer_products, strict=True)
+    for rows, columns in ((7, 5), (3, 0), (0, 3), (2, 1), (3, 400)):
+        x, w = np.random.default_rng(columns).random((rows, columns)), np.linspace(0, 1, rows)
+        np.testing.assert_allclose(compiled(x, w), outer_products(x, w), rtol=1e-12)
+    assert is_shared(compiled)
