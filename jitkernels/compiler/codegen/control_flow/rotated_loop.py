@@ -59,6 +59,7 @@ class RotatedLoop:
         around = emitter.failed
         failed = emitter.failed = emitter._variable(Register("false", "bool")) if self.defers_checks else ""
         parts = emitter._parts(node, self.operands, self.swapped)
+        self.is_split = len(parts) > 1
         indices = hoisted_bounds_checks.hoistable_indices(node, emitter.flow.bodies) if len(parts) == 1 else []
         if indices:
             checked, after = emitter._unchecked_version(indices, node, self.operands)
@@ -163,11 +164,16 @@ class RotatedLoop:
         emitter.unwrapped -= {*unwrapped}
 
     def _last_count(self, end: str) -> str:
-        """The induction variable behind the iterations up to `end`, if it needs no loop to tell; "" otherwise.
+        """The induction variable behind a part up to `end`, if it needs no loop to tell; "" otherwise.
 
-        LLVM vectorizes the remainder of a loop too, where nothing behind it reads the induction variable.
+        LLVM vectorizes the remainder of a part too, where nothing behind it reads the induction variable.
         """
-        if not self.counts or not LoopParts(self.node).has_unit_step or self.exit_branch is not None:
+        if (
+            not self.is_split
+            or not self.counts
+            or not LoopParts(self.node).has_unit_step
+            or self.exit_branch is not None
+        ):
             return ""
         return self.emitter._min_or_max("sgt" if self._is_up else "slt", self._count_now(), end)
 
