@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.compiler.lowering import lower_graph
+from jitkernels.compiler.transforms.store_if_conversion import convert_conditional_stores
 
 
 def shortest(d: Any) -> Any:
@@ -136,14 +136,13 @@ def test_values(function: Any, n: int) -> None:
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_which_are_converted(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[bool] = []
-    convert = lower_graph.convert_conditional_stores
 
     def noted(graph: Any) -> Any:
-        result = convert(graph)
+        result = convert_conditional_stores(graph)
         found.append(result.roots != graph.roots)
         return result
 
-    monkeypatch.setattr(lower_graph, "convert_conditional_stores", noted)
+    monkeypatch.setattr("jitkernels.compiler.lowering.lower_graph.convert_conditional_stores", noted)
     jk.jit(function, strict=True)(*arguments(function, 7))
     assert any(found) == (function in CONVERTED)
 
