@@ -34,7 +34,13 @@ def decompositions() -> dict[Any, Any]:
     """The decompositions of torch into its core operators, without those that the table has itself."""
     table = dict(core_aten_decompositions())
     table.update(get_decompositions(list(MORE)))
+    table[aten.take.default] = _take
     for packet in KEPT:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
     return table
+
+
+def _take(x: Any, index: Any) -> Any:
+    """Elements of a flat tensor. torch's own decomposition reads an index without axes, which tracing refuses."""
+    return aten.index(x.reshape(-1), [index])

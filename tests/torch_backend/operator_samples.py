@@ -29,7 +29,7 @@ UNTRACED = {
     "item": "a number is no tensor", "broadcast_shapes": "a shape is no tensor",
     **dict.fromkeys(("allclose", "corrcoef", "cov", "equal", "istft", "tensor_split"), READ),
     "nn.functional.gaussian_nll_loss": READ,
-    **dict.fromkeys(("linalg.lstsq", "nn.functional.ctc_loss", "nn.functional.one_hot", "take"), COMPUTED),
+    **dict.fromkeys(("linalg.lstsq", "nn.functional.ctc_loss", "nn.functional.one_hot"), COMPUTED),
 }  # fmt: skip
 """Operators some samples of which torch itself cannot trace, and why."""
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 import torch
+from functorch.compile import aot_function
 from torch import Tensor
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from jitkernels.torch.aten_decompositions import decompositions
 from jitkernels.torch.compiled_module import CompiledModule
+from jitkernels.torch.dynamo_backend import aot_compilers
 
 SHAPES = (), (1,), (0,), (2, 0), (0, 3), (1, 1), (2, 0, 3), (1, 3, 1)
 FUNCTIONS: dict[str, Callable[[Tensor, int], Any]] = {
@@ -74,6 +76,20 @@ FUNCTIONS: dict[str, Callable[[Tensor, int], Any]] = {
     "nan_to_num": lambda x, dim: x.nan_to_num(),
     "where": lambda x, dim: torch.where(x > 0, x, dim),
 }
+INDEXED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "take": lambda x, index: x.take(index),
+    "put": lambda x, index: x.put(index, x.sum()),
+    "put more": lambda x, index: x.put(index, x.sum(), accumulate=True),
+    "index_put": lambda x, index: x.index_put((index,), x.sum()),
+    "index_select": lambda x, index: x.index_select(0, index),
+    "index_fill": lambda x, index: x.index_fill(0, index, 2.0),
+    "index_add": lambda x, index: x.index_add(0, index, x[:1]),
+    "index_copy": lambda x, index: x.index_copy(0, index, x[:1]),
+    "gather": lambda x, index: x.sum().gather(0, index - 1),
+    "scatter": lambda x, index: x.sum().scatter(0, index - 1, x.prod()),
+    "embedding": lambda x, index: torch.nn.functional.embedding(index, x.reshape(-1, 1)),
+}
+"""Functions of a vector and an index."""
 
 
 def _indices(x: Tensor, dim: int) -> Tensor:
@@ -100,10 +116,23 @@ def test_along_an_axis(name: str, shape: tuple[int, ...]) -> None:
 
         try:
             expected = function(x)
-            graph = make_fx(torch.func.functionalize(function), decomposition_table=decompositions())(x)
+            make_fx(torch.func.functionalize(function))(x)
         except (RuntimeError, IndexError):
             continue
+        graph = make_fx(torch.func.functionalize(function), decomposition_table=decompositions())(x)
         module = CompiledModule(graph)
         found = module(x)
         assert not module.reasons
         torch.testing.assert_close(found, expected, equal_nan=True, check_stride=False)
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_indices_without_axes(name: str) -> None:
+    """Nothing reads an index while functions and their gradients are traced, and results are right."""
+    function, index = INDEXED[name], torch.tensor(1)
+    x, y = (torch.arange(1.0, 5.0, requires_grad=True) for _ in range(2))
+    expected, found = function(x, index), aot_function(function, **aot_compilers(freezes=False))(y, index)
+    torch.testing.assert_close(found, expected)
+    (expected.sum() + x.square().sum()).backward()
+    (found.sum() + y.square().sum()).backward()
+    torch.testing.assert_close(y.grad, x.grad)
