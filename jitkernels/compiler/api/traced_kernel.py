@@ -133,15 +133,17 @@ def variants_along(attr: KernelAttr, along: str) -> list[Choice]:
 def _streams(attr: KernelAttr) -> tuple[bool, ...]:
     """Whether to store results by streaming stores; the first is the static choice.
 
-    As for nests of programs, large results are streamed. Besides, those of operands that take a third of the L3 cache:
-    it goes on holding these where results do not displace them, and is no faster than memory where both are written.
+    As for nests of programs, large results are streamed. Besides, those of arrays that take a third of the L3 cache:
+    it goes on holding operands where results do not displace them, other cores and virtual machines have their share
+    of it, and it is no faster than memory where both are written. On a Zen 3 with 32 MB, copies between arrays of 6 MB
+    take three quarters of the time, of 8 MB half.
     """
     arrays, outputs = attr.signature().arrays, attr.signature().outputs
     if max(array.nbytes for array in arrays) < STREAM_CANDIDATE_BYTES:
         return (False,)
     elements = max(math.prod(array.shape) for array in arrays)
-    operands = sum(array.nbytes for array in arrays) - sum(array.nbytes for array in outputs)
-    is_large = 3 * operands >= cpu_target.l3_cache_bytes() or min(array.nbytes for array in outputs) >= STREAM_BYTES
+    every = sum(array.nbytes for array in arrays)
+    is_large = 3 * every >= cpu_target.l3_cache_bytes() or min(array.nbytes for array in outputs) >= STREAM_BYTES
     return (True, False) if is_large and attr.operations() < MAX_STREAMED_COST * elements else (False, True)
 
 

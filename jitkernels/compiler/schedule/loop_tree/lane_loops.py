@@ -45,7 +45,8 @@ class _LaneLoop:
             full = [self.vectors(lanes, lanes, LoopPart.REST)] if self.schedule.unroll > 1 else []
             return [*full, self.vectors(lanes, lanes, LoopPart.REST, "one mask for all rows", is_masked=True)]
         if how is Remainder.HALVED:
-            halves = [lanes >> shift for shift in range(1, lanes.bit_length())]
+            first = 0 if self.schedule.unroll > 1 else 1
+            halves = [lanes >> shift for shift in range(first, lanes.bit_length())]
             return [self.vectors(half, half, LoopPart.REST) for half in halves]
         return [self.vectors(lanes, lanes, LoopPart.REST, is_masked=True)]
 
