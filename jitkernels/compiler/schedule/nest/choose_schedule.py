@@ -62,9 +62,14 @@ def _remainder(own: Loops) -> Remainder:
     """
     if bool(own.order) and own.reduces:
         return Remainder.HOISTED
-    stores = [target.output.dtype for target in own.targets if target.array is not None]
-    slow = any(not cpu_target.target().stores_masked(NUMBERS[dtype].size) for dtype in stores)
-    one_by_one = own.scanned or own.directions or own.short_lanes or own.reduces
-    if slow and own.chosen.remainder is Remainder.MASKED and own.nest.cost < COMPUTE_BOUND_COST and not one_by_one:
+    if own.chosen.remainder is Remainder.MASKED and own.nest.cost < COMPUTE_BOUND_COST and _may_halve(own):
         return Remainder.HALVED
     return own.chosen.remainder if own.lane_loop != own.parallel_loop else Remainder.MASKED
+
+
+def _may_halve(own: Loops) -> bool:
+    """Whether stores have no fast masks, and any number of lanes can be computed by itself."""
+    stores = [target.output.dtype for target in own.targets if target.array is not None]
+    slow = any(not cpu_target.target().stores_masked(NUMBERS[dtype].size) for dtype in stores)
+    fixed = own.scanned or own.directions or own.short_lanes or own.reduces or own.gathered_run is not None
+    return slow and not fixed
