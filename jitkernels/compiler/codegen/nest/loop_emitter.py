@@ -5,6 +5,7 @@ from collections.abc import Callable
 from jitkernels.compiler.codegen.core.ir_builder import Block, Prefix
 from jitkernels.compiler.codegen.nest.aligned_stores import AlignedStores
 from jitkernels.compiler.schedule.nest.nest_schedule import Remainder
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
@@ -49,8 +50,17 @@ class LoopEmitter(AlignedStores):
         if store is None:
             self._unrolled(block, loop, limits, body)
         else:
-            peeled = self.peeled_end(block, store, limits)
+            peeled = self._peeled_if_long(block, store, limits)
             self._emit_parts(block, limits, peeled, lambda part, own: self._unrolled(part, loop, own, body))
+
+    def _peeled_if_long(self, block: Block, store: NestTarget, limits: tuple[str, str]) -> str:
+        """Return `peeled_end`, or the end of loops that are too short: there may be one for each row."""
+        new, (begin, end), inside = self.function.new, limits, Block(block)
+        result, count = self.function.variable("i64"), new(block, f"sub nsw i64 {end}, {begin}")
+        block.lines.append(f"  store i64 {end}, ptr {result}")
+        inside.lines.append(f"  store i64 {self.peeled_end(inside, store, limits)}, ptr {result}")
+        self._emit_if(block, new(block, f"icmp sge i64 {count}, {self.least_peeled()}"), inside.lines)
+        return new(block, f"load i64, ptr {result}")
 
     def _emit_parts(
         self, block: Block, limits: tuple[str, str], peeled: str, body: Callable[[Block, tuple[str, str]], None]
