@@ -61,7 +61,7 @@ class AlignedStores(SerpentineOrder):
         return new(block, f"select i1 {pays}, i64 {line}, i64 {end}")
 
     def least_peeled(self) -> int:
-        """The least iterations of a loop for which `peeled_end` may say that peeling pays: streaming needs it in all."""
+        """The least iterations of a loop for which `peeled_end` may say that peeling pays: streaming needs all."""
         if self.schedule.streamed:
             return 1
         least, gain = MIN_PEELED_VECTORS * self.lanes, 1
