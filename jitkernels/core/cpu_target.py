@@ -161,6 +161,14 @@ class Target:
         """
         return self.loads_masked(size) and ("avx512vl" in self.features or not self.name.startswith("znver"))
 
+    def remainder_lanes(self, dtype: str, vector_bytes: int = 64) -> int:
+        """Lanes of the masked vector behind the last full one of a loop whose iterations are expensive; 0 for none.
+
+        A masked store of microcode still takes less than a few iterations of an exponential function.
+        """
+        size = dtypes.named(dtype).size
+        return min(vector_bytes, self.vector_bytes) // size if self.loads_masked(size) else 0
+
     @property
     def is_x86(self) -> bool:
         return self.architecture in ("x86_64", "amd64")
