@@ -20,6 +20,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "rows": lambda x: x[: x.size // 7 * 7].reshape(7, -1) + x.dtype.type(1),
     "columns": lambda x: np.repeat(x[:, np.newaxis], 3, axis=1).T.copy(),
     "sums": lambda x: x[: x.size // 5 * 5].reshape(-1, 5).T.sum(axis=0),
+    "interleaved": lambda x: np.stack([x, x + x, x], axis=-1),
+    "repeated": lambda x: np.repeat(x, 2) + x.dtype.type(1),
     "divisions": lambda x: x // x.dtype.type(3),
 }
 DTYPES = ("int8", "uint16", "float32", "int64", "float64", "complex64")

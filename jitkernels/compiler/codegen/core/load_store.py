@@ -316,9 +316,20 @@ class Memory:
         )
 
     def _strided_store(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, stride: int) -> None:
-        """Store with a small constant stride: whole vectors, with the elements between masked off."""
-        new, kind = self.function.new, memory_type(dtype)
-        width = min(CACHE_LINE_BYTES // NUMBERS[dtype].size, lanes)
+        """Store with a small constant stride: whole vectors, with the elements between masked off, or lane by lane."""
+        new, kind, size = self.function.new, memory_type(dtype), NUMBERS[dtype].size
+        if not cpu_target.target().stores_masked(size):
+            if self.mask(block):
+                number = "uint8" if dtype == "bool" else dtype  # in memory they are the same
+                value = Register(text, number, lanes)
+                self.scatter_lanes(block, number, pointer, self.lane_distances(stride, lanes), value, lanes)
+                return
+            for lane in range(lanes):
+                element = new(block, f"extractelement <{lanes} x {kind}> {text}, i64 {lane}")
+                at = new(block, f"getelementptr {kind}, ptr {pointer}, i64 {lane * stride}")
+                block.lines.append(f"  store {kind} {element}, ptr {at}, align {size}")
+            return
+        width = min(CACHE_LINE_BYTES // size, lanes)
         for first in range(0, lanes * stride, width):
             positions = range(first, first + width)
             numbers = ("poison" if i % stride else i // stride for i in positions)
