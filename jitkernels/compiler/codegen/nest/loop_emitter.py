@@ -106,10 +106,9 @@ class LoopEmitter(AlignedStores):
             begin = unrolled_end
         enters = schedule.fills_step and not is_large and self.aligned_store is None
         self.emit_loop(block, LoopSpec(loop, begin, main_end, wide, wide, enters=enters, streamed=streamed), body)
-        remainder = Remainder.MASKED if is_large else schedule.remainder
-        if remainder is Remainder.HALVED:
+        if schedule.remainder is Remainder.HALVED:
             self._in_halves(block, loop, (begin, main_end, end), body)
-        elif remainder is Remainder.HOISTED:
+        elif schedule.remainder is Remainder.HOISTED and not is_large:
             self.single_vectors(block, loop, (begin, main_end, end), body)
         else:
             self.emit_loop(block, LoopSpec(loop, main_end, end, narrow, narrow, masked=narrow > 1), body)

@@ -69,7 +69,7 @@ def lane_loops(loops: Loops, schedule: NestSchedule, loop: int, body: Body, *, a
     full = [*doubled, own.vectors(wide, lanes, LoopPart.STEPS, *notes), *own.remainder()]
     if schedule.aligned is None:
         return tuple(full)
-    peeled = own.vectors(lanes, lanes, LoopPart.PEELED, is_masked=True)
+    peeled = own.vectors(lanes, lanes, LoopPart.PEELED, is_masked=schedule.remainder is not Remainder.HALVED)
     array = loops.targets[schedule.aligned].output
     vectors = MIN_PEELED_VECTORS if schedule.peels_long else 0
     guard = Misaligned(array, vectors, schedule.stream_bytes if schedule.streamed else 0)
