@@ -38,8 +38,8 @@ class SgdExtents(NamedTuple):
     selected_rows_size: int
 
 
-class Rows(NamedTuple):
-    """Rows top to bottom, and of each the elements left to right out of `width`."""
+class KeptRows(NamedTuple):
+    """Rows that stay as they are, top to bottom, and of each the elements left to right out of `width`."""
 
     top: int
     bottom: int
@@ -89,7 +89,7 @@ def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", paral
             y[j] = x[j] - factor * gradient[j]
 
     @inlined()
-    def copy_rows(x: Any, y: Any, rows: Rows) -> None:
+    def copy_rows(x: Any, y: Any, rows: KeptRows) -> None:
         if rows.right - rows.left == rows.width:  # one loop: rows may be short
             at = rows.top * rows.width
             copy(offset(x, at), offset(y, at), (rows.bottom - rows.top) * rows.width)
@@ -107,14 +107,14 @@ def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", paral
             named = rows[0]
             if is_same_address(param, out) == 0:
                 before, behind = min(max(named, top), bottom), min(max(named + 1, top), bottom)
-                copy_rows(param, out, Rows(top, before, left, right, width))
-                copy_rows(param, out, Rows(behind, bottom, left, right, width))
+                copy_rows(param, out, KeptRows(top, before, left, right, width))
+                copy_rows(param, out, KeptRows(behind, bottom, left, right, width))
             if top <= named and named < bottom:
                 at = named * width + left
                 step(offset(param, at), offset(grad, left), offset(out, at), right - left, factor)
             return
         if is_same_address(param, out) == 0:
-            copy_rows(param, out, Rows(top, bottom, left, right, width))
+            copy_rows(param, out, KeptRows(top, bottom, left, right, width))
         for i in range(count):
             row = rows[i]
             if top <= row and row < bottom:
