@@ -156,9 +156,10 @@ def unrolls_of(attr: KernelAttr) -> tuple[int, ...]:
     """
     trailing, target = trailing_of(type(attr)), cpu_target.target()
     if trailing is None:
-        moved = len(attr.signature().arrays)
-        is_narrow = target.vector_bytes < CACHE_LINE_BYTES and LONGER[0] * moved <= target.registers
-        return LONGER if is_narrow else UNROLLS
+        arrays, result = attr.signature().arrays, attr.signature().arrays[-1]
+        is_narrow = target.vector_bytes < CACHE_LINE_BYTES and LONGER[0] * len(arrays) <= target.registers
+        is_short = len(result.shape) > 1 and result.shape[-1] < LONGER[0] * target.lanes(result.dtype)
+        return LONGER if is_narrow and not is_short else UNROLLS
     first, *_, last = attr.signature().arrays
     vectors = attr.fields()[trailing] * first.numpy.itemsize // target.vector_bytes
     wide = REDUCED if len(last.shape) < len(first.shape) else ACROSS
