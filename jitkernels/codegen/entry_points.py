@@ -100,10 +100,10 @@ def ir(
             f"  %worth = call i64 @members({', '.join([*_integers(names), 'i64 0', f'i64 {whole}'])})",
             f"  %wanted = call i64 @llvm.smin.i64(i64 %worth, i64 {MAX_MEMBERS})",
             "  %team = call i64 @jk_team(i64 %wanted)",
-            f"  %done = call i64 @together({passed}, i64 0, i64 {whole}, i64 %team)",
+            f"  %done = tail call i64 @together({passed}, i64 0, i64 {whole}, i64 %team)",
         ]
     else:
-        lines += [f"  %done = call i64 @entry_range({passed}, i64 0, i64 {whole})"]
+        lines += [f"  %done = tail call i64 @entry_range({passed}, i64 0, i64 {whole})"]
     lines += ["  ret i64 %done", "}", *_range(names, workspace, together=together)]
     if together:
         lines += _part([*names, "i64 %team"], workspace, no_memory, "@group")
@@ -147,11 +147,15 @@ def _range(names: list[str], workspace: int, *, together: bool) -> list[str]:
         lines = ["declare ptr @llvm.frameaddress.p0(i32 immarg)", *lines]
         lines += ["  %frame = call ptr @llvm.frameaddress.p0(i32 0)", "  %address = ptrtoint ptr %frame to i64"]
         lines += [f"  %stack = lshr i64 %address, {STACK_BITS}"]
-    lines += [f"  %done = call i64 @part({passed}{team}, i64 %begin, i64 %end, i64 {slot})", "  ret i64 %done", "}"]
+    lines += [
+        f"  %done = tail call i64 @part({passed}{team}, i64 %begin, i64 %end, i64 {slot})",
+        "  ret i64 %done",
+        "}",
+    ]
     if together:
         lines += [
             f"define i64 @entry_range({passed}, i64 %begin, i64 %end) {{",
-            f"  %done = call i64 @together({passed}, i64 %begin, i64 %end, i64 1)",
+            f"  %done = tail call i64 @together({passed}, i64 %begin, i64 %end, i64 1)",
             "  ret i64 %done",
             "}",
         ]

@@ -147,6 +147,28 @@ class Target:
         width = min(vector_bytes, self.vector_bytes)
         return width // dtypes.named(dtype).size if "avx512vl" in self.features else 0
 
+    def loads_masked(self, size: int) -> bool:
+        """Whether a masked load of elements of `size` bytes is an instruction; else LLVM branches for each lane."""
+        if "avx512vl" in self.features:
+            return size >= 4 or "avx512bw" in self.features
+        return size >= 4 and "avx2" in self.features
+
+    def stores_masked(self, size: int) -> bool:
+        """Whether a masked store of elements of `size` bytes is fast.
+
+        AVX2's is microcode on AMD's processors: on Zen 3 it takes 3 ns, a store of each half, quarter and eighth that
+        is there less than 1.
+        """
+        return self.loads_masked(size) and ("avx512vl" in self.features or not self.name.startswith("znver"))
+
+    def remainder_lanes(self, dtype: str, vector_bytes: int = 64) -> int:
+        """Lanes of the masked vector behind the last full one of a loop whose iterations are expensive; 0 for none.
+
+        A masked store of microcode still takes less than a few iterations of an exponential function.
+        """
+        size = dtypes.named(dtype).size
+        return min(vector_bytes, self.vector_bytes) // size if self.loads_masked(size) else 0
+
     @property
     def is_x86(self) -> bool:
         return self.architecture in ("x86_64", "amd64")

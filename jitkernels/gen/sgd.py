@@ -38,6 +38,16 @@ class SgdExtents(NamedTuple):
     selected_rows_size: int
 
 
+class KeptRows(NamedTuple):
+    """Rows that stay as they are, top to bottom, and of each the elements left to right out of `width`."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+    width: int
+
+
 def check(rows: Any, param_height: int, selected_rows_size: int) -> int:
     """Count the row numbers out of range; branch-free, so that LLVM vectorizes it."""
     wrong: int = 0
@@ -78,6 +88,16 @@ def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", paral
         for j in range(count):
             y[j] = x[j] - factor * gradient[j]
 
+    @inlined()
+    def copy_rows(x: Any, y: Any, rows: KeptRows) -> None:
+        if rows.right - rows.left == rows.width:  # one loop: rows may be short
+            at = rows.top * rows.width
+            copy(offset(x, at), offset(y, at), (rows.bottom - rows.top) * rows.width)
+            return
+        for row in range(rows.top, rows.bottom):
+            at = row * rows.width + rows.left
+            copy(offset(x, at), offset(y, at), rows.right - rows.left)
+
     def body(arrays: SgdArrays, extents: SgdExtents, lr: Any, begin: int, end: int) -> None:
         param, grad, rows, out = arrays.param, arrays.grad, arrays.rows, arrays.out
         height, width, count = extents.param_height, extents.param_width, extents.selected_rows_size
@@ -86,18 +106,15 @@ def sgd(attr: SgdAttr, vector_bytes: int = 64, along: str = "param_width", paral
         if count == 1:
             named = rows[0]
             if is_same_address(param, out) == 0:
-                for row in range(top, bottom):
-                    if row != named:
-                        at = row * width + left
-                        copy(offset(param, at), offset(out, at), right - left)
+                before, behind = min(max(named, top), bottom), min(max(named + 1, top), bottom)
+                copy_rows(param, out, KeptRows(top, before, left, right, width))
+                copy_rows(param, out, KeptRows(behind, bottom, left, right, width))
             if top <= named and named < bottom:
                 at = named * width + left
                 step(offset(param, at), offset(grad, left), offset(out, at), right - left, factor)
             return
         if is_same_address(param, out) == 0:
-            for row in range(top, bottom):
-                at = row * width + left
-                copy(offset(param, at), offset(out, at), right - left)
+            copy_rows(param, out, KeptRows(top, bottom, left, right, width))
         for i in range(count):
             row = rows[i]
             if top <= row and row < bottom:

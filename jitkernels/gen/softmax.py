@@ -44,7 +44,7 @@ def cross_entropy(attr: CrossEntropyAttr, **variant: Any) -> RangeKernel:
     row_maximum = row_maximum_float32 if single else row_maximum_float64
     exp, log = (exp_float32, log_float32) if single else (exp_float64, log_float64)
     width = min(variant.get("vector_bytes", 64), cpu_target.target().vector_bytes)
-    lanes = cpu_target.target().masked_lanes(attr.dtype, width)
+    lanes = cpu_target.target().remainder_lanes(attr.dtype, width)
     length = part_length(attr.dtype, width)
 
     @inlined("reassoc")

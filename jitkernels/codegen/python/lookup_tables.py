@@ -2,7 +2,7 @@
 
 A row is loaded whole, for any number of lanes, and columns are transposed from the rows of all lanes: with four
 columns that is faster than gather instructions, and works on every machine. Columns of sixteen 4-byte numbers that
-fit into one or two registers are permuted there by one instruction.
+fit into one or two registers are permuted there by one instruction, or two.
 """
 
 import ast
@@ -17,6 +17,8 @@ from jitkernels.core.hashing import sha256
 if TYPE_CHECKING:
     from jitkernels.codegen.python.call_expressions import Calls
 
+PERMUTED_HALF = "llvm.x86.avx2.permps"
+"""Permutes eight floats: of sixteen, both halves are, and the fourth bit of an index chooses one."""
 MAX_REGISTER_TABLE_ROWS = 16
 """The most rows of a table whose columns are permuted in registers."""
 
@@ -72,6 +74,8 @@ def _permutation(lanes: int) -> tuple[str, int] | None:
         return "llvm.x86.avx512.permvar.sf.512", 16
     if lanes == 8 and "avx512vl" in has:
         return "llvm.x86.avx512.vpermi2var.ps.256", 8
+    if lanes >= 8 and "avx2" in has:
+        return PERMUTED_HALF, 8
     return None
 
 
@@ -85,13 +89,20 @@ def _chosen(writer: "Calls", permuted: tuple[str, int], column: tuple[Any, ...],
     first, *more = (
         f"{numbers} <{', '.join(listed[at : at + lanes])}>" for at in range(0, MAX_REGISTER_TABLE_ROWS, lanes)
     )
-    writer.program.declare(name, numbers, [numbers, permute_type, *[numbers] * len(more)])
+    halves = more if name == PERMUTED_HALF else []
+    writer.program.declare(name, numbers, [numbers, permute_type, *[numbers] * (len(more) - len(halves))])
     at = writer.new(f"trunc {writer.register(INT64)} {index.text} to {index_type}")
     joined = []
     for start in range(0, whole, lanes):
         part = f"shufflevector {index_type} {at}, {index_type} poison, {_mask(range(start, start + lanes))}"
-        arguments = ", ".join([first, f"{permute_type} {writer.new(part)}", *more])
-        joined.append(writer.new(f"call {numbers} @{name}({arguments})"))
+        own = f"{permute_type} {writer.new(part)}"
+        if halves:
+            low, high = (writer.new(f"call {numbers} @{name}({half}, {own})") for half in (first, *halves))
+            bit = writer.new(f"and {own}, splat (i32 {lanes})")
+            is_high = writer.new(f"icmp ne {permute_type} {bit}, zeroinitializer")
+            joined.append(writer.new(f"select <{lanes} x i1> {is_high}, {numbers} {high}, {numbers} {low}"))
+        else:
+            joined.append(writer.new(f"call {numbers} @{name}({', '.join([first, own, *more])})"))
     return _joined(writer, joined, "float", lanes)
 
 

@@ -1,6 +1,5 @@
 """`loops` of compiled functions: the text of small examples; and every program has loops for each of its nests."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,17 @@ from jitkernels.core import cpu_target
 @pytest.fixture
 def wide_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generate code, which nothing runs, for a processor with AVX-512."""
-    target = replace(cpu_target.target(), architecture="x86_64", name="znver4", vector_bytes=64, registers=32)
+    own = cpu_target.target()
+    features = own.features | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+    target = cpu_target.Target("x86_64", "znver4", features, vector_bytes=64, registers=32)
+    monkeypatch.setattr(cpu_target, "target", lambda: target)
+
+
+@pytest.fixture
+def slow_masks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generate code for an AMD processor without AVX-512."""
+    features = frozenset({"avx", "avx2", "fma", "f16c"})
+    target = cpu_target.Target("x86_64", "znver3", features, vector_bytes=32, registers=16)
     monkeypatch.setattr(cpu_target, "target", lambda: target)
 
 
@@ -48,6 +57,17 @@ def test_elementwise_loops() -> None:
                     v1 = x[i1]
                     result[i1] = maximum((v1 + v1) - shift[0], 0.0)  # streaming stores from 16,777,216 bytes on
         """)
+
+
+@pytest.mark.usefixtures("slow_masks")
+def test_loops_without_masked_stores() -> None:
+    """The remainder of cheap loops is halved; that of expensive ones is one masked vector."""
+    numbers = np.zeros(1000, np.float32)
+    cheap, costly = (jk.jit(function).loops(numbers) for function in (lambda x: x + 1, lambda x: np.log(np.exp(x))))
+    halves = [line.split("(")[1] for line in cheap.splitlines() if "in the rest (" in line]
+    assert [half.split(",")[0] for half in halves] == ["8 lanes", "4 lanes", "2 lanes"]
+    assert "masked" not in cheap
+    assert "in the rest (8 lanes, masked" in costly
 
 
 @pytest.mark.usefixtures("wide_vectors")

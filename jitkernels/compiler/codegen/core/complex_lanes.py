@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jitkernels.codegen.python.types import NUMBERS
-from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, alignment, memory_type
+from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Prefix, Register, alignment, memory_type
 from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
@@ -64,6 +64,10 @@ def doubled(function: FunctionBuilder, block: Block, mask: str, lanes: int) -> s
     if text is None:
         picks = (lane // 2 for lane in range(2 * lanes))
         text = block.known[key] = function.shuffle(block, "i1", lanes, mask, "poison", picks)
+        prefix = function.prefixes.get(mask)
+        if prefix is not None:
+            count = function.new(block, f"shl i64 {prefix.count}, 1")
+            function.prefixes[text] = Prefix(count, 2 * lanes, prefix.is_partial)
     return text
 
 

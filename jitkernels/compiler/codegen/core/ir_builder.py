@@ -80,12 +80,22 @@ class LaneMask:
     off: str = "zeroinitializer"
 
 
+@frozen_dataclass
+class Prefix:
+    """What a mask says of a vector: its first `count` lanes are active, not all of them if it `is_partial`."""
+
+    count: str
+    lanes: int
+    is_partial: bool = False
+
+
 class FunctionBuilder:
     """A function under construction: its names, its entry block, and the library of scalar functions that it calls."""
 
     def __init__(self, library: Library, symbol_slots: dict[str, int]) -> None:
-        """`symbol_slots`: the frame word of each symbol."""
+        """`symbol_slots`: the frame word of each symbol; `prefixes`: what is known of masks."""
         self.library, self.symbol_slots = library, symbol_slots
+        self.prefixes: dict[str, Prefix] = {}
         self.count = 0
         self.memory: list[str] = []
         self.block = Block()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jitkernels.codegen.python.types import NUMBERS, constant
-from jitkernels.compiler.codegen.core import aligned_loads, complex_lanes
+from jitkernels.compiler.codegen.core import aligned_loads, complex_lanes, prefix_vectors
 from jitkernels.compiler.codegen.core.casts import broadcast
 from jitkernels.compiler.codegen.core.ir_builder import (
     Block,
@@ -21,6 +21,7 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.ir.strided_array import StridedArray, is_small_stride
 from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.core import cpu_target
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 
 
@@ -149,7 +150,13 @@ class Memory:
 
     def masked_load(self, block: Block, lanes: int, dtype: str, pointer: str, mask: str, first: str) -> str:
         """Load the active lanes of a vector; `first`: the address of the first lane, which is active."""
-        active = LaneMask(lanes, mask, self._off(block, dtype, first, lanes))
+        off = self._off(block, dtype, first, lanes)
+        prefix = self.function.prefixes.get(mask)
+        if prefix is not None and not cpu_target.target().loads_masked(NUMBERS[dtype].size):
+            vector = memory_type(dtype, lanes)
+            text = prefix_vectors.load_prefix(self.function, block, dtype, pointer, prefix)
+            return self.function.new(block, f"select <{lanes} x i1> {mask}, {vector} {text}, {vector} {off}")
+        active = LaneMask(lanes, mask, off)
         return self.function.masked_load(block, memory_type(dtype), pointer, NUMBERS[dtype].size, active)
 
     def _strided_load(self, block: Block, lanes: int, dtype: str, pointer: str, stride: int, mask: str) -> str:
@@ -298,7 +305,10 @@ class Memory:
 
     def masked_store(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, mask: str) -> None:
         """Store the active lanes of a vector."""
-        kind = memory_type(dtype, lanes)
+        kind, prefix = memory_type(dtype, lanes), self.function.prefixes.get(mask)
+        if prefix is not None and not cpu_target.target().stores_masked(NUMBERS[dtype].size):
+            prefix_vectors.store_prefix(self.function, block, dtype, text, pointer, prefix)
+            return
         name = f"llvm.masked.store.{suffix(memory_type(dtype), lanes)}.p0"
         self.function.library.declare(name, "void", [kind, "ptr", f"<{lanes} x i1>"])
         block.lines.append(
@@ -306,9 +316,20 @@ class Memory:
         )
 
     def _strided_store(self, block: Block, lanes: int, dtype: str, text: str, pointer: str, stride: int) -> None:
-        """Store with a small constant stride: whole vectors, with the elements between masked off."""
-        new, kind = self.function.new, memory_type(dtype)
-        width = min(CACHE_LINE_BYTES // NUMBERS[dtype].size, lanes)
+        """Store with a small constant stride: whole vectors, with the elements between masked off, or lane by lane."""
+        new, kind, size = self.function.new, memory_type(dtype), NUMBERS[dtype].size
+        if not cpu_target.target().stores_masked(size):
+            if self.mask(block):
+                number = "uint8" if dtype == "bool" else dtype  # in memory they are the same
+                value = Register(text, number, lanes)
+                self.scatter_lanes(block, number, pointer, self.lane_distances(stride, lanes), value, lanes)
+                return
+            for lane in range(lanes):
+                element = new(block, f"extractelement <{lanes} x {kind}> {text}, i64 {lane}")
+                at = new(block, f"getelementptr {kind}, ptr {pointer}, i64 {lane * stride}")
+                block.lines.append(f"  store {kind} {element}, ptr {at}, align {size}")
+            return
+        width = min(CACHE_LINE_BYTES // size, lanes)
         for first in range(0, lanes * stride, width):
             positions = range(first, first + width)
             numbers = ("poison" if i % stride else i // stride for i in positions)

@@ -60,6 +60,16 @@ class AlignedStores(SerpentineOrder):
         line = new(block, f"add nsw i64 {begin}, {steps}")
         return new(block, f"select i1 {pays}, i64 {line}, i64 {end}")
 
+    def least_peeled(self) -> int:
+        """The least iterations of a loop for which `peeled_end` may say that peeling pays: streaming needs all."""
+        if self.schedule.streamed:
+            return 1
+        least, gain = MIN_PEELED_VECTORS * self.lanes, 1
+        if cpu_target.target().accesses_halves:
+            loads = loads_beside(self.loops, self.schedule.aligned or 0)
+            least, gain = least * STRADDLING_LOAD, STRADDLING_LOAD * len(loads) + STRADDLING_STORE
+        return max(least // gain, 1)
+
     def _gain(self, block: Block, stored: str, where: tuple[str, int]) -> str:
         """How much less a vector costs if those that are stored are aligned, to the disadvantage of aligned loads.
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from jitkernels.compiler.codegen.core.ir_builder import Block
+from jitkernels.compiler.codegen.core.ir_builder import Block, Prefix
 from jitkernels.compiler.codegen.nest.aligned_stores import AlignedStores
 from jitkernels.compiler.schedule.nest.nest_schedule import Remainder
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 
@@ -49,8 +50,17 @@ class LoopEmitter(AlignedStores):
         if store is None:
             self._unrolled(block, loop, limits, body)
         else:
-            peeled = self.peeled_end(block, store, limits)
+            peeled = self._peeled_if_long(block, store, limits)
             self._emit_parts(block, limits, peeled, lambda part, own: self._unrolled(part, loop, own, body))
+
+    def _peeled_if_long(self, block: Block, store: NestTarget, limits: tuple[str, str]) -> str:
+        """Return `peeled_end`, or the end of loops that are too short: there may be one for each row."""
+        new, (begin, end), inside = self.function.new, limits, Block(block)
+        result, count = self.function.variable("i64"), new(block, f"sub nsw i64 {end}, {begin}")
+        block.lines.append(f"  store i64 {end}, ptr {result}")
+        inside.lines.append(f"  store i64 {self.peeled_end(inside, store, limits)}, ptr {result}")
+        self._emit_if(block, new(block, f"icmp sge i64 {count}, {self.least_peeled()}"), inside.lines)
+        return new(block, f"load i64, ptr {result}")
 
     def _emit_parts(
         self, block: Block, limits: tuple[str, str], peeled: str, body: Callable[[Block, tuple[str, str]], None]
@@ -96,10 +106,9 @@ class LoopEmitter(AlignedStores):
             begin = unrolled_end
         enters = schedule.fills_step and not is_large and self.aligned_store is None
         self.emit_loop(block, LoopSpec(loop, begin, main_end, wide, wide, enters=enters, streamed=streamed), body)
-        remainder = Remainder.MASKED if is_large else schedule.remainder
-        if remainder is Remainder.HALVED:
+        if schedule.remainder is Remainder.HALVED:
             self._in_halves(block, loop, (begin, main_end, end), body)
-        elif remainder is Remainder.HOISTED:
+        elif schedule.remainder is Remainder.HOISTED and not is_large:
             self.single_vectors(block, loop, (begin, main_end, end), body)
         else:
             self.emit_loop(block, LoopSpec(loop, main_end, end, narrow, narrow, masked=narrow > 1), body)
@@ -109,7 +118,7 @@ class LoopEmitter(AlignedStores):
     ) -> None:
         """Emit the remainder of a row behind its unrolled vectors: full vectors, and one masked vector.
 
-        The masked one is apart, as its mask is the same in every row and phase.
+        The masked one is apart, as its mask is the same in every row and phase, and as only it may take long.
         """
         begin, stop, end = limits
         new, lanes, wide = self.function.new, self.lanes, self.step_lanes
@@ -125,15 +134,21 @@ class LoopEmitter(AlignedStores):
         self._emit_if(block, new(block, f"icmp ne i64 {left}, 0"), vector.lines)
 
     def _in_halves(self, block: Block, loop: int, limits: tuple[str, str, str], body: Callable[[Block], None]) -> None:
-        """Emit the remainder of a row without masks: half a vector, a quarter, and so on."""
+        """Emit the remainder of a row without masks: full single vectors, half a vector, a quarter, and so on."""
         begin, stop, end = limits
         new, lanes = self.function.new, self.lanes
         count = new(block, f"sub nsw i64 {end}, {begin}")
-        while lanes > 1:
-            lanes //= 2
+        if self.step_lanes > lanes:
             here = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, {-lanes}')}")
             self.emit_loop(block, LoopSpec(loop, stop, here, lanes, lanes), body)
             stop = here
+        while lanes > 1:
+            lanes //= 2
+            part = new(block, f"and i64 {count}, {lanes}")
+            inside = Block(block, loop, stop, lanes)
+            body(inside)
+            self._emit_if(block, new(block, f"icmp ne i64 {part}, 0"), inside.lines)
+            stop = new(block, f"add nsw i64 {stop}, {part}")
 
     def _last_vector(self, block: Block, begin: str, end: str, lanes: int) -> tuple[str, str, str]:
         """Return where the masked vector begins, how many lanes are active, and the mask."""
@@ -143,7 +158,9 @@ class LoopEmitter(AlignedStores):
             whole = new(block, f"and i64 {count}, {-lanes}")
             left = new(block, f"and i64 {count}, {lanes - 1}")
             last = new(block, f"add nsw i64 {begin}, {whole}")
-            block.known[key] = last, left, self._mask(block, left, lanes)
+            mask = self._mask(block, left, lanes)
+            self.function.prefixes[mask] = Prefix(left, lanes, is_partial=True)
+            block.known[key] = last, left, mask
         result: tuple[str, str, str] = block.known[key]
         return result
 
@@ -207,4 +224,7 @@ class LoopEmitter(AlignedStores):
         vector = f"<{all_lanes} x {kind}>"
         splat_count = self.function.splat(block, kind, all_lanes, narrow)
         numbers = "<" + ", ".join(f"{kind} {lane % lanes}" for lane in range(all_lanes)) + ">"
-        return self.function.new(block, f"icmp ugt {vector} {splat_count}, {numbers}")
+        mask = self.function.new(block, f"icmp ugt {vector} {splat_count}, {numbers}")
+        if times == 1:
+            self.function.prefixes[mask] = Prefix(clamped, lanes)
+        return mask

@@ -45,7 +45,8 @@ class _LaneLoop:
             full = [self.vectors(lanes, lanes, LoopPart.REST)] if self.schedule.unroll > 1 else []
             return [*full, self.vectors(lanes, lanes, LoopPart.REST, "one mask for all rows", is_masked=True)]
         if how is Remainder.HALVED:
-            halves = [lanes >> shift for shift in range(1, lanes.bit_length())]
+            first = 0 if self.schedule.unroll > 1 else 1
+            halves = [lanes >> shift for shift in range(first, lanes.bit_length())]
             return [self.vectors(half, half, LoopPart.REST) for half in halves]
         return [self.vectors(lanes, lanes, LoopPart.REST, is_masked=True)]
 
@@ -68,7 +69,7 @@ def lane_loops(loops: Loops, schedule: NestSchedule, loop: int, body: Body, *, a
     full = [*doubled, own.vectors(wide, lanes, LoopPart.STEPS, *notes), *own.remainder()]
     if schedule.aligned is None:
         return tuple(full)
-    peeled = own.vectors(lanes, lanes, LoopPart.PEELED, is_masked=True)
+    peeled = own.vectors(lanes, lanes, LoopPart.PEELED, is_masked=schedule.remainder is not Remainder.HALVED)
     array = loops.targets[schedule.aligned].output
     vectors = MIN_PEELED_VECTORS if schedule.peels_long else 0
     guard = Misaligned(array, vectors, schedule.stream_bytes if schedule.streamed else 0)

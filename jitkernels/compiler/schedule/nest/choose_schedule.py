@@ -7,12 +7,14 @@ that these admit.
 
 from dataclasses import replace
 
+from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.schedule.nest import phase_rules, store_rules
-from jitkernels.compiler.schedule.nest.loop_order import Loops
+from jitkernels.compiler.schedule.nest.loop_order import COMPUTE_BOUND_COST, Loops
 from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule, Remainder
 from jitkernels.compiler.schedule.nest.row_packing import packings
 from jitkernels.compiler.schedule.nest.serpentine_rule import serpentine_words
 from jitkernels.compiler.schedule.nest.trip_bounds import least_steps
+from jitkernels.core import cpu_target
 
 
 def choose_schedule(own: Loops) -> NestSchedule:
@@ -54,7 +56,20 @@ def _fills_step(own: Loops) -> bool:
 
 
 def _remainder(own: Loops) -> Remainder:
-    """How the remainder of a row runs: in rows that are reduced, the first iteration is the same in all of them."""
+    """How the remainder of a row runs: in rows that are reduced, the first iteration is the same in all of them.
+
+    Cheap loops have no masks where these take long.
+    """
     if bool(own.order) and own.reduces:
         return Remainder.HOISTED
+    if own.chosen.remainder is Remainder.MASKED and own.nest.cost < COMPUTE_BOUND_COST and _may_halve(own):
+        return Remainder.HALVED
     return own.chosen.remainder if own.lane_loop != own.parallel_loop else Remainder.MASKED
+
+
+def _may_halve(own: Loops) -> bool:
+    """Whether stores have no fast masks, and any number of lanes can be computed by itself."""
+    stores = [target.output.dtype for target in own.targets if target.array is not None]
+    slow = any(not cpu_target.target().stores_masked(NUMBERS[dtype].size) for dtype in stores)
+    fixed = own.scanned or own.directions or own.short_lanes or own.reduces or own.gathered_run is not None
+    return slow and not fixed

@@ -12,7 +12,8 @@ class Remainder(Enum):
     """How the iterations of the lane loop behind the last full vector run.
 
     MASKED: by one masked vector. HOISTED: full single vectors, then a masked one whose mask is the same in all rows and
-    phases. HALVED: half a vector, a quarter, and so on, which is faster for few lanes than a masked one.
+    phases. HALVED: full single vectors, half a vector, a quarter, and so on, which is faster than a masked one for few
+    lanes, and for all where processors have no fast masks.
     """
 
     MASKED = "masked"
