@@ -27,6 +27,7 @@ from jitkernels.compiler.dispatch.compiled_link import CompiledLink
 from jitkernels.compiler.dispatch.fp_warnings import warning_reporter
 from jitkernels.compiler.dispatch.object_guards import UnreachableError
 from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialization, specialize
+from jitkernels.compiler.dispatch.trial import Trial
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.core import hooks, settings, signal_exceptions
@@ -98,9 +99,13 @@ class ColdCalls:
             self._links.enter_plain(self.__wrapped__, args, kwargs, out, most, specialization)
             return self._plain(args, kwargs, out)
         if self._link(specialization, call) or specialization.link_requested_symbols():
+            if call.form in specialization.trials:
+                return self._compare(specialization, call, args, kwargs, out)
             self._entries.note(python_call_stats.FIRST_CALLS)
             linked: Any = self  # the new link precedes this function in the chain, and serves the call
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
+        if self._bails_out(specialization, call) or call.form in specialization.trials:
+            return self._compare(specialization, call, args, kwargs, out)
         self._entries.note(specialization.entry_reason or python_call_stats.OTHERS)
         if not may_be_plain:
             return self._run(specialization, call, symbols, out)
@@ -257,6 +262,51 @@ class ColdCalls:
             timings.note(perf_counter() - began, is_plain=is_plain)
         return result
 
+    def _may_compare(self) -> bool:
+        """Whether the plain function may serve calls because it is faster."""
+        may_be_plain = self._is_plain and not (self.is_interpreter or self.is_part or self.config.strict)
+        return may_be_plain and settings.read("JITKERNELS_POLICY") != "reproducible"
+
+    def _trial(self, specialization: Specialization, link: CompiledLink, *, repeats: bool = False) -> Trial:
+        has_loops = specialization.has_flows
+        return Trial(link, self.__wrapped__, takes_out=self._takes_out, has_loops=has_loops, repeats=repeats)
+
+    def _bails_out(self, specialization: Specialization, call: FlatCall) -> bool:
+        """Whether code that was linked bails out of many calls: it is compared with the plain function again."""
+        link = specialization.links.get(call.form)
+        if link is None or not link.has_many_bailouts or call.form in specialization.trials:
+            return False
+        link.forget_bailouts()
+        if not self._may_compare():
+            return False
+        with build_lock:
+            self._unlink()
+            specialization.links[call.form] = link
+            specialization.trials[call.form] = self._trial(specialization, link, repeats=True)
+        return True
+
+    def _compare(self, specialization: Specialization, call: FlatCall, args: Any, kwargs: Any, out: Any) -> Any:
+        """Serve a call by compiled code or the plain function, and link the one that is known to be faster."""
+        self._entries.note(python_call_stats.COMPARED)
+        trial = specialization.trials[call.form]
+        if out is not None:
+            return trial.compiled(*args, **kwargs, out=out)
+        try:
+            return trial.run(args, kwargs, call.leaves)
+        finally:
+            if trial.is_profitable:
+                with build_lock:
+                    if specialization.trials.pop(call.form, None) is trial:
+                        specialization.entry_reason = ""
+                        self._links.enter(trial.release())
+            elif trial.is_profitable is False:
+                specialization.entry_reason = trial.reject(call.leaves)
+                if trial.repeats:
+                    self._links.enter_limited(self.__wrapped__, args, kwargs, None)
+                else:
+                    most = trial.most(call.leaves)
+                    self._links.enter_plain(self.__wrapped__, args, kwargs, None, most, specialization)
+
     def _run(self, specialization: Specialization, call: FlatCall, symbols: dict[str, int], out: Any) -> Any:
         """Run the compiled code from Python, with the locks of random generators held, or the plain function."""
         with contextlib.ExitStack() as held:
@@ -307,7 +357,10 @@ class ColdCalls:
             try:
                 access, entry = program_entry.build_entry(specialization, call, self._signature)
                 link = CompiledLink(entry, access, specialization.reporter, cached=self.config.cache)
-                self._links.enter(link)
+                if self._may_compare() and specialization.may_be_unprofitable:
+                    specialization.trials[form] = self._trial(specialization, link)
+                else:
+                    self._links.enter(link)
                 links[form] = link
             except UnreachableError as error:
                 specialization.entry_reason = str(error)
@@ -350,4 +403,4 @@ class ColdCalls:
         self._links.clear()
         for candidates in self._specializations.values():
             for specialization in candidates:
-                specialization.links = {}
+                specialization.links, specialization.trials = {}, {}
