@@ -18,6 +18,7 @@ from jitkernels.compiler.api import (
     out_argument,
 )
 from jitkernels.compiler.api.graph_breaks import Division, GraphBreaks
+from jitkernels.compiler.api.timed_calls import TimedCalls
 from jitkernels.compiler.capture.pytree import recompile_limit
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
 from jitkernels.compiler.capture.pytree.result_spec import ResultInputs
@@ -27,7 +28,6 @@ from jitkernels.compiler.dispatch.compiled_link import CompiledLink
 from jitkernels.compiler.dispatch.fp_warnings import warning_reporter
 from jitkernels.compiler.dispatch.object_guards import UnreachableError
 from jitkernels.compiler.dispatch.specialization import MANY_ELEMENTS, Specialization, specialize
-from jitkernels.compiler.dispatch.trial import Trial
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.core import hooks, settings, signal_exceptions
@@ -38,12 +38,11 @@ from jitkernels.runtime.loading.build_ahead import building_ahead
 
 MAX_FORMS = 16
 """Most call forms (numbers of positional arguments, keyword names) of one specialization that are linked."""
-DIVIDED = "graph breaks: Python calls compiled parts of the function"
 MAX_KEYS, MAX_OF_A_KEY = 4096, 32
 """Most keys of specializations of a function, and specializations of a key."""
 
 
-class ColdCalls:
+class ColdCalls(TimedCalls):
     """The specializations of a function, and its calls that enter through Python.
 
     `is_part`: a part between two graph breaks. `is_interpreter`: the plain function interprets a model node by node, so
@@ -193,19 +192,6 @@ class ColdCalls:
         line = 0 if specialization is None else specialization.line
         return self._breaks.division(reason, line, args, kwargs)
 
-    def _run_divided(
-        self, divided: Division, specialization: Specialization | None, args: Any, kwargs: Any, out: Any
-    ) -> Any:
-        """Run a function that breaks, and link it for calls of this form, unless others may have code of their own."""
-        self._entries.note(DIVIDED)
-        if (
-            not self._has_code()
-            or specialization is None
-            or specialization.always_falls_back([*self._specializations.values()])
-        ):
-            self._links.enter_plain(divided.function, args, kwargs, out, divided.most)
-        return out_argument.copied_to(out, divided.function(*args, **kwargs))
-
     def runs_code(self) -> bool:
         """Whether any call runs compiled code, or parts of it do."""
         return self._has_code() or (self._breaks is not None and self._breaks.has_parts)
@@ -261,51 +247,6 @@ class ColdCalls:
         if self._hits > 1:
             timings.note(perf_counter() - began, is_plain=is_plain)
         return result
-
-    def _may_compare(self) -> bool:
-        """Whether the plain function may serve calls because it is faster."""
-        may_be_plain = self._is_plain and not (self.is_interpreter or self.is_part or self.config.strict)
-        return may_be_plain and settings.read("JITKERNELS_POLICY") != "reproducible"
-
-    def _trial(self, specialization: Specialization, link: CompiledLink, *, repeats: bool = False) -> Trial:
-        has_loops = specialization.has_flows
-        return Trial(link, self.__wrapped__, takes_out=self._takes_out, has_loops=has_loops, repeats=repeats)
-
-    def _bails_out(self, specialization: Specialization, call: FlatCall) -> bool:
-        """Whether code that was linked bails out of many calls: it is compared with the plain function again."""
-        link = specialization.links.get(call.form)
-        if link is None or not link.has_many_bailouts or call.form in specialization.trials:
-            return False
-        link.forget_bailouts()
-        if not self._may_compare():
-            return False
-        with build_lock:
-            self._unlink()
-            specialization.links[call.form] = link
-            specialization.trials[call.form] = self._trial(specialization, link, repeats=True)
-        return True
-
-    def _compare(self, specialization: Specialization, call: FlatCall, args: Any, kwargs: Any, out: Any) -> Any:
-        """Serve a call by compiled code or the plain function, and link the one that is known to be faster."""
-        self._entries.note(python_call_stats.COMPARED)
-        trial = specialization.trials[call.form]
-        if out is not None:
-            return trial.compiled(*args, **kwargs, out=out)
-        try:
-            return trial.run(args, kwargs, call.leaves)
-        finally:
-            if trial.is_profitable:
-                with build_lock:
-                    if specialization.trials.pop(call.form, None) is trial:
-                        specialization.entry_reason = ""
-                        self._links.enter(trial.release())
-            elif trial.is_profitable is False:
-                specialization.entry_reason = trial.reject(call.leaves)
-                if trial.repeats:
-                    self._links.enter_limited(self.__wrapped__, args, kwargs, None)
-                else:
-                    most = trial.most(call.leaves)
-                    self._links.enter_plain(self.__wrapped__, args, kwargs, None, most, specialization)
 
     def _run(self, specialization: Specialization, call: FlatCall, symbols: dict[str, int], out: Any) -> Any:
         """Run the compiled code from Python, with the locks of random generators held, or the plain function."""

@@ -57,6 +57,13 @@ class Timings:
             return len(self.plain) < len(self.compiled)
         return min(self.plain) < best
 
+    def chooses_code(self, *, has_loops: bool) -> bool | None:
+        """Whether later calls run compiled code; None while calls must be timed."""
+        prefers_plain = self.prefers_plain(has_loops=has_loops)
+        if not self.is_settled and (prefers_plain or len(self.plain) == len(self.compiled)):
+            return None
+        return not prefers_plain
+
     @property
     def is_settled(self) -> bool:
         """Whether both kinds have enough timings."""

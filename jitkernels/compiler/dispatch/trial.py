@@ -62,9 +62,7 @@ class Trial:
         finally:
             seconds = perf_counter() - began
             timings.note(seconds + (SECONDS_OF_LINK if is_plain else 0.0), is_plain=is_plain)
-            prefers_plain = timings.prefers_plain(has_loops=self.has_loops)
-            waits = not timings.is_settled and (prefers_plain or len(timings.plain) == len(timings.compiled))
-            self.is_profitable = None if waits else not prefers_plain
+            self.is_profitable = timings.chooses_code(has_loops=self.has_loops)
 
     def release(self) -> CompiledLink:
         """The link, which a chain may hold from now on."""

@@ -50,6 +50,14 @@ def looked_up(x: Any, i: int) -> Any:
     return total
 
 
+def logged(x: Any, log: list[float]) -> Any:
+    for i in range(4):
+        y = np.sqrt(x * x + i) / (1 + np.exp(-x))
+        log.append(float(y[0]))
+        x = x + y
+    return x
+
+
 def looks(function: Any) -> int:
     """The calls of a function so far that were part of a trial."""
     return dict(function.stats().python_reasons).get(COMPARED, 0)
@@ -137,3 +145,20 @@ def test_a_call_with_out_is_compiled_code() -> None:
     function, out = jk.jit(np.argsort), np.zeros(3, np.int64)
     assert function(np.array([3.0, 1.0, 2.0]), out=out) is out
     assert list(out) == [1, 2, 0]
+
+
+def test_a_function_that_breaks_is_compared_as_a_whole(times: Callable[[float, float], None]) -> None:
+    x = np.linspace(0, 1, 50)
+    for compiled, plain, expected in (
+        (3e-6, 1e-6, "runs all of it, at the sizes of latest calls: 1 us"),
+        (1e-6, 2e-6, ""),
+    ):
+        times(compiled, plain)
+        function, log, plain_log = jk.jit(logged), [], []  # type: Any, list[float], list[float]
+        for _ in range(2 * SETTLING):
+            np.testing.assert_allclose(function(x, log), logged(x, plain_log))
+        np.testing.assert_allclose(log, plain_log)
+        explained = str(function.explain(x, log))
+        assert ("runs all of it" in explained) == bool(expected)
+        assert expected in explained
+        assert "break in line" in explained
