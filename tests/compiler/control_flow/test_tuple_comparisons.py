@@ -32,7 +32,8 @@ def nested(x: Any) -> Any:
     for i in range(len(x) - 2):
         if (x[i], (x[i + 1], 1)) < (x[i + 1], (x[i + 2], 0)) <= (3, (2, 2)):
             count += 1
-        if (x[i], x[i + 1]) == (x[i + 1],) or (x[i], 1) == (x[i + 1], 1):
+        longer: Any = (x[i], x[i + 1])
+        if longer == (x[i + 1],) or (x[i], 1) == (x[i + 1], 1):
             count += 100
         if (x[i],) < (x[i], x[i + 1]) and (x[i], x[i + 1]) > (x[i],):
             count += 10_000

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.compiler.dispatch import trial
 from jitkernels.compiler.dispatch.dispatch_chain import MAX_CALLS_BETWEEN_LOOKS
-from jitkernels.compiler.dispatch.python_call_stats import COMPARED
+from jitkernels.compiler.dispatch.python_call_stats import COMPARED, Timings
 from jitkernels.runtime.inline_cache import MANY_BAILOUTS
 
 SETTLING = 20
@@ -20,13 +19,13 @@ MANY = [float(i) for i in range(150)]
 @pytest.fixture
 def times(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
     """Sets what trials measure: the seconds of compiled code and of the plain function."""
-    note = trial.Timings.note
+    note = Timings.note
 
     def let(compiled: float, plain: float) -> None:
-        def noted(timings: trial.Timings, _: float, *, is_plain: bool) -> None:
+        def noted(timings: Timings, _: float, *, is_plain: bool) -> None:
             note(timings, plain if is_plain else compiled, is_plain=is_plain)
 
-        monkeypatch.setattr(trial.Timings, "note", noted)
+        monkeypatch.setattr(Timings, "note", noted)
 
     return let
 
@@ -60,7 +59,7 @@ def logged(x: Any, log: list[float]) -> Any:
 
 def looks(function: Any) -> int:
     """The calls of a function so far that were part of a trial."""
-    return dict(function.stats().python_reasons).get(COMPARED, 0)
+    return int(dict(function.stats().python_reasons).get(COMPARED, 0))
 
 
 def test_the_faster_one_serves_calls(times: Callable[[float, float], None]) -> None:
