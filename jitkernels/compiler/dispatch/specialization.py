@@ -126,15 +126,16 @@ class Specialization:
     def may_be_unprofitable(self) -> bool:
         """Whether the plain function may take less time than the code.
 
-        That is so where NumPy computes a part, where Python builds the result, and where there are many arguments to
-        read, of which the function may use few.
+        That is so where NumPy computes a part, where Python builds a result of many arrays and numbers, and where there
+        are many arguments to read, of which the function may use few.
         """
         if self.graph is None or self.has_foreign or self.plan is None:
             return False
         plan = self.plan
         builds_in_python = plan.is_tuple is None and plan.itself is None and plan.recipe is None
         has_calls = any(node.operation == "call" for node in regions.walk_nodes(self.graph))
-        return builds_in_python or has_calls or len(self.graph.inputs) > MANY_LEAVES
+        most = max(len(self.graph.inputs), len(self.graph.outputs) if builds_in_python else 0)
+        return has_calls or most > MANY_LEAVES
 
     @unlocked_cached_property
     def _elements_of_constants(self) -> int:
