@@ -5,7 +5,7 @@ The table also has the fallback callables:
     table: slow callable, first link, number of calls in progress, the name of the ``out`` argument or null, the plain
         callable that serves calls from which a link's function bails out, or null
     link: next link, function, context, number of positional arguments, of keyword arguments, of watches, whether it
-        stays last, reporter of floating-point errors or null, last reported flags, skip count, names, watches
+        stays last, reporter of floating-point errors or null, last reported flags, skip count, bailouts, names, watches
     watch (a guard): a dict and a key in it, or null and a closure cell; the object that must still be there
 
 The counter changes under the GIL, so that it needs no atomics. Removed links live until it is 0.
@@ -26,8 +26,12 @@ BAILOUT = 1
 OUT = sys.intern("out")
 CELL = 16
 """Byte offset of a cell's value."""
-STAYS_LAST, NAMES = 6, 10
-"""Words of a link: whether it stays last, and its names; those between are of `fp_flag_handler`."""
+STAYS_LAST, BAILOUTS, NAMES = 6, 10, 11
+"""Words of a link: whether it stays last, its bailouts, and its names; others are those of `fp_flag_handler`."""
+MANY_BAILOUTS = 64
+"""Bailouts of a link, after which the slow callable serves one: it may choose the plain function for such calls."""
+NEVER = -(2**62)
+"""A number of bailouts that does not become many."""
 
 
 def new_table(slow: object, plain: object = None, *, takes_out: bool) -> Words:
@@ -65,7 +69,7 @@ def link(
     It stays behind other links. The caller keeps it, names, watches and reporter alive from before it enters a table.
     """
     words = [0, function, context, count, len(names), len(watches), int(is_last)]
-    words += [0 if reporter is None else id(reporter), 0, 0, *map(id, names)]
+    words += [0 if reporter is None else id(reporter), 0, 0, 0, *map(id, names)]
     for container, key, value in watches:
         key_address = key.address - CELL if isinstance(key, Word) else id(key)
         words += [0 if container is None else id(container), key_address, id(value)]

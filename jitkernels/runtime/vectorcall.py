@@ -9,7 +9,7 @@ link's reporter is called with the same arguments; an exception that it raises p
 
 Link functions are ``ptr f(ptr context, ptr objects, ptr out)``, see `jitkernels.compiler.dispatch.entry_point`; `out`
 is null for None, or the keyword argument ``out``. If one returns `BAILOUT` (a bailout), the table's plain callable
-is called directly, if it has one and no ``out`` is given.
+is called directly, if it has one and no ``out`` is given; after many bailouts the slow one.
 """
 
 import ctypes
@@ -26,8 +26,10 @@ from jitkernels.runtime import abi_check, c_api, errstate, fp_flag_handler, fp_s
 from jitkernels.runtime.abi_layout import Offset
 from jitkernels.runtime.inline_cache import (
     BAILOUT,
+    BAILOUTS,
     CALLS_IN_PROGRESS,
     CELL,
+    MANY_BAILOUTS,
     NAMES,
     OUT_NAME,
     PLAIN_FUNCTION_WORD,
@@ -273,6 +275,13 @@ free:
   br i1 %not.plain, label %failed, label %ask
 ask:
   call void @flags_become(i32 0)
+  %bailouts.at = getelementptr i64, ptr %link, i64 {BAILOUTS}
+  %bailouts.before = load i64, ptr %bailouts.at
+  %bailouts = add i64 %bailouts.before, 1
+  store i64 %bailouts, ptr %bailouts.at
+  %are.many = icmp sge i64 %bailouts, {MANY_BAILOUTS}
+  br i1 %are.many, label %not.taken, label %plain.call, !prof !9
+plain.call:
   %answered = call ptr @PyObject_Vectorcall(ptr %plain.callee, ptr %objects, i64 %flagged, ptr %names)
   %ask.still = load i64, ptr %under.at
   %ask.less = sub i64 %ask.still, 1

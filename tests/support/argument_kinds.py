@@ -9,8 +9,8 @@ import numpy as np
 
 INTS = "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"
 FLOATS = "float32", "float64"
-SETTLING = 4
-"""Number of calls after which all code is compiled."""
+SETTLING = 10
+"""Number of calls after which all code is compiled, and compared with the plain function where that may be faster."""
 
 
 def pickled(value: Any) -> Any:

@@ -18,6 +18,7 @@ from jitkernels.compiler.api import (
     out_argument,
 )
 from jitkernels.compiler.api.graph_breaks import Division, GraphBreaks
+from jitkernels.compiler.api.timed_calls import TimedCalls
 from jitkernels.compiler.capture.pytree import recompile_limit
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
 from jitkernels.compiler.capture.pytree.result_spec import ResultInputs
@@ -37,12 +38,11 @@ from jitkernels.runtime.loading.build_ahead import building_ahead
 
 MAX_FORMS = 16
 """Most call forms (numbers of positional arguments, keyword names) of one specialization that are linked."""
-DIVIDED = "graph breaks: Python calls compiled parts of the function"
 MAX_KEYS, MAX_OF_A_KEY = 4096, 32
 """Most keys of specializations of a function, and specializations of a key."""
 
 
-class ColdCalls:
+class ColdCalls(TimedCalls):
     """The specializations of a function, and its calls that enter through Python.
 
     `is_part`: a part between two graph breaks. `is_interpreter`: the plain function interprets a model node by node, so
@@ -98,9 +98,13 @@ class ColdCalls:
             self._links.enter_plain(self.__wrapped__, args, kwargs, out, most, specialization)
             return self._plain(args, kwargs, out)
         if self._link(specialization, call) or specialization.link_requested_symbols():
+            if call.form in specialization.trials:
+                return self._compare(specialization, call, args, kwargs, out)
             self._entries.note(python_call_stats.FIRST_CALLS)
             linked: Any = self  # the new link precedes this function in the chain, and serves the call
             return linked(*args, **kwargs) if out is None else linked(*args, **kwargs, out=out)
+        if self._bails_out(specialization, call) or call.form in specialization.trials:
+            return self._compare(specialization, call, args, kwargs, out)
         self._entries.note(specialization.entry_reason or python_call_stats.OTHERS)
         if not may_be_plain:
             return self._run(specialization, call, symbols, out)
@@ -187,19 +191,6 @@ class ColdCalls:
             return None  # the plain function may raise the same: what raises in traces alone is a break, of later calls
         line = 0 if specialization is None else specialization.line
         return self._breaks.division(reason, line, args, kwargs)
-
-    def _run_divided(
-        self, divided: Division, specialization: Specialization | None, args: Any, kwargs: Any, out: Any
-    ) -> Any:
-        """Run a function that breaks, and link it for calls of this form, unless others may have code of their own."""
-        self._entries.note(DIVIDED)
-        if (
-            not self._has_code()
-            or specialization is None
-            or specialization.always_falls_back([*self._specializations.values()])
-        ):
-            self._links.enter_plain(divided.function, args, kwargs, out, divided.most)
-        return out_argument.copied_to(out, divided.function(*args, **kwargs))
 
     def runs_code(self) -> bool:
         """Whether any call runs compiled code, or parts of it do."""
@@ -307,7 +298,10 @@ class ColdCalls:
             try:
                 access, entry = program_entry.build_entry(specialization, call, self._signature)
                 link = CompiledLink(entry, access, specialization.reporter, cached=self.config.cache)
-                self._links.enter(link)
+                if self._may_compare() and specialization.may_be_unprofitable:
+                    specialization.trials[form] = self._trial(specialization, link)
+                else:
+                    self._links.enter(link)
                 links[form] = link
             except UnreachableError as error:
                 specialization.entry_reason = str(error)
@@ -350,4 +344,4 @@ class ColdCalls:
         self._links.clear()
         for candidates in self._specializations.values():
             for specialization in candidates:
-                specialization.links = {}
+                specialization.links, specialization.trials = {}, {}

@@ -2,7 +2,8 @@
 
 A function is divided where its trace ended, at the first call that has no code. Its parts are compiled functions: one
 whose trace ends as well is divided in turn. The first calls of a part time it beside its statements in Python, which
-stay in the function where they are faster; arrays of another size class are timed again.
+stay in the function where they are faster; then the whole is timed beside the plain function. Arrays of another size
+class are timed again.
 """
 
 import inspect
@@ -39,6 +40,8 @@ WARM_UP = 2
 """Calls of a part that are not timed: they compile and link it."""
 BITS_OF_CLASS = 3
 """A size class covers arrays of up to so many powers of two."""
+CALLS_OF_PARTS = 9
+"""Calls of a function in which its parts are timed, before the whole is."""
 MIN_SCALAR_WEIGHT = 16
 """Operations on numbers from which on a call of code takes less time than Python."""
 SECONDS_OF_CALL = 80e-9
@@ -81,7 +84,10 @@ class PartCall:
 
 
 class Division:
-    """The divided function for arguments of one size class: `function`, whose code changes as parts are chosen."""
+    """The divided function for arguments of one size class: `function`, whose code changes as parts are chosen.
+
+    `serving` is that, or the plain function where it takes less time; None while calls are timed. `slower`: how much.
+    """
 
     def __init__(self, breaks: "GraphBreaks", most: int) -> None:
         self.breaks, self.most, self.sites = breaks, most, breaks.sites
@@ -98,6 +104,27 @@ class Division:
         self.function = closed_function_of(divided.tree, plain_function, self.cells)
         self.function.__defaults__ = plain_function.__defaults__
         self.function.__kwdefaults__ = plain_function.__kwdefaults__
+        self.serving: types.FunctionType | None = None if times else self.function
+        self.slower = ""
+        self._has_loops = any(part.has_loops for part in divided.parts)
+        self._timings, self._count = Timings(), 0
+
+    def run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Serve a call by the divided function or the plain one, and time it, also where it raises an exception."""
+        self._count += 1
+        is_plain = self._timings.prefers_plain(has_loops=self._has_loops)
+        began = perf_counter()
+        try:
+            return (self.breaks.plain if is_plain else self.function)(*args, **kwargs)
+        finally:
+            if self._count > CALLS_OF_PARTS:
+                self._timings.note(perf_counter() - began, is_plain=is_plain)
+                is_divided = self._timings.chooses_code(has_loops=self._has_loops)
+                if is_divided is False:
+                    plain, divided = min(self._timings.plain) * 1e6, min(self._timings.compiled) * 1e6
+                    self.slower = f"{plain:.3g} us, with compiled parts {divided:.3g} us"
+                if is_divided is not None:
+                    self.serving = self.function if is_divided else self.breaks.plain
 
     def _choose(self, part: Part, is_compiled: bool) -> None:
         """Call a part without timing it from now on, or leave its statements in the function."""
@@ -195,8 +222,9 @@ class GraphBreaks:
             PartExplanation(*part.lines, part.loop, part.key in inlined, self.parts[part.identity][0].explain_all())
             for part in self.divided.parts
         ]
+        slower = next(reversed(self._divisions.values())).slower if self._divisions else ""
         breaks = [GraphBreak(line, self._reason(line), loop) for line, loop in self.divided.broken.items()]
-        return DividedExplanation(tuple(breaks), tuple(parts))
+        return DividedExplanation(tuple(breaks), tuple(parts), slower)
 
     def _reason(self, line: int) -> str:
         """Why a line breaks: what the trace that ended there says, or what it uses."""

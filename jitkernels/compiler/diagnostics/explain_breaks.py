@@ -46,19 +46,25 @@ class PartExplanation(NamedTuple):
 
 
 class DividedExplanation(NamedTuple):
-    """The breaks and parts of a function."""
+    """The breaks and parts of a function. `slower`: times that show why Python runs all of it at the latest sizes."""
 
     breaks: tuple[GraphBreak, ...] = ()
     parts: tuple[PartExplanation, ...] = ()
+    slower: str = ""
 
     @property
     def lines(self) -> list[str]:
         """All of it as lines of text."""
-        return [*map(str, self.breaks), *(line for part in self.parts for line in part.lines)]
+        slower = [f"Python takes less time and runs all of it, at the sizes of latest calls: {self.slower}"]
+        return [
+            *(slower if self.slower else ()),
+            *map(str, self.breaks),
+            *(line for part in self.parts for line in part.lines),
+        ]
 
     def cost(self) -> str:
         """The calls of compiled parts in a call of the function."""
-        return calls_of(self.parts)
+        return calls_of(() if self.slower else self.parts)
 
 
 WHOLE = DividedExplanation()

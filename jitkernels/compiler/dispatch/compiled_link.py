@@ -31,6 +31,15 @@ class CompiledLink:
             self.reporter.link = self.link
 
     @property
+    def has_many_bailouts(self) -> bool:
+        """Whether Python serves a call since many have bailed out."""
+        return bool(self.link[inline_cache.BAILOUTS] >= inline_cache.MANY_BAILOUTS)
+
+    def forget_bailouts(self) -> None:
+        """Count no bailouts from now on."""
+        self.link[inline_cache.BAILOUTS] = inline_cache.NEVER
+
+    @property
     def max_workspace_bytes(self) -> int:
         """The largest workspace that a call has used, in bytes."""
         return int(self.context[-1])

@@ -11,8 +11,8 @@ from jitkernels.runtime import inline_cache, python_fallback, vectorcall
 
 MAX_LINKS, MAX_CHOICES = 4096, 64
 """Most links of a chain; most plain links of one form that guard choice values, later ones accept any value."""
-CALLS_BETWEEN_LOOKS = 256
-"""Calls of the plain function for arguments of unknown size before Python checks the sizes again."""
+CALLS_BETWEEN_LOOKS, MAX_CALLS_BETWEEN_LOOKS = 256, 4096
+"""Calls of the plain function for arguments of unknown size before Python checks the sizes again; they double."""
 base = vectorcall.base()
 """The base type of callables with a chain; None where Python serves all calls."""
 
@@ -69,7 +69,8 @@ class Links:
         with build_lock:
             existing = self._limited.get(form)
             if existing is not None:
-                existing.allow(CALLS_BETWEEN_LOOKS)
+                existing.calls = min(2 * existing.calls, MAX_CALLS_BETWEEN_LOOKS)
+                existing.allow(existing.calls)
                 return
             link = PlainLink(function, args, kwargs, MANY_ELEMENTS, (), CALLS_BETWEEN_LOOKS)
             self._limited[form] = link

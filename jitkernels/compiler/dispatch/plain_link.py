@@ -39,7 +39,7 @@ class PlainLink:
     ) -> None:
         names, values = tuple(map(sys.intern, kwargs)), (*args, *kwargs.values())
         held: list[Any] = [type(value) for value in values]
-        self.kept = (function, names, held)
+        self.kept, self.calls = (function, names, held), calls
         words = [id(function), len(args), id(names) if names else 0, most, len(values), calls]
         for value in values:
             words.append(id(type(value)))

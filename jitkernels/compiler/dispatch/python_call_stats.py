@@ -10,6 +10,7 @@ FIRST_CALLS = "the first calls of a kind, for which code is made"
 ERRORS = "floating-point errors set to raise or to call a function (numpy.errstate, numpy.seterr)"
 SHARED = "what is written is read-only, or shares memory with other arguments"
 SMALL = "arrays for which the plain function takes less time than Python does for compiled code"
+COMPARED = "calls that time compiled code and the plain function in turn, or that the latter serves faster"
 OTHERS = "arguments that no compiled entry takes"
 MEASURED = 3
 """Timed calls of each kind before the faster one is chosen."""
@@ -55,6 +56,13 @@ class Timings:
         if not self.is_settled:
             return len(self.plain) < len(self.compiled)
         return min(self.plain) < best
+
+    def chooses_code(self, *, has_loops: bool) -> bool | None:
+        """Whether later calls run compiled code; None while calls must be timed."""
+        prefers_plain = self.prefers_plain(has_loops=has_loops)
+        if not self.is_settled and (prefers_plain or len(self.plain) == len(self.compiled)):
+            return None
+        return not prefers_plain
 
     @property
     def is_settled(self) -> bool:

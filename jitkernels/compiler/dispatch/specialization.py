@@ -14,7 +14,7 @@ from jitkernels.compiler.capture.trace_call import Trace, trace_call
 from jitkernels.compiler.capture.trace_context import INITIAL_TAPE_CAPACITY, Binding, ValueGuard
 from jitkernels.compiler.dispatch.fp_warnings import WarningReporter
 from jitkernels.compiler.dispatch.python_call_stats import Timings
-from jitkernels.compiler.ir import region_memory
+from jitkernels.compiler.ir import region_memory, regions
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.symbolic_dims import Guard, Scope
 from jitkernels.compiler.lowering import backends, lower_graph
@@ -36,6 +36,8 @@ SECONDS_OF_RESULT = 1e-6
 FEW_GUARD_CHECKS, MAX_GUARD_CHECKS = 2, 64
 """Fallbacks under guards before later calls of the same types skip the guards: where another specialization has code
 (which is tried first), and where none has."""
+MANY_LEAVES = 16
+"""Arrays and numbers of a call from which on reading them may take longer than computing."""
 NEGLIGIBLE_OPERATIONS = frozenset({"input", "constant", "extent", "view", "reshape"})
 """Operations whose cost in NumPy is negligible."""
 
@@ -57,6 +59,7 @@ class Specialization:
         self.bindings: tuple[Binding, ...] = tuple(tracer.bindings)
         self.constants: tuple[Any, ...] = tuple(tracer.constants)
         self.links: dict[Any, Any] = {}
+        self.trials: dict[Any, Any] = {}
         self.entry_reason = ""
         self.timings: dict[int, Timings] = {}
         self.notes: tuple[str, ...] = tuple(tracer.notes)
@@ -118,6 +121,21 @@ class Specialization:
         """
         most = int((seconds / max(self._operations_of_numpy, 1) - SECONDS_OF_NUMPY) / SECONDS_OF_ELEMENT)
         return most if most >= self._elements_of_constants else -1
+
+    @unlocked_cached_property
+    def may_be_unprofitable(self) -> bool:
+        """Whether the plain function may take less time than the code.
+
+        That is so where NumPy computes a part, where Python builds a result of many arrays and numbers, and where there
+        are many arguments to read, of which the function may use few.
+        """
+        if self.graph is None or self.has_foreign or self.plan is None:
+            return False
+        plan = self.plan
+        builds_in_python = plan.is_tuple is None and plan.itself is None and plan.recipe is None
+        has_calls = any(node.operation == "call" for node in regions.walk_nodes(self.graph))
+        most = max(len(self.graph.inputs), len(self.graph.outputs) if builds_in_python else 0)
+        return has_calls or most > MANY_LEAVES
 
     @unlocked_cached_property
     def _elements_of_constants(self) -> int:

@@ -160,6 +160,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("compiler.api.graph_breaks:GraphBreaks.division", "what Python runs, with compiled parts around it"),
         ("compiler.capture.graph_breaks.partition:Partition", "which statements these parts consist of"),
         ("compiler.api.graph_breaks:PartCall", "parts that Python runs faster: measured"),
+        ("compiler.api.graph_breaks:Division.run", "functions that it runs faster as a whole: measured"),
         ("compiler.api.fallback_policy:FallbackReport", "warn once, or raise with `strict`"),
         (
             "compiler.api.cold_call:ColdCalls._call",
@@ -180,6 +181,11 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "functions that fall back from then on without a look-up",
         ),
         ("compiler.api.cold_call:ColdCalls._run_faster", "measured: whichever of both is faster"),
+        (
+            "compiler.dispatch.specialization:Specialization.may_be_unprofitable",
+            "code that is compared with the plain function before it is linked",
+        ),
+        ("compiler.dispatch.trial:Trial.run", "there and after many bailouts: measured"),
         ("dispatch.kernel_cache:_build_choice", "a kernel that cannot be built: the reference serves"),
     ),
     "memory plan": (

@@ -25,6 +25,7 @@ from jitkernels.compiler.capture.control_flow.region_transaction import Containe
 from jitkernels.compiler.capture.control_flow.tagged_union import TaggedUnion
 from jitkernels.compiler.capture.control_flow.trace_branch import as_bool, is_decided, select_value, trace_if, truth
 from jitkernels.compiler.capture.control_flow.trace_loop import Loop
+from jitkernels.compiler.capture.control_flow.tuple_comparisons import compare_tuples
 from jitkernels.compiler.capture.control_flow.unbound_checks import check_bound, check_caught, check_free_bound
 from jitkernels.compiler.capture.ints.int64_arithmetic import min_or_max
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
@@ -44,6 +45,7 @@ __all__ = [
     "check_bound",
     "check_caught",
     "check_free_bound",
+    "compare",
     "compare_chain",
     "extreme",
     "finish_list",
@@ -324,6 +326,16 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "NotEq": operator.ne, "Is": is_, "IsNot": lambda left, right: not_(is_(left, right)),
     "In": in_, "NotIn": lambda left, right: not_(in_(left, right)),
 }  # fmt: skip
+CONTAINMENTS = ("Is", "IsNot", "In", "NotIn")
+
+
+def compare(name: str, left: Any, right: Any) -> Any:
+    """``left < right`` and the like, by the class name of the operator."""
+    tracer, operation = current(), COMPARISONS[name]
+    if tracer is not None and type(left) is type(right) is tuple and name not in CONTAINMENTS:
+        result = compare_tuples(tracer, name, operation, left, right)
+        return operation(left, right) if result is NotImplemented else result
+    return operation(left, right)
 
 
 def compare_chain(
@@ -332,7 +344,7 @@ def compare_chain(
     """``left < first < ...``: operators with thunks of their right operands; `join` is `and_` or `and_test`."""
     operator_name, compute_right = first
     right = compute_right()
-    result = COMPARISONS[operator_name](left, right)
+    result = compare(operator_name, left, right)
     return join(result, lambda: compare_chain(join, right, *remaining)) if remaining else result
 
 

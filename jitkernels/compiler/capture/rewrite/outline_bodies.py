@@ -27,6 +27,9 @@ from jitkernels.compiler.capture.rewrite.unbound_guards import GUARDED_VARIABLES
 ITEM = "_jk_item"
 """The parameter of an outlined loop body."""
 
+NO_TUPLES = (ast.Constant, ast.BinOp, ast.UnaryOp)
+"""Operands whose comparisons are left alone: they are no tuples."""
+
 
 class ExpressionRewriter(ast.NodeTransformer):
     """Rewrites truth tests inside an expression; of a condition only its truth matters.
@@ -80,7 +83,9 @@ class ExpressionRewriter(ast.NodeTransformer):
                 return call_hook("in_", node.left, node.comparators[0])
             case ast.NotIn():
                 return call_hook("not_", call_hook("in_", node.left, node.comparators[0]))
-        return node
+        if any(isinstance(operand, NO_TUPLES) for operand in (node.left, node.comparators[0])):
+            return node
+        return call_hook("compare", ast.Constant(type(node.ops[0]).__name__), node.left, node.comparators[0])
 
     def _compare_chain(self, node: ast.Compare, join: str) -> ast.expr:
         """``a < b < c``: each operand is evaluated at most once, and only if needed."""
