@@ -140,6 +140,7 @@ TRANSPOSED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("row", [Conv2DTransposeAttr, Conv2DTransposePackedAttr], ids=["plain", "packed"])
 @pytest.mark.parametrize("layer", TRANSPOSED)
+@pytest.mark.per_push(11)
 def test_transposed_layers(layer: str, row: type[Conv2DTransposeAttr]) -> None:
     """Values, and that nothing outside of the arrays is touched; those of one thread and of several."""
     found = implementation(row, "gen")

@@ -84,6 +84,7 @@ def _check_parts(attr: jk.KernelAttr, nest: RangeKernel) -> None:
 @pytest.mark.parametrize("filters", [128, 260, 516])
 @pytest.mark.parametrize("height", [1, 3, 7, 9])
 @pytest.mark.parametrize("row", [jk.Conv2DAttr, jk.Conv2DPackedAttr], ids=lambda row: str(row.kernel_type.name))
+@pytest.mark.per_push(16)
 def test_parts_of_filters_add_up_where_rows_are_few(
     row: Any, height: int, filters: int, groups: int, restored_threads: int
 ) -> None:

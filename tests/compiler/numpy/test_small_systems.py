@@ -42,6 +42,7 @@ def agree(function: Any, compiled: Any, *given: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8"])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6])
+@pytest.mark.per_push(12)
 def test_random_systems(count: int, dtype: str) -> None:
     rng = np.random.default_rng(count)
     solve, invert = jk.jit(solved), jk.jit(inverted)
