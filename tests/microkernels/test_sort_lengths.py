@@ -12,7 +12,7 @@ LENGTHS = sorted({k * MAX_NETWORK_ELEMENTS + d for k in (1, 2, 3, 4, 5, 6, 9, 12
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [*LENGTHS, MAX_MERGED_ELEMENTS - MAX_NETWORK_ELEMENTS - 1, MAX_MERGED_ELEMENTS])
-@pytest.mark.per_push(19)
+@pytest.mark.per_push(38)
 def test_rows_are_sorted(n: int, dtype: str) -> None:
     generator = np.random.default_rng(n)
     x = np.stack([
