@@ -128,7 +128,7 @@ def agree(name: str, got: Array, expected: Array, units: int, arrays: list[Array
 
 
 @pytest.mark.parametrize(("name", "loop"), LOOPS, ids=[f"{name}-{'-'.join(loop[:-1])}" for name, loop in LOOPS])
-@pytest.mark.per_push(100)
+@pytest.mark.per_push(150)
 def test_operation(name: str, loop: tuple[str, ...]) -> None:
     scalar, given = SCALARS[name], loop[:-1]
     if scalar.function(given) is None:
