@@ -33,6 +33,7 @@ def vector(count: int = LARGE) -> Any:
 
 @pytest.mark.parametrize("is_lazy", [False, True])
 @pytest.mark.parametrize("name", sorted(OPERATORS))
+@pytest.mark.per_push(18)
 def test_operators(name: str, is_lazy: bool, request: pytest.FixtureRequest) -> None:
     """Of arrays, of Python numbers on either side, and in place."""
     if is_lazy:
@@ -285,9 +286,20 @@ BINARY = [np.add, np.subtract, np.multiply, np.maximum, np.less, np.hypot]
 UNARY = [np.exp, np.negative, np.abs, np.sqrt, np.sin]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.data())
 def test_random_expressions(data: st.DataObject) -> None:
+    _check_program(data)
+
+
+@pytest.mark.full
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(st.data())
+def test_many_random_expressions(data: st.DataObject) -> None:
+    _check_program(data)
+
+
+def _check_program(data: st.DataObject) -> None:
     """Programs of functions, reductions, assignments and views give what NumPy gives on copies."""
     limit, at_once = array_object.MIN_LAZY_ELEMENTS, expression.COMPILED_AT_ONCE
     modules: Any = (array_object, elementwise_functions, __import__("jitkernels.xp.dispatch").xp.dispatch)

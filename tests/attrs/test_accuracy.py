@@ -83,7 +83,7 @@ def test_softmax_of_a_peak_over_a_constant_row(n: int, dtype: str) -> None:
     ],
 )
 @pytest.mark.parametrize("data", DATA)
-@pytest.mark.per_push(22)
+@pytest.mark.per_push(11)
 def test_sums_of_many_rows(shape: tuple[int, int], dtype: str, data: str) -> None:
     h, w = shape
     x = DATA[data](shape, np.random.default_rng(5)).astype(dtype)

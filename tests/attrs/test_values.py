@@ -57,7 +57,7 @@ def test_every_kind_of_data(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-@pytest.mark.per_push(49)
+@pytest.mark.per_push(25)
 def test_long_extents_are_accurate(row: Row) -> None:
     """Check lengths at which a single chain of additions would be off."""
     _check_long(row, testing.long_attrs(row, everything=False), max(2, cases.turns()))

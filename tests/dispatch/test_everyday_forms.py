@@ -184,6 +184,7 @@ def test_tables_of_any_layout(form: str, pool: Literal["sum", "mean", "max"]) ->
 
 @pytest.mark.parametrize("wrong", [-1, 50, 1 << 40, -(1 << 63), 1 << 63, (1 << 64) - 1])
 @pytest.mark.parametrize("form", TABLES)
+@pytest.mark.per_push(14)
 def test_indices_beyond_tables_of_any_layout(form: str, wrong: int) -> None:
     table, ids = TABLES[form](numbers(350, "float32").reshape(50, 7)), np.arange(6).reshape(3, 2)
     out = np.full(14, 7, "float64" if form == "int32" else "float32")

@@ -118,6 +118,7 @@ def test_all_sizes_and_size_classes(through_python: list[str]) -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, -1, -3])
 @pytest.mark.parametrize("name", ["softmax", "hsum", "cumsum", "sort", "layer_norm", "rms_norm"])
+@pytest.mark.per_push(12)
 def test_every_axis(name: str, axis: int) -> None:
     x = np.random.default_rng(0).standard_normal((4, 5, 6))
     function = getattr(jk, name)

@@ -1,5 +1,6 @@
 """Convolution and pooling in each of their loops: tiles of two rows, chunks of filters, bands of rows."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -75,14 +76,29 @@ def attr_of(row: type[Conv2DAttr], *, kernel: Any, filters: int = 40, **fields: 
     return row(batch=2, kernel_height=high, kernel_width=wide, filters=filters, **fields)
 
 
+WAYS = ("relu", True, True), ("identity", False, True), ("tanh", True, False)
+"""An activation, whether there is a residual, and a bias; one with each variant in turn."""
+
+
 @pytest.mark.parametrize("row", [Conv2DAttr, Conv2DPackedAttr], ids=["plain", "packed"])
 @pytest.mark.parametrize("layer", LAYERS)
 @pytest.mark.per_push(26)
 def test_layers(layer: str, row: type[Conv2DAttr]) -> None:
     """Values, and that nothing outside of the arrays is touched; those of one thread and of several."""
+    turn = [*LAYERS].index(layer)
+    check_layer(row, layer, {turn: WAYS[turn // 3 % 3]})
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("row", [Conv2DAttr, Conv2DPackedAttr], ids=["plain", "packed"])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_all_variants_of_layers(layer: str, row: type[Conv2DAttr]) -> None:
+    check_layer(row, layer, dict(enumerate(WAYS, [*LAYERS].index(layer))))
+
+
+def check_layer(row: type[Conv2DAttr], layer: str, ways: Mapping[int, tuple[str, bool, bool]]) -> None:
     found = implementation(row, "gen")
-    ways = ("relu", True, True), ("identity", False, True), ("tanh", True, False)  # one with each variant in turn
-    for turn, (activation, has_residual, biased) in enumerate(ways, [*LAYERS].index(layer)):
+    for turn, (activation, has_residual, biased) in ways.items():
         attr = attr_of(row, activation=activation, has_residual=has_residual, biased=biased, **LAYERS[layer])
         variants = found.variants(attr)
         for variant in variants[turn % min(3, len(variants)) :: 3]:
@@ -140,6 +156,7 @@ TRANSPOSED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("row", [Conv2DTransposeAttr, Conv2DTransposePackedAttr], ids=["plain", "packed"])
 @pytest.mark.parametrize("layer", TRANSPOSED)
+@pytest.mark.per_push(11)
 def test_transposed_layers(layer: str, row: type[Conv2DTransposeAttr]) -> None:
     """Values, and that nothing outside of the arrays is touched; those of one thread and of several."""
     found = implementation(row, "gen")

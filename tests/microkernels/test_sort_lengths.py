@@ -34,6 +34,7 @@ def test_rows_are_sorted(n: int, dtype: str) -> None:
 @pytest.mark.parametrize(
     "n", [MAX_INSERTION_K + 1, 100, ALL, ALL + 1, 1000, MAX_MERGED_ELEMENTS, MAX_MERGED_ELEMENTS + 1]
 )
+@pytest.mark.per_push(7)
 def test_topk_of_many_elements(n: int, dtype: str) -> None:
     """Ties resolve to the first; some differ only in their last bits, which do not fit into a word beside the index."""
     generator = np.random.default_rng(n)

@@ -27,8 +27,8 @@ from jitkernels.tools import testing
 needs_openmp = pytest.mark.skipif(team_size.runtime()[0] is None, reason=team_size.runtime()[1])
 HUGE = 1 << 60
 """Bytes that no machine has."""
-MAX_ATTRS = 10
-"""A product has a nest for every shape, in many variants."""
+MAX_ATTRS, FEW_ATTRS = 10, 3
+"""A product has a nest for every shape, in many variants; few are tested per push."""
 
 
 def sources(attr: jk.KernelAttr, name: str) -> list[Source]:
@@ -47,8 +47,18 @@ def words(attr: jk.KernelAttr, arrays: list[Any]) -> list[int]:
 @pytest.mark.per_push(70)
 def test_ranges_add_up_to_the_serial_entry(row: cases.Row, name: str, restored_threads: int) -> None:
     """Wherever the ranges begin."""
+    _check_implementation(row, name, FEW_ATTRS)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("row", "name"), cases.every_compiled())
+def test_ranges_of_more_attrs_add_up(row: cases.Row, name: str, restored_threads: int) -> None:
+    _check_implementation(row, name, MAX_ATTRS)
+
+
+def _check_implementation(row: cases.Row, name: str, most: int) -> None:
     jk.set_num_threads(1)
-    for attr in cases.evenly(cases.in_scope(row, name), MAX_ATTRS):
+    for attr in cases.evenly(cases.in_scope(row, name), most):
         for nest in sources(attr, name):
             if isinstance(nest, RangeKernel):
                 _check_parts(attr, nest)
@@ -84,6 +94,7 @@ def _check_parts(attr: jk.KernelAttr, nest: RangeKernel) -> None:
 @pytest.mark.parametrize("filters", [128, 260, 516])
 @pytest.mark.parametrize("height", [1, 3, 7, 9])
 @pytest.mark.parametrize("row", [jk.Conv2DAttr, jk.Conv2DPackedAttr], ids=lambda row: str(row.kernel_type.name))
+@pytest.mark.per_push(16)
 def test_parts_of_filters_add_up_where_rows_are_few(
     row: Any, height: int, filters: int, groups: int, restored_threads: int
 ) -> None:

@@ -139,8 +139,9 @@ class Copy:
 
     def __init__(self, place: Path, cache: Path) -> None:
         self.tree = place / "tree"
+        being_written = shutil.ignore_patterns("*.pyc.*")
         for folder in ("jitkernels", "tests"):
-            shutil.copytree(ROOT / folder, self.tree / folder, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / folder, self.tree / folder, ignore=being_written)
         shutil.copy(ROOT / "pyproject.toml", self.tree)
         chosen = {"PYTHONPATH": str(self.tree), "JITKERNELS_CACHE_DIR": str(cache), "JITKERNELS_TUNE": "auto"}
         self.environment = {**os.environ, **chosen}

@@ -103,7 +103,7 @@ def _zeros_like(x: Tensor, dim: int) -> Tensor:
 
 
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0")
-@pytest.mark.per_push(120)
+@pytest.mark.per_push(60)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_along_an_axis(name: str, shape: tuple[int, ...]) -> None:

@@ -203,6 +203,7 @@ REFERRING = (of_module, around, parameter, attribute, member, looked_up)
 
 @pytest.mark.parametrize("way", REFERRING)
 @pytest.mark.parametrize("name", IMPURE)
+@pytest.mark.per_push(54)
 def test_calls_with_side_effects_are_never_traced(name: str, way: Callable[[str, Any], str]) -> None:
     function = IMPURE[name]
     plain = made(way("y = x * 2\nif k < 0:\n    F(k)", function), function, f"{name} {way.__name__}")

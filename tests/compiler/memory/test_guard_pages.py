@@ -86,6 +86,7 @@ def test_no_accesses_out_of_bounds_of_larger_arrays(name: str, dtype: str) -> No
 
 @pytest.mark.parametrize("step", [2, 3, 4, 5, -1, -2, -3])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8"])
+@pytest.mark.per_push(14)
 def test_no_accesses_out_of_bounds_of_views(dtype: str, step: int) -> None:
     """Arguments with gaps, whose last element ends a page, or whose first one begins it."""
     add = jk.jit(lambda x, y: x + y)

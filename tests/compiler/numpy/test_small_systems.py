@@ -40,16 +40,40 @@ def agree(function: Any, compiled: Any, *given: Any) -> None:
     assert np.abs(found - expected).max(initial=0) <= bound * np.abs(expected).max(initial=0)
 
 
+def shapes(count: int) -> list[tuple[int, ...]]:
+    """Of the right-hand sides; one does not fit."""
+    return [(count,), (count, 1), (count, 3), (count + 1,), (count, 0)]
+
+
+def layouts(a: Any) -> tuple[Any, ...]:
+    """Arrays of a matrix's elements in memory of all kinds."""
+    return a, a.T, np.repeat(a, 2, axis=1)[:, ::2], a[::-1]
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8"])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6])
+@pytest.mark.per_push(12)
 def test_random_systems(count: int, dtype: str) -> None:
+    """Each layout and each shape in turn: there is unrolled code for each."""
+    rng = np.random.default_rng(count)
+    solve, invert = jk.jit(solved), jk.jit(inverted)
+    for turn, shape in enumerate(shapes(count)):
+        matrix = layouts((20 * rng.random((count, count)) - 10).astype(dtype))[turn % 4]
+        b = (20 * rng.random(shape) - 10).astype(dtype)
+        agree(inverted, invert, matrix)
+        agree(solved, solve, matrix, b.astype("float32") if turn % 2 else b)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8"])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6])
+def test_systems_of_all_layouts(count: int, dtype: str) -> None:
     rng = np.random.default_rng(count)
     solve, invert = jk.jit(solved), jk.jit(inverted)
     for _ in range(5):
-        a = (20 * rng.random((count, count)) - 10).astype(dtype)
-        for matrix in (a, a.T, np.repeat(a, 2, axis=1)[:, ::2], a[::-1]):
+        for matrix in layouts((20 * rng.random((count, count)) - 10).astype(dtype)):
             agree(inverted, invert, matrix)
-            for shape in ((count,), (count, 1), (count, 3), (count + 1,), (count, 0)):
+            for shape in shapes(count):
                 b = (20 * rng.random(shape) - 10).astype(dtype)
                 agree(solved, solve, matrix, b)
                 agree(solved, solve, matrix, b.astype("float32"))
