@@ -69,15 +69,24 @@ class TimedCalls:
         try:
             return trial.run(args, kwargs, call.leaves)
         finally:
-            if trial.is_profitable:
-                with build_lock:
-                    if specialization.trials.pop(call.form, None) is trial:
-                        specialization.entry_reason = ""
-                        self._links.enter(trial.release())
-            elif trial.is_profitable is False:
-                specialization.entry_reason = trial.reject(call.leaves)
-                if trial.repeats:
-                    self._links.enter_limited(self.__wrapped__, args, kwargs, None)
-                else:
-                    most = trial.most(call.leaves)
-                    self._links.enter_plain(self.__wrapped__, args, kwargs, None, most, specialization)
+            with build_lock:  # another thread may have decided meanwhile
+                self._settle(specialization, call, trial, args, kwargs)
+
+    def _settle(
+        self: Any, specialization: Specialization, call: FlatCall, trial: Trial, args: Any, kwargs: Any
+    ) -> None:
+        """Link the compiled code or the plain function for calls like this one, if the trial has chosen."""
+        is_profitable = trial.is_profitable(call.leaves)
+        if is_profitable is None or specialization.trials.get(call.form) is not trial:
+            return
+        if is_profitable:
+            del specialization.trials[call.form]
+            specialization.entry_reason = ""
+            self._links.enter(trial.release())
+            return
+        specialization.entry_reason = trial.reject(call.leaves)
+        if trial.repeats:
+            self._links.enter_limited(self.__wrapped__, args, kwargs, None)
+        else:
+            most = trial.most(call.leaves)
+            self._links.enter_plain(self.__wrapped__, args, kwargs, None, most, specialization)

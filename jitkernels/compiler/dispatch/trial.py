@@ -34,7 +34,7 @@ if dispatch_chain.base is not None:
 
 
 class Trial:
-    """A compiled link that is compared with the plain function. `is_profitable`: None until either is chosen.
+    """A compiled link that is compared with the plain function.
 
     `has_loops`: Python would run the loops of slow calls for too long to be timed. `repeats`: some calls later they are
     timed again, as what decides is not the kind of arguments but whether the code bails out.
@@ -45,7 +45,6 @@ class Trial:
     ) -> None:
         self.link, self.plain, self.has_loops, self.repeats = link, plain, has_loops, repeats
         self.compiled: Any = LinkedCall(link, plain, takes_out=takes_out)
-        self.is_profitable: bool | None = None
         self._timings: dict[int, Timings] = {}
         self._is_warm = False
 
@@ -62,7 +61,11 @@ class Trial:
         finally:
             seconds = perf_counter() - began
             timings.note(seconds + (SECONDS_OF_LINK if is_plain else 0.0), is_plain=is_plain)
-            self.is_profitable = timings.chooses_code(has_loops=self.has_loops)
+
+    def is_profitable(self, leaves: Sequence[Any]) -> bool | None:
+        """Whether compiled code serves arguments of this size class faster; None while that is not known."""
+        timings = self._timings.get(size_class(leaves))
+        return None if timings is None else timings.chooses_code(has_loops=self.has_loops)
 
     def release(self) -> CompiledLink:
         """The link, which a chain may hold from now on."""

@@ -1,5 +1,6 @@
 """Code that may take longer than Python is compared with the plain function on real calls; the faster one is linked."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -161,3 +162,29 @@ def test_a_function_that_breaks_is_compared_as_a_whole(times: Callable[[float, f
         assert ("runs all of it" in explained) == bool(expected)
         assert expected in explained
         assert "break in line" in explained
+
+
+@pytest.mark.parametrize("profitable", [False, True])
+def test_threads_share_a_trial(profitable: bool, times: Callable[[float, float], None]) -> None:
+    """Each thread gets its results, whichever of them decides, and whatever sizes others pass."""
+    times(1e-6 if profitable else 2e-6, 2e-6 if profitable else 1e-6)
+    listed, bailing = jk.jit(doubled), jk.jit(looked_up)
+    wrong: list[Any] = []
+
+    def work(seed: int) -> None:
+        try:
+            for turn in range(3 * MANY_BAILOUTS):
+                values = [float(seed + turn + i) for i in range(150)]
+                assert listed(values) == doubled(values)
+                x = np.arange(1.0 + (seed + turn) % 50)
+                with pytest.raises(IndexError):
+                    bailing(x, len(x))
+        except BaseException as error:  # of a thread, which nobody would see
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong, wrong[0]
