@@ -40,11 +40,10 @@ def test_operators(name: str, is_lazy: bool, request: pytest.FixtureRequest) -> 
         request.getfixturevalue("all_lazy")
     operate, ufunc = getattr(operator, f"__{name}__"), OPERATORS[name]
     spelled = next(key for key, one in elementwise_functions.UFUNCS.items() if one is ufunc)
-    number: Any
     with np.errstate(all="ignore"):
         for sample in SAMPLES:
             x, y = operands_of(spelled, sample, 2)
-            number = {"b": True, "u": 2, "i": 2, "f": 1.5, "c": 1.5 + 0j}[sample.dtype.kind]
+            number: Any = {"b": True, "u": 2, "i": 2, "f": 1.5, "c": 1.5 + 0j}[sample.dtype.kind]
             try:
                 expected = operate(x, y)
             except TypeError:

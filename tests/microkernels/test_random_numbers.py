@@ -81,7 +81,7 @@ def test_the_same_bits_in_every_variant(row: Any, dtype: str) -> None:
             Kernel(attr, found, variant).callable(y)
             made.add(y.tobytes())
     jk.set_num_threads(before)
-    assert len(found.variants(attr)) > 2
+    assert len(found.variants(attr)) >= 2
     assert len(made) == 1
 
 

@@ -8,7 +8,7 @@ from jitkernels.compiler.capture.pytree.call_signature import FlatCall
 from jitkernels.compiler.dispatch import python_call_stats
 from jitkernels.compiler.dispatch.compiled_link import CompiledLink
 from jitkernels.compiler.dispatch.specialization import Specialization
-from jitkernels.compiler.dispatch.trial import Trial
+from jitkernels.compiler.dispatch.trial import LinkTrial
 from jitkernels.core import settings
 from jitkernels.core.fork_locks import build_lock
 
@@ -42,9 +42,9 @@ class TimedCalls:
         may_be_plain = self._is_plain and not (self.is_interpreter or self.is_part or self.config.strict)
         return may_be_plain and settings.read("JITKERNELS_POLICY") != "reproducible"
 
-    def _trial(self: Any, specialization: Specialization, link: CompiledLink, *, repeats: bool = False) -> Trial:
+    def _trial(self: Any, specialization: Specialization, link: CompiledLink, *, repeats: bool = False) -> LinkTrial:
         has_loops = specialization.has_flows
-        return Trial(link, self.__wrapped__, takes_out=self._takes_out, has_loops=has_loops, repeats=repeats)
+        return LinkTrial(link, self.__wrapped__, takes_out=self._takes_out, has_loops=has_loops, repeats=repeats)
 
     def _bails_out(self: Any, specialization: Specialization, call: FlatCall) -> bool:
         """Whether code that was linked bails out of many calls: it is compared with the plain function again."""
@@ -73,7 +73,7 @@ class TimedCalls:
                 self._settle(specialization, call, trial, args, kwargs)
 
     def _settle(
-        self: Any, specialization: Specialization, call: FlatCall, trial: Trial, args: Any, kwargs: Any
+        self: Any, specialization: Specialization, call: FlatCall, trial: LinkTrial, args: Any, kwargs: Any
     ) -> None:
         """Link the compiled code or the plain function for calls like this one, if the trial has chosen."""
         is_profitable = trial.is_profitable(call.leaves)

@@ -33,7 +33,7 @@ if dispatch_chain.base is not None:
     vectorcall.prepare(LinkedCall)
 
 
-class Trial:
+class LinkTrial:
     """A compiled link that is compared with the plain function.
 
     `has_loops`: Python would run the loops of slow calls for too long to be timed. `repeats`: some calls later they are

@@ -185,7 +185,7 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "compiler.dispatch.specialization:Specialization.may_be_unprofitable",
             "code that is compared with the plain function before it is linked",
         ),
-        ("compiler.dispatch.trial:Trial.run", "there and after many bailouts: measured"),
+        ("compiler.dispatch.trial:LinkTrial.run", "there and after many bailouts: measured"),
         ("dispatch.kernel_cache:_build_choice", "a kernel that cannot be built: the reference serves"),
     ),
     "memory plan": (

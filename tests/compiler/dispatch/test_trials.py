@@ -1,7 +1,7 @@
 """Code that may take longer than Python is compared with the plain function on real calls; the faster one is linked."""
 
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -169,22 +169,14 @@ def test_threads_share_a_trial(profitable: bool, times: Callable[[float, float],
     """Each thread gets its results, whichever of them decides, and whatever sizes others pass."""
     times(1e-6 if profitable else 2e-6, 2e-6 if profitable else 1e-6)
     listed, bailing = jk.jit(doubled), jk.jit(looked_up)
-    wrong: list[Any] = []
 
     def work(seed: int) -> None:
-        try:
-            for turn in range(3 * MANY_BAILOUTS):
-                values = [float(seed + turn + i) for i in range(150)]
-                assert listed(values) == doubled(values)
-                x = np.arange(1.0 + (seed + turn) % 50)
-                with pytest.raises(IndexError):
-                    bailing(x, len(x))
-        except BaseException as error:  # of a thread, which nobody would see
-            wrong.append(error)
+        for turn in range(3 * MANY_BAILOUTS):
+            values = [float(seed + turn + i) for i in range(150)]
+            assert listed(values) == doubled(values)
+            x = np.arange(1.0 + (seed + turn) % 50)
+            with pytest.raises(IndexError):
+                bailing(x, len(x))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong, wrong[0]
+    with ThreadPoolExecutor(6) as pool:
+        assert [*pool.map(work, range(6))] == 6 * [None]

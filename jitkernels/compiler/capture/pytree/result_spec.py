@@ -19,7 +19,8 @@ from jitkernels.compiler.capture.dynamic import computed_size
 from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice
 from jitkernels.compiler.capture.functionalization import PlaneView, Storage, View
 from jitkernels.compiler.capture.pytree import dynamic_results, result_recipe
-from jitkernels.compiler.capture.pytree.transposed_results import are_equal, transposed_axes
+from jitkernels.compiler.capture.pytree.result_aliases import check_aliases
+from jitkernels.compiler.capture.pytree.transposed_results import transposed_axes
 from jitkernels.compiler.capture.structured import structured_array
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
@@ -326,7 +327,7 @@ def plan_result(tracer: Tracer, result: Any, proxies: Sequence[Any]) -> tuple[Gr
     if planner.repeated:
         make = partial(dynamic_results.build_with_repeated, make)
     storages = [proxy.view.storage for proxy in proxies if type(proxy) is Traced]
-    _check_aliases(tracer, storages, [array.view.storage for array in planner.arrays.values()])
+    check_aliases(tracer, storages, [array.view.storage for array in planner.arrays.values()])
     writes = tuple(
         (tracer.inputs[storage.leaf], storage.node)
         for storage in storages
@@ -353,20 +354,6 @@ def plan_result(tracer: Tracer, result: Any, proxies: Sequence[Any]) -> tuple[Gr
 
 def _any_of(checks: Sequence[Node]) -> tuple[Node, ...]:
     return (reduce(partial(builder.elementwise, "logical_or"), checks),) if checks else ()
-
-
-def _check_aliases(tracer: Tracer, arguments: Sequence[Storage], results: Sequence[Storage]) -> None:
-    """Bail out where results that may alias other arrays differ from them. UnsupportedError for possible views."""
-    own = {*arguments, *results}
-    for storage in results:
-        for other in dict.fromkeys(alias for alias in storage.may_aliases if alias in own and alias is not storage):
-            if tracer.differentiates or not storage.is_whole_alias(other):
-                raise UnsupportedError("a result that may be a view or a copy")
-            tracer.checks.append(are_equal(storage.node, other.node))
-    returned = set(results)
-    for storage in () if tracer.differentiates else arguments:
-        if any(alias in returned and storage not in alias.may_aliases for alias in storage.may_aliases):
-            raise UnsupportedError("a list of arguments, or of views of them, as a result")
 
 
 def _plan(planner: ResultPlanner, make: Make, result: Any) -> ResultPlan:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from jitkernels.compiler.codegen.core.ir_builder import Block, Prefix
 from jitkernels.compiler.codegen.nest.aligned_stores import AlignedStores
+from jitkernels.compiler.schedule.nest.halved_lanes import halved_lanes
 from jitkernels.compiler.schedule.nest.nest_schedule import Remainder
 from jitkernels.compiler.schedule.nest.nest_targets import NestTarget
 from jitkernels.core.frozen_dataclass import frozen_dataclass
@@ -142,10 +143,12 @@ class LoopEmitter(AlignedStores):
             here = new(block, f"add nsw i64 {begin}, {new(block, f'and i64 {count}, {-lanes}')}")
             self.emit_loop(block, LoopSpec(loop, stop, here, lanes, lanes), body)
             stop = here
-        while lanes > 1:
-            lanes //= 2
-            part = new(block, f"and i64 {count}, {lanes}")
-            inside = Block(block, loop, stop, lanes)
+        for half in halved_lanes(self.loops, lanes):
+            if half == 1:
+                self.emit_loop(block, LoopSpec(loop, stop, end), body)
+                return
+            part = new(block, f"and i64 {count}, {half}")
+            inside = Block(block, loop, stop, half)
             body(inside)
             self._emit_if(block, new(block, f"icmp ne i64 {part}, 0"), inside.lines)
             stop = new(block, f"add nsw i64 {stop}, {part}")

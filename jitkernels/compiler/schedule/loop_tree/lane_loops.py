@@ -1,6 +1,5 @@
 """The lane loop of a nest as the loops that it becomes: peeled iterations, unrolled vectors, and the remainder."""
 
-from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.schedule.loop_tree.loop_statements import (
     Direction,
     For,
@@ -10,6 +9,7 @@ from jitkernels.compiler.schedule.loop_tree.loop_statements import (
     Misaligned,
     Statement,
 )
+from jitkernels.compiler.schedule.nest.halved_lanes import halved_lanes
 from jitkernels.compiler.schedule.nest.loop_order import Loops
 from jitkernels.compiler.schedule.nest.nest_schedule import NestSchedule, PhaseSchedule, RecentStore, Remainder
 from jitkernels.compiler.schedule.nest.store_rules import MIN_PEELED_VECTORS
@@ -23,8 +23,9 @@ CHUNKED = "accumulated in chunks, which are combined in pairs"
 class _LaneLoop:
     """Makes the loops over vectors of a lane loop."""
 
-    def __init__(self, schedule: NestSchedule, loop: int, extent: Number, body: Body) -> None:
-        self.schedule, self.loop, self.extent, self.body = schedule, loop, extent, body
+    def __init__(self, loops: Loops, schedule: NestSchedule, loop: int, body: Body) -> None:
+        self.schedule, self.loop, self.extent, self.body = schedule, loop, loops.extents[loop], body
+        self.halves = halved_lanes(loops, schedule.lanes)
 
     def vectors(
         self, step: int, lanes: int, part: LoopPart, *notes: str, is_masked: bool = False, is_backwards: bool = False
@@ -45,16 +46,14 @@ class _LaneLoop:
             full = [self.vectors(lanes, lanes, LoopPart.REST)] if self.schedule.unroll > 1 else []
             return [*full, self.vectors(lanes, lanes, LoopPart.REST, "one mask for all rows", is_masked=True)]
         if how is Remainder.HALVED:
-            first = 0 if self.schedule.unroll > 1 else 1
-            halves = [lanes >> shift for shift in range(first, lanes.bit_length())]
-            return [self.vectors(half, half, LoopPart.REST) for half in halves]
+            full = [lanes] if self.schedule.unroll > 1 else []
+            return [self.vectors(one, one, LoopPart.REST) for one in (*full, *self.halves)]
         return [self.vectors(lanes, lanes, LoopPart.REST, is_masked=True)]
 
 
 def lane_loops(loops: Loops, schedule: NestSchedule, loop: int, body: Body, *, accumulates: bool = False) -> Body:
     """The lane loop of rows, or of stores: with peeled iterations where an output is to be aligned."""
-    extent = loops.extents[loop]
-    own, wide, lanes = _LaneLoop(schedule, loop, extent, body), schedule.step_lanes, schedule.lanes
+    own, wide, lanes = _LaneLoop(loops, schedule, loop, body), schedule.step_lanes, schedule.lanes
     short = ("short loop",) if schedule.is_short else ()
     if loops.directions.get(loop) == -1:
         rest = own.vectors(lanes, lanes, LoopPart.REST, is_masked=True, is_backwards=True)
@@ -79,7 +78,7 @@ def lane_loops(loops: Loops, schedule: NestSchedule, loop: int, body: Body, *, a
 def reduced_row_loops(loops: Loops, schedule: NestSchedule, phase: PhaseSchedule, loop: int, body: Body) -> Body:
     """The lane loop of a row that is reduced: full steps, in chunks where sums have parts, and the remainder."""
     extent = loops.extents[loop]
-    own, wide, lanes = _LaneLoop(schedule, loop, extent, body), schedule.step_lanes, schedule.lanes
+    own, wide, lanes = _LaneLoop(loops, schedule, loop, body), schedule.step_lanes, schedule.lanes
     notes = ("at least one step",) if schedule.fills_step else ()
     short = ("short loop",) if schedule.is_short else ()
     steps: Statement = own.vectors(wide, lanes, LoopPart.STEPS, *notes, *short)
