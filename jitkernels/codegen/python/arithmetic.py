@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jitkernels.codegen import bfloat16_casts
 from jitkernels.codegen.python import types
 from jitkernels.codegen.python.control_statements import ControlFlow
 from jitkernels.codegen.python.types import BOOL, FLOAT64, INT64, LITERAL, Type, Value
@@ -108,6 +109,11 @@ class Arithmetic(ControlFlow):
                 return self.converted(node, self.converted(node, value, types.FLOAT32), kind, written=True)
             if source is FLOAT64 and kind.size == 2:
                 return self.converted(node, self.odd(value), kind, written=True)
+            if self.rounds_bfloat16(kind):
+                return Value(kind, bfloat16_casts.emit_rounding(self.new, value.text, self.lanes))
+            if self.rounds_bfloat16(source):
+                single = Value(types.FLOAT32, bfloat16_casts.emit_widening(self.new, value.text, self.lanes))
+                return self.converted(node, single, kind, written=True)
         elif source.kind == "float":
             # Out of range: any integer, but the same one for all uses (freeze).
             step = "fptosi" if kind.is_signed else "fptoui"
@@ -115,12 +121,20 @@ class Arithmetic(ControlFlow):
             return Value(kind, self.new(f"freeze {self.register(kind)} {result}"))
         else:
             is_signed = source.is_signed and source.kind == "int"
+            if self.rounds_bfloat16(kind):
+                single = self.converted(node, value, types.FLOAT32, written=True)
+                return self.converted(node, single, kind, written=True)
             if kind.kind == "float":
                 step = "sitofp" if is_signed else "uitofp"
             else:
                 wider = source.kind == "bool" or source.size < kind.size
                 step = "trunc" if not wider else "sext" if is_signed else "zext"
         return Value(kind, self.new(f"{step} {self.register(source)} {value.text} to {self.register(kind)}"))
+
+    @staticmethod
+    def rounds_bfloat16(kind: Type) -> bool:
+        """Whether results of a type are rounded from float32 by several instructions."""
+        return kind is types.NUMBERS["bfloat16"] and not bfloat16_casts.has_instruction()
 
     def odd(self, value: Value) -> Value:
         """Round a float64 to an adjacent odd float32 if it is inexact, so that a second rounding does not round twice.
@@ -176,6 +190,9 @@ class Arithmetic(ControlFlow):
         if kind is BOOL and type(sign) not in _BITS:
             kind = INT64
             left, right = self.converted(node, left, kind), self.converted(node, right, kind)
+        if self.rounds_bfloat16(kind):
+            singles = [self.converted(node, side, types.FLOAT32) for side in (left, right)]
+            return self.converted(node, self.binary(node, sign, *singles), kind, written=True)
         operands = f"{self.register(kind)} {left.text}, {right.text}"
         match kind.kind, type(sign):
             case "float", sort if sort in _BOTH:

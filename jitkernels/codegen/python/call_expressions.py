@@ -165,6 +165,9 @@ class Calls(Expressions):
         kind = types.default_of(values[0]) if len(values) == 1 else self.agreed(node, *values[:2])
         if kind.kind != "float":
             raise self.failure(node, f"expected a floating-point number, got {kind.name}")
+        if self.rounds_bfloat16(kind):
+            singles = [self.converted(node, value, types.FLOAT32) for value in values]
+            return self.converted(node, self.intrinsic(node, name, singles), kind, written=True)
         texts = [self.converted(node, value, kind).text for value in values]
         bits = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}[kind.llvm]
         llvm, symbol = self.register(kind), f"llvm.{name}.{f'v{self.lanes}' if self.lanes > 1 else ''}{bits}"

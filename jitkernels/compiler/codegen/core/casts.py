@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from jitkernels.codegen import bfloat16_casts
 from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core import complex_lanes
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type
@@ -31,6 +32,13 @@ def emit_cast(function: FunctionBuilder, block: Block, value: Register, dtype: s
             return _by(float_to_int.half, function, block, value)
         if value.dtype == "float16" and dtype == "float64":
             return emit_cast(function, block, emit_cast(function, block, value, "float32"), dtype)
+        if dtype == "bfloat16" and not bfloat16_casts.has_instruction():
+            single = value if value.dtype == "float32" else emit_cast(function, block, value, "float32")
+            text = bfloat16_casts.emit_rounding(lambda step: function.new(block, step), single.text, lanes)
+            return Register(text, dtype, lanes)
+        if value.dtype == "bfloat16" and not bfloat16_casts.has_instruction():
+            text = bfloat16_casts.emit_widening(lambda step: function.new(block, step), value.text, lanes)
+            return emit_cast(function, block, Register(text, "float32", lanes), dtype)
         return emit("fpext" if source.size < target.size else "fptrunc", value, dtype)
     if source.kind == "float":
         if value.dtype == "float16":
@@ -47,7 +55,7 @@ def emit_cast(function: FunctionBuilder, block: Block, value: Register, dtype: s
         return emit_cast(function, block, result, dtype)
     signed = source.is_signed and source.kind == "int"
     if target.kind == "float":
-        if dtype == "float16":
+        if dtype in ("float16", "bfloat16"):
             return emit_cast(function, block, emit_cast(function, block, value, "float32"), dtype)
         return emit("sitofp" if signed else "uitofp", value, dtype)
     if source.llvm == target.llvm:

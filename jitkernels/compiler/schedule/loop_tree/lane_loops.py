@@ -25,7 +25,7 @@ class _LaneLoop:
 
     def __init__(self, loops: Loops, schedule: NestSchedule, loop: int, body: Body) -> None:
         self.schedule, self.loop, self.extent, self.body = schedule, loop, loops.extents[loop], body
-        self.halves = halved_lanes(loops, schedule.lanes)
+        self.halves: list[int] = halved_lanes(loops, schedule.lanes)
 
     def vectors(
         self, step: int, lanes: int, part: LoopPart, *notes: str, is_masked: bool = False, is_backwards: bool = False
@@ -46,8 +46,8 @@ class _LaneLoop:
             full = [self.vectors(lanes, lanes, LoopPart.REST)] if self.schedule.unroll > 1 else []
             return [*full, self.vectors(lanes, lanes, LoopPart.REST, "one mask for all rows", is_masked=True)]
         if how is Remainder.HALVED:
-            full = [lanes] if self.schedule.unroll > 1 else []
-            return [self.vectors(one, one, LoopPart.REST) for one in (*full, *self.halves)]
+            whole = [lanes] if self.schedule.unroll > 1 else []
+            return [self.vectors(one, one, LoopPart.REST) for one in (*whole, *self.halves)]
         return [self.vectors(lanes, lanes, LoopPart.REST, is_masked=True)]
 
 
