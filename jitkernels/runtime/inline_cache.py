@@ -30,7 +30,7 @@ STAYS_LAST, BAILOUTS, NAMES = 6, 10, 11
 """Words of a link: whether it stays last, its bailouts, and its names; others are those of `fp_flag_handler`."""
 MANY_BAILOUTS = 64
 """Bailouts of a link, after which the slow callable serves one: it may choose the plain function for such calls."""
-NEVER = -(2**62)
+UNCOUNTED = -(2**62)
 """A number of bailouts that does not become many."""
 
 

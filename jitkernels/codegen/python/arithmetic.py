@@ -7,8 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.codegen import bfloat16_casts
-from jitkernels.codegen.python import types
+from jitkernels.codegen.python import bfloat16_casts, types
 from jitkernels.codegen.python.control_statements import ControlFlow
 from jitkernels.codegen.python.types import BOOL, FLOAT64, INT64, LITERAL, Type, Value
 from jitkernels.codegen.source_protocol import MAX_BITS

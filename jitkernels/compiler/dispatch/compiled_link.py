@@ -37,7 +37,7 @@ class CompiledLink:
 
     def forget_bailouts(self) -> None:
         """Count no bailouts from now on."""
-        self.link[inline_cache.BAILOUTS] = inline_cache.NEVER
+        self.link[inline_cache.BAILOUTS] = inline_cache.UNCOUNTED
 
     @property
     def max_workspace_bytes(self) -> int:

@@ -17,7 +17,7 @@ from jitkernels.runtime import vectorcall
 SECONDS_OF_LINK = 80e-9
 """What a link to the plain function adds to its time."""
 
-MIN_ELEMENTS = 15
+MIN_TIMED_ELEMENTS = 15
 """Arrays of so many elements take the same time in Python."""
 
 
@@ -83,4 +83,4 @@ class LinkTrial:
 
     def most(self, leaves: Sequence[Any]) -> int:
         """The most elements of an array in calls that need not be timed again."""
-        return max(MIN_ELEMENTS, int(2 ** size_class(leaves)) - 1)
+        return max(MIN_TIMED_ELEMENTS, int(2 ** size_class(leaves)) - 1)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.codegen import bfloat16_casts
+from jitkernels.codegen.python import bfloat16_casts
 from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core import complex_lanes
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type
