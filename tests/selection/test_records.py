@@ -234,7 +234,7 @@ def test_nearby_records_serve_unmeasured_classes(fresh: Path, monkeypatch: pytes
     assert choose(jk.VMulAttr(n=2000)).rule == "nearby"
     assert choose(jk.VMulAttr(n=1 << 15)).rule == "static", "too far"
     assert choose(jk.VMulAttr(n=100, dtype="float64")).rule == "static", "another dtype"
-    variant = {"unroll": 2, "vector_bytes": 64, "stream": False}
+    variant = {"unroll": 2, "vector_bytes": cpu_target.target().widths[0], "stream": False}
     with_threads = Measured("gen", {**variant, "parallel": True}, 1e-7)
     records.save(jk.VExpAttr(n=1 << 16), Record((with_threads, Measured("refer", {}, 2e-7))), threads)
     assert choose(jk.VExpAttr(n=1 << 13)).variant == {**variant, "parallel": False}
