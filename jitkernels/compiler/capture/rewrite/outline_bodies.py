@@ -28,7 +28,7 @@ ITEM = "_jk_item"
 """The parameter of an outlined loop body."""
 
 NO_TUPLES = (ast.Constant, ast.BinOp, ast.UnaryOp)
-"""Operands whose comparisons are left alone: they are no tuples."""
+"""Operands that are never tuples: their comparisons are not rewritten."""
 
 
 class ExpressionRewriter(ast.NodeTransformer):
