@@ -86,6 +86,6 @@ def reduced_row_loops(loops: Loops, schedule: NestSchedule, phase: PhaseSchedule
         steps = For(None, LoopKind.SERIAL, extent, (steps,), ADDS * wide, notes=(CHUNKED,))
     if phase.recent_store is None:
         return (steps, *own.remainder(is_hoisted=True))
-    halves = [own.vectors(lanes >> shift, lanes >> shift, LoopPart.REST) for shift in range(1, lanes.bit_length())]
+    halves = [own.vectors(half, half, LoopPart.REST) for half in own.halves]
     where = "the first one" if phase.recent_store is RecentStore.FIRST else "the last one"
     return (steps, *halves, own.vectors(1, 1, LoopPart.STORED, where))
