@@ -43,8 +43,15 @@ class TimedCalls:
         return may_be_plain and settings.read("JITKERNELS_POLICY") != "reproducible"
 
     def _trial(self: Any, specialization: Specialization, link: CompiledLink, *, repeats: bool = False) -> LinkTrial:
-        has_loops = specialization.has_flows
-        return LinkTrial(link, self.__wrapped__, takes_out=self._takes_out, has_loops=has_loops, repeats=repeats)
+        return LinkTrial(
+            link, self._refused, self.__wrapped__, takes_out=self._takes_out, has_loops=specialization.has_flows,
+            repeats=repeats,
+        )  # fmt: skip
+
+    def _refused(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Serve a call that a link on trial refuses by the plain function."""
+        out = None if self._takes_out else kwargs.pop("out", None)
+        return self._plain(args, kwargs, out)
 
     def _bails_out(self: Any, specialization: Specialization, call: FlatCall) -> bool:
         """Whether code that was linked bails out of many calls: it is compared with the plain function again."""

@@ -22,10 +22,12 @@ MIN_TIMED_ELEMENTS = 15
 
 
 class LinkedCall(dispatch_chain.base or object):  # type: ignore[misc]  # made when this is imported
-    """Calls one compiled link, which no chain holds yet; the plain function serves what the link refuses."""
+    """Calls one compiled link, which no chain holds yet; `slow` serves what the link refuses."""
 
-    def __init__(self, link: CompiledLink, plain: Callable[..., Any], *, takes_out: bool) -> None:
-        self.links = dispatch_chain.Links(self, plain, plain, takes_out=takes_out)
+    def __init__(
+        self, link: CompiledLink, slow: Callable[..., Any], plain: Callable[..., Any], *, takes_out: bool
+    ) -> None:
+        self.links = dispatch_chain.Links(self, slow, plain, takes_out=takes_out)
         self.links.enter(link)
 
 
@@ -36,15 +38,17 @@ if dispatch_chain.base is not None:
 class LinkTrial:
     """A compiled link that is compared with the plain function.
 
-    `has_loops`: Python would run the loops of slow calls for too long to be timed. `repeats`: some calls later they are
-    timed again, as what decides is not the kind of arguments but whether the code bails out.
+    `slow` serves calls that the link refuses, as the plain function does, and takes ``out``. `has_loops`: Python would
+    run the loops of slow calls for too long to be timed. `repeats`: some calls later they are timed again, as what
+    decides is not the kind of arguments but whether the code bails out.
     """
 
     def __init__(
-        self, link: CompiledLink, plain: Callable[..., Any], *, takes_out: bool, has_loops: bool, repeats: bool
-    ) -> None:
+        self, link: CompiledLink, slow: Callable[..., Any], plain: Callable[..., Any], *, takes_out: bool,
+        has_loops: bool, repeats: bool,
+    ) -> None:  # fmt: skip
         self.link, self.plain, self.has_loops, self.repeats = link, plain, has_loops, repeats
-        self.compiled: Any = LinkedCall(link, plain, takes_out=takes_out)
+        self.compiled: Any = LinkedCall(link, slow, plain, takes_out=takes_out)
         self._timings: dict[int, Timings] = {}
         self._is_warm = False
 

@@ -180,7 +180,7 @@ def heaviside(a: Any, b: Any) -> Any:
 @inlined()
 def sign(a: Any) -> Any:
     """-1, 0 or 1; NaN of NaN"""
-    return a * a if (a == 0) | (a != a) else np.copysign(1, a)
+    return a + 0 if (a == 0) | (a != a) else np.copysign(1, a)
 
 
 @inlined()

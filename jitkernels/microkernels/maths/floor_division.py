@@ -16,7 +16,7 @@ from jitkernels.microkernels.maths.formats import FloatFormat, for_both
 @inlined()
 def remainder_of(rest: Any, b: Any) -> Any:
     """The remainder by b, from fmod."""
-    remainder = rest + b if (rest < 0) != (b < 0) else rest
+    remainder = rest + (b if (rest < 0) != (b < 0) else 0)
     return np.copysign(rest, b) if rest == 0 else remainder
 
 

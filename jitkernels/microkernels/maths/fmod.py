@@ -56,7 +56,7 @@ def near(a: Any, b: Any, quotient: Any) -> Any:
     n = np.rint(quotient)
     upper = (b.view(np.int64) & BITS_26).view(np.float64)
     rest = (a - n * upper) - n * (b - upper)
-    return rest + b if rest < 0 else rest
+    return rest + (b if rest < 0 else 0)
 
 
 @inlined()

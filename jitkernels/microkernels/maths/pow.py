@@ -115,7 +115,7 @@ def unusual_pow_float32(x: np.float32, y: np.float32) -> np.float32:
     """x**y for all float32, in float64."""
     size = abs(x)
     is_small = size < SMALLEST_32
-    k, f = parts_float32(size * UP_32 if is_small else size)
+    k, f = parts_float32(size * (UP_32 if is_small else ONE_32))
     log = logarithm_float32(k - UP_STEPS_32 if is_small else k, f)
     wide = np.float64(y) * extended_float64(np.float64(size), log)
     result: np.float32 = signed_float32(x, y, raised_float32(min(max(wide, LOWEST_32), HIGHEST_32)))
@@ -194,7 +194,7 @@ def unusual_pow_float64(x: np.float64, y: np.float64) -> np.float64:
     """x**y for all float64, 2**k applied as two factors."""
     size = abs(x)
     is_small = size < SMALLEST_64
-    k, f = parts_float64(size * UP_64 if is_small else size)
+    k, f = parts_float64(size * (UP_64 if is_small else ONE_64))
     high, low = logarithm_float64(k - UP_STEPS_64 if is_small else k, f)
     plain = y * extended_float64(size, high + low)
     t = min(max(plain, LOWEST_64), HIGHEST_64)

@@ -58,6 +58,13 @@ def logged(x: Any, log: list[float]) -> Any:
     return x
 
 
+def ranked(x: Any) -> Any:
+    total = np.zeros(3)
+    for i in range(2):
+        total += np.argsort(x[i : i + 3])
+    return x[1:4], total
+
+
 def looks(function: Any) -> int:
     """The calls of a function so far that were part of a trial."""
     return int(dict(function.stats().python_reasons).get(COMPARED, 0))
@@ -180,3 +187,14 @@ def test_threads_share_a_trial(profitable: bool, times: Callable[[float, float],
 
     with ThreadPoolExecutor(6) as pool:
         assert [*pool.map(work, range(6))] == 6 * [None]
+
+
+def test_out_of_calls_that_the_link_refuses() -> None:
+    """Copies of views are made by the plain function."""
+    x, function = np.array([3.0, 1.0, 2.0, 0.5, 4.0]), jk.jit(ranked)
+    for _ in range(SETTLING):
+        out = np.empty(3), np.empty(3)
+        assert function(x, out=out) is out
+        for got, expected in zip((*out, *function(x)), ranked(x) * 2, strict=True):
+            assert got.tolist() == expected.tolist()
+    assert looks(function) > 1, "there was no trial"

@@ -247,7 +247,7 @@ class GuardEmitter:
                 f"  %zero = icmp eq {bits} {ZEROS[self.operation]}.size, {self.bits_of(0.0)}",
                 f"  %other = xor {mask} %zero, {constant(NUMBERS['bool'], 1, self.lanes)}",
                 f"  %pole.all = and {mask} %s.infinite, %zero",
-                f"  %pole = and {mask} %pole.all, %a.finite",
+                f"  %pole = and {mask} %pole.all, {finite}",
                 f"  %over = and {mask} %over.all, %other",
             ]
             pole, over = "%pole", "%over"
