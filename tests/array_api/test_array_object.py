@@ -33,7 +33,6 @@ def vector(count: int = LARGE) -> Any:
 
 @pytest.mark.parametrize("is_lazy", [False, True])
 @pytest.mark.parametrize("name", sorted(OPERATORS))
-@pytest.mark.per_push(18)
 def test_operators(name: str, is_lazy: bool, request: pytest.FixtureRequest) -> None:
     """Of arrays, of Python numbers on either side, and in place."""
     if is_lazy:

@@ -26,7 +26,6 @@ def test_cases_cover_the_namespace() -> None:
 
 @pytest.mark.parametrize("is_lazy", [False, True])
 @pytest.mark.parametrize("name", ELEMENTWISE)
-@pytest.mark.per_push(63)
 def test_elementwise_functions(name: str, is_lazy: bool, request: pytest.FixtureRequest) -> None:
     if is_lazy:
         request.getfixturevalue("all_lazy")
@@ -69,7 +68,6 @@ def test_reductions(name: str, is_lazy: bool, request: pytest.FixtureRequest) ->
 
 @pytest.mark.parametrize("is_lazy", [False, True])
 @pytest.mark.parametrize("name", sorted(CASES))
-@pytest.mark.per_push(99)
 def test_other_functions(name: str, is_lazy: bool, request: pytest.FixtureRequest) -> None:
     if is_lazy:
         request.getfixturevalue("all_lazy")

@@ -14,6 +14,8 @@ from array_api_cases import all_lazy
 
 import jitkernels as jk
 
+pytestmark = pytest.mark.per_push()
+
 xp = jk.xp
 __all__ = ["all_lazy"]
 METHODS = ("__array_namespace__", "__dlpack__", "__dlpack_device__", "__getitem__", "__setitem__", "to_device")

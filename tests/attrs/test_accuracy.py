@@ -83,7 +83,6 @@ def test_softmax_of_a_peak_over_a_constant_row(n: int, dtype: str) -> None:
     ],
 )
 @pytest.mark.parametrize("data", DATA)
-@pytest.mark.per_push(11)
 def test_sums_of_many_rows(shape: tuple[int, int], dtype: str, data: str) -> None:
     h, w = shape
     x = DATA[data](shape, np.random.default_rng(5)).astype(dtype)
@@ -100,7 +99,6 @@ def test_sums_of_many_rows(shape: tuple[int, int], dtype: str, data: str) -> Non
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(40, 17), (2000, 1), (2000, 17), (300, 5000)])
 @pytest.mark.parametrize("data", DATA)
-@pytest.mark.per_push(12)
 def test_sums_of_many_gathered_rows(shape: tuple[int, int], dtype: str, data: str) -> None:
     h, w = shape
     random = np.random.default_rng(6)

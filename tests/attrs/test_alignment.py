@@ -44,7 +44,6 @@ def results(kernel: Kernel, arrays: list[AnyArray], elements: int) -> list[bytes
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-@pytest.mark.per_push(98)
 def test_bits_do_not_depend_on_alignment(row: Row, name: str) -> None:
     """Results of the package's own kernels have the same bits at any alignment."""
     if name in ("mkl", "openblas", "onednn"):

@@ -24,7 +24,6 @@ JOINED = {"int16": "float32", "float16": "float32", "int32": "float64"}
 
 
 @pytest.mark.parametrize("row", ROWS)
-@pytest.mark.per_push(16)
 def test_bfloat16_promotes_as_float32(row: type[KernelAttr]) -> None:
     """In plain calls, those that Python serves, and those without results: the same dtype, and values."""
     given = example(row)

@@ -135,7 +135,6 @@ ROWS = [pytest.param(row, id=row.kernel_type.name.lower()) for row in all_schema
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("row", ROWS)
-@pytest.mark.per_push(25)
 def test_everyday_calls_reject_values_beyond_a_limit(row: Row, dtype: str) -> None:
     function = getattr(jk, row.kernel_type.name.lower())
     check_limits(row, function, partial(in_reference, function), dtype)

@@ -41,7 +41,6 @@ def assert_alike(name: str, *arguments: Any, **named: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["f4", "c8", "f8", "c16", "i4", "f2", "?", "g", ">f8"])
 @pytest.mark.parametrize("name", ALONG_ONE)
-@pytest.mark.per_push(18)
 def test_along_one_axis(name: str, dtype: str) -> None:
     norms = (None, "ortho", "forward", "backward")
     for shape in SHAPES:
@@ -52,7 +51,6 @@ def test_along_one_axis(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["f4", "c8", "f8"])
 @pytest.mark.parametrize("name", ALONG_SEVERAL)
-@pytest.mark.per_push(8)
 def test_along_several_axes(name: str, dtype: str) -> None:
     for shape in SHAPES[1 if name.endswith("n") else 2 :]:
         x = array(shape, dtype)
@@ -124,7 +122,6 @@ def test_gradients(loss: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("n", [11, 13, 22, 121, 143, 169, 1001, 2197, 17, 34, 251, 997, 1994, 68, 544, 646, 81, 1458])
-@pytest.mark.per_push(18)
 def test_lengths_of_large_primes(n: int, dtype: str) -> None:
     """Passes of 9, 11, 13 and any radix, wide, narrow and last, and convolutions, of rows and of columns."""
     numbers = array((2, n), dtype.replace("f", "c").replace("8", "16").replace("4", "8"))

@@ -47,7 +47,6 @@ def fails(function: Callable[..., Any], *args: Any) -> bool:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", UFUNCS)
-@pytest.mark.per_push(64)
 def test_functions_set_flags_where_numpy_warns(name: str, dtype: str, reported: list[Any]) -> None:
     ufunc, failures = UFUNCS[name], Failures()
     compiled: Any = jk.jit((lambda x: ufunc(x)) if ufunc.nin == 1 else lambda x, y: ufunc(x, y))

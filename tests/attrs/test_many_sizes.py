@@ -45,7 +45,6 @@ def of_many_sizes(row: Row) -> Sequence[jk.KernelAttr]:
 
 
 @pytest.mark.parametrize("row", every_row())
-@pytest.mark.per_push(33)
 def test_nests_are_identified_by_text(row: Row) -> None:
     """At many sizes of all implementations, loop nests share code exactly where their texts are equal."""
     texts: dict[int, set[str]] = {}
@@ -299,7 +298,6 @@ def on_both_sides(row: Row, every: int = 1) -> list[jk.KernelAttr]:
 
 
 @pytest.mark.parametrize("row", every_row())
-@pytest.mark.per_push(33)
 def test_serial_sources_for_any_size_ignore_sizes(row: Row) -> None:
     """Without threads, a source that is not `exact` is the same at all sizes, for the same variant and other fields.
 
@@ -356,7 +354,6 @@ def test_class_keys_contain_the_largest_extents(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", every_row())
-@pytest.mark.per_push(33)
 def test_calls_without_elements_record_no_miss(row: Row, fresh: Path) -> None:
     """The next call that Python serves would build the missed kernel."""
     if not schema_queries.is_everyday(row) or operators._dispatch_table(row) is None:

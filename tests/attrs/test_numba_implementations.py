@@ -240,7 +240,6 @@ CALLERS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("size", [6, 5000])
 @pytest.mark.parametrize("name", CALLERS)
-@pytest.mark.per_push(19)
 def test_functions_of_numba_enter_no_python(name: str, size: int) -> None:
     function, others = CALLERS[name]
     compiled, x = jk.jit(function), np.linspace(0.5, 2, size)

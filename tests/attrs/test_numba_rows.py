@@ -41,7 +41,6 @@ def test_rows_without_numba_have_a_reason() -> None:
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.kernel_type.name.lower()) for row in rows_by_numba()])
-@pytest.mark.per_push(19)
 def test_agrees_with_the_reference(row: Row) -> None:
     """Values, in-place calls and refused indices of a small and a middle size of each dtype."""
     found, failures, tried = implementation(row, "numba"), Failures(), 0

@@ -16,6 +16,8 @@ from jitkernels.attrs.schema.registry import MORE, all_schemas, implementation, 
 from jitkernels.errors import ArgumentTypeError, AttrError, NotUsableError, RegistrationError, UnknownNameError
 from jitkernels.tools import testing
 
+pytestmark = pytest.mark.per_push()
+
 
 @pytest.mark.parametrize("row", cases.every_row())
 def test_row_is_complete(row: Any) -> None:
@@ -96,6 +98,7 @@ def test_tuning_class_is_idempotent(row: type[KernelAttr]) -> None:
         assert measured.signature().c_arguments == case.attr.signature().c_arguments
 
 
+@pytest.mark.per_push(6)
 @pytest.mark.parametrize("row", cases.every_row())
 def test_order_of_candidates(row: type[KernelAttr]) -> None:
     """gen, the folders of more in their order, other packages', refer."""

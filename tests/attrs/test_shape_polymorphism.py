@@ -104,7 +104,6 @@ def is_near(got: AnyArray, true: AnyArray, parameter: Array) -> AnyArray:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-@pytest.mark.per_push(49)
 def test_some_objects_serve_other_extents(row: Any, name: str) -> None:
     every = [*objects(row, name, ATTRS).values()]
     check(name, every[:: -(-len(every) // OBJECTS) | 1])  # odd, or all might be of one variant

@@ -62,7 +62,6 @@ def test_each_special_value_of_every_dtype(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-@pytest.mark.per_push(25)
 def test_special_values_in_long_arrays(row: Row) -> None:
     """At the largest "ci" size, where unrolled loops and the code paths of libraries for long vectors run."""
     found = [

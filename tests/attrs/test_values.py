@@ -20,6 +20,7 @@ EVERY = 5
 """At most sizes only each fifth kind of data is tried, another fifth at the next size."""
 
 
+@pytest.mark.per_push
 @pytest.mark.parametrize("row", cases.every_row())
 def test_values(row: Row) -> None:
     """Check every variant at all sizes, flush against guard pages on both sides, and in place where allowed."""
@@ -57,7 +58,6 @@ def test_every_kind_of_data(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-@pytest.mark.per_push(25)
 def test_long_extents_are_accurate(row: Row) -> None:
     """Check lengths at which a single chain of additions would be off."""
     _check_long(row, testing.long_attrs(row, everything=False), max(2, cases.turns()))
@@ -85,7 +85,6 @@ def _check_long(row: Row, attrs: Sequence[KernelAttr], every: int) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-@pytest.mark.per_push(70)
 def test_slow_path_gives_the_same_results(row: cases.Row, name: str) -> None:
     """`Kernel.run` serves calls that the compiled launcher rejects."""
     attr = cases.middle(row, name)
@@ -94,7 +93,6 @@ def test_slow_path_gives_the_same_results(row: cases.Row, name: str) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_implementation())
-@pytest.mark.per_push(100)
 def test_several_threads(row: type[KernelAttr], name: str) -> None:
     """Run all variants of large cases on two threads and on more threads than cores."""
     from jitkernels import get_num_threads

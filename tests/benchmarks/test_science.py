@@ -33,7 +33,6 @@ TOLERANCE = {"float64": 1.0, "float32": 1e5, "int64": 0.0}
 
 
 @pytest.mark.parametrize(("name", "spelling"), CASES)
-@pytest.mark.per_push(150)
 def test_spellings_compile_strictly(name: str, spelling: str) -> None:
     program = PROGRAMS[name]
     function = program.spellings[spelling]

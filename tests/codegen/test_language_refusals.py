@@ -18,6 +18,8 @@ from jitkernels.codegen.source_protocol import External, Module
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading import loader
 
+pytestmark = pytest.mark.per_push()
+
 REFUSED = {
     "unknown = missing": "missing has no value.*: missing",
     "t = p[0] + later\nlater = 1": "later has no value.*: later",

@@ -155,6 +155,7 @@ def decisive(source: Any) -> tuple[Any, ...]:
     return (type(source), *(value for value in values if not callable(value)))
 
 
+@pytest.mark.per_push
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
 def test_equal_texts_have_equal_settings(row: cases.Row, name: str) -> None:
     """Over all rows: whatever a source says beside its functions is in its text."""
@@ -332,7 +333,6 @@ def test_text_of_a_function_with_only_a_docstring() -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-@pytest.mark.per_push(52)
 def test_texts_do_not_search_all_modules(row: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`inspect` does so to find the file of a function, which takes tens of milliseconds."""
     monkeypatch.setattr(inspect, "getsourcelines", lambda code: pytest.fail(f"looked for {code}"))

@@ -92,7 +92,6 @@ LIMITS = {"log": 8, "log2": 8, "log10": 8, "tan": 16, "tanh": 16, "exp2": 8}
 
 @pytest.mark.parametrize("dtype", COMPLEX)
 @pytest.mark.parametrize("name", UNARY)
-@pytest.mark.per_push(23)
 def test_functions_of_one_operand(name: str, dtype: str) -> None:
     """Values, special ones too, dtypes and warnings are NumPy's."""
     ufunc = getattr(np, name)
@@ -106,7 +105,6 @@ def test_functions_of_one_operand(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", COMPLEX)
 @pytest.mark.parametrize("name", BINARY)
-@pytest.mark.per_push(17)
 def test_functions_of_two_operands(name: str, dtype: str) -> None:
     ufunc, special = getattr(np, name), special_values(name, dtype)
     compiled = jk.jit(lambda x, y: ufunc(x, y))
@@ -169,7 +167,6 @@ FEW_SHAPES, LAYOUT_SHAPES = ("product", "stencil", "rows"), [(2, 5), (9, 16)]
 
 @pytest.mark.parametrize("dtype", COMPLEX)
 @pytest.mark.parametrize("name", MOVES)
-@pytest.mark.per_push(12)
 def test_layouts_and_tails(name: str, dtype: str) -> None:
     function = MOVES[name]
     compiled = jk.jit(function)

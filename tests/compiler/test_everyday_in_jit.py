@@ -72,7 +72,6 @@ def apart(given: Keywords) -> tuple[Keywords, Keywords]:
 
 
 @pytest.mark.parametrize("row", ROWS)
-@pytest.mark.per_push(33)
 def test_kernels_between_other_operations(row: Row) -> None:
     dtype = in_turn(row)
     _, given = example(row, dtype)

@@ -137,7 +137,6 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("make", "use"), PAIRS)
-@pytest.mark.per_push(46)
 def test_functions_of_grown_lists(make: Callable[..., Any], use: str) -> None:
     """The same code serves all sizes; `value` is in some of the lists, once or more often."""
     of = USES[use]

@@ -38,7 +38,6 @@ def rows(*arrays: Any) -> Any:
 
 @pytest.mark.parametrize("function", [total, pairs, transposed, rows])
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 7, 40])
-@pytest.mark.per_push(12)
 def test_max_inputs_limits_the_arrays_of_a_nest(function: Any, most: int) -> None:
     """Or as many as one operation has operands, which is two here."""
     arrays = [array(6, 6, seed=seed) for seed in range(20)]

@@ -94,7 +94,6 @@ def test_arguments(way: Way, kind: str) -> None:
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("value", NUMBERS)
 @pytest.mark.parametrize("way", WAYS, ids=lambda one: one.__name__)
-@pytest.mark.per_push(60)
 def test_constants(way: Way, value: float) -> None:
     def function(u: Any) -> Any:
         return way(u, value)

@@ -50,10 +50,10 @@ def test_each_row_is_among_the_cases_of_every_implementation() -> None:
 class Item:
     """A collected test, as far as `mark_others` looks at it."""
 
-    def __init__(self, nodeid: str, **params: Any) -> None:
+    def __init__(self, nodeid: str, marks: list[Any], **params: Any) -> None:
         self.nodeid = nodeid
         self.callspec = type("CallSpec", (), {"params": params})()
-        self.marks = [pytest.mark.per_push(3).mark]
+        self.marks = [*marks]
 
     def get_closest_marker(self, name: str) -> Any:
         return next((mark for mark in self.marks if mark.name == name), None)
@@ -65,8 +65,18 @@ class Item:
 def test_others_are_marked_full() -> None:
     """Values without a hash are compared by identity."""
     lists: list[list[int]] = [[1], [2], [3]]
-    items: Any = [Item(f"file.py::test[{k}]", values=lists[k % 3], number=k) for k in range(9)]
+    marks = [pytest.mark.per_push(3).mark]
+    items: Any = [Item(f"file.py::test[{k}]", marks, values=lists[k % 3], number=k) for k in range(9)]
     cases_per_push.mark_others(items)
     stay = [item for item in items if item.get_closest_marker("full") is None]
     assert len(stay) == 3
     assert {id(item.callspec.params["values"]) for item in stay} == {*map(id, lists)}
+
+
+@pytest.mark.parametrize(
+    ("marks", "count"), [([], cases_per_push.CASES), ([pytest.mark.per_push().mark], 40)], ids=["default", "all"]
+)
+def test_unmarked_tests_run_some_cases(marks: list[Any], count: int) -> None:
+    items: Any = [Item(f"file.py::test[{k}]", marks, number=k) for k in range(40)]
+    cases_per_push.mark_others(items)
+    assert sum(item.get_closest_marker("full") is None for item in items) == count

@@ -55,7 +55,6 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "value"), CASES)
-@pytest.mark.per_push(20)
 def test_invalid_values_are_reported(name: str, value: str, private_cache: Path) -> None:
     """An error or one line on stderr names the variable or its value; there is never a traceback."""
     others = {"JITKERNELS_TUNE": "replay"}  # which asks for the threads

@@ -27,7 +27,6 @@ def _assert_refused(function: Callable[..., Any], arrays: Sequence[object], name
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-@pytest.mark.per_push(70)
 def test_invalid_arguments_are_rejected(row: cases.Row, name: str) -> None:
     """Each argument in turn is invalid; the message names kernel, argument and expectation."""
     attr = cases.middle(row, name)
@@ -48,7 +47,6 @@ def test_invalid_arguments_are_rejected(row: cases.Row, name: str) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-@pytest.mark.per_push(70)
 def test_wrong_number_of_arguments(row: cases.Row, name: str) -> None:
     attr = cases.middle(row, name)
     kernel = cases.kernels_of(attr, name)[0]
@@ -60,7 +58,6 @@ def test_wrong_number_of_arguments(row: cases.Row, name: str) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-@pytest.mark.per_push(70)
 def testread_only(row: cases.Row, name: str) -> None:
     """Outputs must be writeable, inputs need not be."""
     attr = cases.middle(row, name)
@@ -76,7 +73,6 @@ def testread_only(row: cases.Row, name: str) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-@pytest.mark.per_push(70)
 def test_overlap(row: cases.Row, name: str) -> None:
     """An output may share memory with another argument only where both declare ``in_place``, and then wholly."""
     attr = cases.middle(row, name)
@@ -145,7 +141,6 @@ class _Own(np.ndarray[Any, Any]):
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-@pytest.mark.per_push(70)
 def test_subclasses_and_dtypes_with_metadata(row: cases.Row, name: str) -> None:
     """The compiled checks do not know them, but Python accepts them."""
     attr = cases.middle(row, name)
@@ -167,7 +162,6 @@ def _with_metadata(array: AnyArray) -> AnyArray:
 
 
 @pytest.mark.parametrize("row", cases.every_row())
-@pytest.mark.per_push(33)
 def test_get_default_best_checks_arguments(row: type[KernelAttr]) -> None:
     """The callables of users make the same checks."""
     attr = cases.middles(row)[0]

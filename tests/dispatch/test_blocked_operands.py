@@ -45,7 +45,6 @@ def calls(row: type[KernelAttr]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("row", ROWS)
-@pytest.mark.per_push(27)
 def test_forms_that_pass_through_buffers(row: type[KernelAttr]) -> None:
     function = getattr(jk, row.kernel_type.name.lower())
     for given in calls(row):

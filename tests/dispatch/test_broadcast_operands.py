@@ -21,7 +21,6 @@ ROWS: dict[str, Callable[[int, str], Any]] = {
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("n", [1, 3, 500, 512, 513, 700, 2048, 2049])
-@pytest.mark.per_push(48)
 def test_broadcast_operands(n: int, row: str, dtype: str) -> None:
     x = np.arange(37.0 * n).reshape(37, n)
     y = ROWS[row](n, dtype)

@@ -36,7 +36,6 @@ def test_all_rows_that_move_data_are_tested() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int64", "float16"])
 @pytest.mark.parametrize("name", RIGHT)
-@pytest.mark.per_push(10)
 def test_copies_between_any_layouts(name: str, dtype: str) -> None:
     function = getattr(jk, name.lower())
     more = {"h": 3} if name == "VBROADCAST" else {}
@@ -78,7 +77,6 @@ def test_copies_onto_overlapping_memory(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint16", "int64"])
 @pytest.mark.parametrize("gap", [2, 3, 4, 5, -3])
-@pytest.mark.per_push(10)
 def test_gaps_between_elements_are_not_touched(gap: int, dtype: str) -> None:
     for n in (*range(1, 5), *range(15, 53), 600):
         for side in ("start", "end"):
@@ -128,7 +126,6 @@ def test_axes_in_any_order(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "int16"])
 @pytest.mark.parametrize("h", [1, 7, 8, 9, 15, 16, 17, 40, 600])
-@pytest.mark.per_push(9)
 def test_rows_of_several_dimensions_in_any_order(h: int, dtype: str) -> None:
     """Blocks have enough rows to transpose operands of another order in square tiles."""
     scales = numbers(16, "float32", 1)

@@ -156,7 +156,6 @@ def test_plain_calls(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-@pytest.mark.per_push(35)
 def test_memory_layouts_do_not_change_results(row: Row) -> None:
     """Neither in the first call nor in the second."""
     _check_calls(row, [form for form in SAME_VALUES if form != "plain"])

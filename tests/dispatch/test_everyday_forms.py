@@ -57,7 +57,6 @@ def test_calls_through_python_are_caught() -> None:
 
 @pytest.mark.parametrize("form", ["unaligned", "byte_swapped", "subclass"])
 @pytest.mark.parametrize("row", cases.every_form())
-@pytest.mark.per_push(70)
 def test_forms_of_memory_that_are_copied(row: Row, form: str) -> None:
     """NumPy copies such an input; a result is computed in a buffer. Subclasses are arrays."""
     for dtype in FLOATS:
@@ -184,7 +183,6 @@ def test_tables_of_any_layout(form: str, pool: Literal["sum", "mean", "max"]) ->
 
 @pytest.mark.parametrize("wrong", [-1, 50, 1 << 40, -(1 << 63), 1 << 63, (1 << 64) - 1])
 @pytest.mark.parametrize("form", TABLES)
-@pytest.mark.per_push(14)
 def test_indices_beyond_tables_of_any_layout(form: str, wrong: int) -> None:
     table, ids = TABLES[form](numbers(350, "float32").reshape(50, 7)), np.arange(6).reshape(3, 2)
     out = np.full(14, 7, "float64" if form == "int32" else "float32")

@@ -29,7 +29,6 @@ def passed(outs: tuple[AnyArray, ...]) -> Any:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-@pytest.mark.per_push(35)
 def test_out(row: Row) -> None:
     """``out`` of any layout, and of a dtype that holds the result, is filled and returned."""
     _, given = example(row)
@@ -73,7 +72,6 @@ def test_out_by_position(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-@pytest.mark.per_push(35)
 def test_invalid_out_is_rejected(row: Row) -> None:
     """The error names ``out``, and neither it nor an input is written."""
     _, given = example(row)
@@ -167,7 +165,6 @@ def test_detection_of_self_overlap() -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-@pytest.mark.per_push(35)
 def test_out_over_an_input(row: Row) -> None:
     """``out`` may be any part of the memory of an input: the result is that of separate arrays."""
     for place in ("same", "shifted", "backwards"):

@@ -22,7 +22,6 @@ Row = Any
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-@pytest.mark.per_push(18)
 def test_exact_size_kernels_are_called_with_all_rows(row: Row, fresh: Path) -> None:
     """Also for operands that pass through a buffer."""
     attr, given = example(row)

@@ -52,6 +52,7 @@ def test_the_compiled_launcher_exists() -> None:
     assert launcher.reason_for_slow_path() is None
 
 
+@pytest.mark.per_push
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
 def test_callable_is_built_in(row: cases.Row, name: str) -> None:
     """A C function bound to its kernel, with its name, and the formula for ``help``."""
@@ -69,7 +70,6 @@ def test_callable_is_built_in(row: cases.Row, name: str) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-@pytest.mark.per_push(70)
 def test_valid_arguments_never_go_through_python(no_slow_path: None, row: cases.Row, name: str) -> None:
     """Neither at the middle size nor at empty sizes."""
     attr = cases.middle(row, name)
@@ -87,7 +87,6 @@ def test_the_fixture_catches_the_slow_path(no_slow_path: None) -> None:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_form_implemented())
-@pytest.mark.per_push(48)
 def test_kernels_without_compiled_launcher(python_only: None, row: cases.Row, name: str) -> None:
     """Results and errors are the same."""
     attr = cases.middle(row, name)
@@ -100,7 +99,6 @@ def test_kernels_without_compiled_launcher(python_only: None, row: cases.Row, na
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-@pytest.mark.per_push(24)
 def test_everyday_functions_without_compiled_launcher(python_only: None, row: Row) -> None:
     expected = functions_result(row)
     function: Any = operators.everyday(row.kernel_type.name)
@@ -135,7 +133,6 @@ def test_more_dimensions_than_the_launcher_knows(toy: Any) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-@pytest.mark.per_push(35)
 def test_calls_leak_nothing(row: Row) -> None:
     """Reference counts of all arguments and the number of objects are unchanged after 10**5 calls."""
     attr = min((case.attr for case in testing.ci_cases(row)), key=lambda a: a.operations())
@@ -169,7 +166,6 @@ def test_rejected_calls_leak_nothing(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-@pytest.mark.per_push(35)
 def test_everyday_calls_leak_nothing(row: Row) -> None:
     """With and without ``out``, through the dispatcher and through Python."""
     _, given = example(row)
@@ -188,7 +184,6 @@ def test_everyday_calls_leak_nothing(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-@pytest.mark.per_push(35)
 def test_calls_that_fall_back_leak_nothing(row: Row) -> None:
     """The dispatcher knows the shapes, but the memory or ``out`` does not fit: Python converts or refuses."""
     _, given = example(row)
@@ -281,7 +276,6 @@ def test_dispatcher_takes_the_second_call(row: Row, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("row", cases.every_form())
-@pytest.mark.per_push(35)
 def test_alternating_shapes(row: Row) -> None:
     """Call more shapes and dtypes than the table has slots, in turn: each gets its own kernel's result.
 

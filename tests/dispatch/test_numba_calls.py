@@ -83,7 +83,6 @@ EVERYDAY = [
 
 
 @pytest.mark.parametrize("row", EVERYDAY, ids=lambda row: row.kernel_type.name.lower())
-@pytest.mark.per_push(28)
 def test_every_everyday_function(row: Any, through_python: list[str]) -> None:
     """With new results and with `out`: the plain call's bits, without Python once a kernel is known."""
     given, expected = everyday_call(row)
@@ -118,7 +117,6 @@ def test_all_sizes_and_size_classes(through_python: list[str]) -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, -1, -3])
 @pytest.mark.parametrize("name", ["softmax", "hsum", "cumsum", "sort", "layer_norm", "rms_norm"])
-@pytest.mark.per_push(12)
 def test_every_axis(name: str, axis: int) -> None:
     x = np.random.default_rng(0).standard_normal((4, 5, 6))
     function = getattr(jk, name)
@@ -144,7 +142,6 @@ LAYOUTS = [
 
 
 @pytest.mark.parametrize(("left", "right"), LAYOUTS)
-@pytest.mark.per_push(9)
 def test_matrices_of_every_layout(left: str, right: str) -> None:
     @njit
     def call(a: Any, b: Any) -> Any:

@@ -16,7 +16,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("rows", [1, 2, 31, 1000])
-@pytest.mark.per_push(24)
 def test_reductions(rows: int, name: str, dtype: str) -> None:
     function, numpy = getattr(jk, name), FUNCTIONS[name]
     x = np.linspace(-5, 5, rows).astype(dtype)[:, np.newaxis]

@@ -16,7 +16,6 @@ from jitkernels.tools.testing.guard_pages import Guarded
 
 @pytest.mark.parametrize("row", rows())
 @pytest.mark.parametrize("kinds", [("float32", "float32"), ("float64", "float64"), ("int16", "float32")], ids=str)
-@pytest.mark.per_push(38)
 def test_strides_of_any_size(row: Row, kinds: tuple[str, str]) -> None:
     """Of one array or both, of either sign, zero strides, and across the ends of blocks."""
     function = function_of(row)
@@ -43,7 +42,6 @@ def gaps(array: AnyArray, step: int) -> AnyArray:
 
 @pytest.mark.parametrize("row", rows())
 @pytest.mark.parametrize("step", [-3, -2, -1, 2, 3])
-@pytest.mark.per_push(38)
 def test_out_between_the_elements_of_an_operand(row: Row, step: int) -> None:
     """Wherever a result overlaps an input, before it or behind it, all inputs are read first."""
     n = 530

@@ -73,7 +73,6 @@ def warned(function: Callable[..., Any], *args: Any) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("form", ["plain", "assigned", "out"])
 @pytest.mark.parametrize("name", UFUNCS)
-@pytest.mark.per_push(64)
 def test_warnings_match_numpy(name: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fp_warnings, "FUTILE_RERUNS", 10**6)  # or else many spurious flags hide a later warning
     ufunc, failures = UFUNCS[name], Failures()
@@ -158,7 +157,6 @@ def raised(function: Callable[..., Any], *args: Any) -> str:
 
 @pytest.mark.parametrize("form", ["plain", "assigned", "out"])
 @pytest.mark.parametrize("name", UFUNCS)
-@pytest.mark.per_push(64)
 def test_floating_point_errors_match_numpy(name: str, form: str) -> None:
     ufunc, failures = UFUNCS[name], Failures()
     function, _ = forms(ufunc)[form]

@@ -71,7 +71,6 @@ def served(compiled: Any) -> set[str]:
 
 @pytest.mark.parametrize("make", [series, frame])
 @pytest.mark.parametrize("name", [*FUNCTIONS, *OTHERS])
-@pytest.mark.per_push(19)
 def test_functions(name: str, make: Any) -> None:
     function = (FUNCTIONS | OTHERS)[name]
     compiled, given = jk.jit(function), make()

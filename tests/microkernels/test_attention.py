@@ -60,7 +60,6 @@ def test_masks_that_do_not_broadcast_are_rejected(shape: tuple[int, ...]) -> Non
 @pytest.mark.parametrize("queries", [1, 5, 9, 40])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scale", [-0.5, 2.0, 1e-30, -1e-30])
-@pytest.mark.per_push(8)
 def test_scales_of_any_sign_and_size(scale: float, causal: bool, queries: int) -> None:
     """Masked keys stay masked."""
     generator = np.random.default_rng(2)
@@ -121,7 +120,6 @@ OF_FEW = ((3, 1, 1, 6), (1, 1, 1, 6), (6,), (5, 6), (1, 6), (3, 1, 5, 6), (4, 1,
 
 @pytest.mark.parametrize("kind", ["float32", "int8", ">f4"])
 @pytest.mark.parametrize("shape", OF_FEW, ids=str)
-@pytest.mark.per_push(9)
 def test_masks_broadcast_in_compiled_code(shape: tuple[int, ...], kind: str) -> None:
     """Over batches, heads and queries, as in NumPy."""
     generator = np.random.default_rng(0)

@@ -160,7 +160,6 @@ EXPRESSIONS: dict[str, tuple[Callable[[Any], Any], Callable[[int], Sequence[tupl
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", EXPRESSIONS)
-@pytest.mark.per_push(9)
 def test_every_fused_sum(name: str, dtype: str) -> None:
     """The oracle is exact: the small elements are equal, so their sum is a product."""
     program, shapes_of = EXPRESSIONS[name]

@@ -82,7 +82,6 @@ WAYS = ("relu", True, True), ("identity", False, True), ("tanh", True, False)
 
 @pytest.mark.parametrize("row", [Conv2DAttr, Conv2DPackedAttr], ids=["plain", "packed"])
 @pytest.mark.parametrize("layer", LAYERS)
-@pytest.mark.per_push(26)
 def test_layers(layer: str, row: type[Conv2DAttr]) -> None:
     """Values, and that nothing outside of the arrays is touched; those of one thread and of several."""
     turn = [*LAYERS].index(layer)
@@ -156,7 +155,6 @@ TRANSPOSED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("row", [Conv2DTransposeAttr, Conv2DTransposePackedAttr], ids=["plain", "packed"])
 @pytest.mark.parametrize("layer", TRANSPOSED)
-@pytest.mark.per_push(11)
 def test_transposed_layers(layer: str, row: type[Conv2DTransposeAttr]) -> None:
     """Values, and that nothing outside of the arrays is touched; those of one thread and of several."""
     found = implementation(row, "gen")

@@ -79,7 +79,6 @@ def check(row: Any, fields: dict[str, Any], label: str) -> None:
 
 @pytest.mark.parametrize("row", [Conv2DInt8Attr, Conv2DInt8PackedAttr], ids=["plain", "packed"])
 @pytest.mark.parametrize("layer", LAYERS)
-@pytest.mark.per_push(19)
 def test_layers(layer: str, row: Any) -> None:
     """Values, and that nothing outside of the arrays is touched; those of one thread and of several."""
     number = [*LAYERS].index(layer)

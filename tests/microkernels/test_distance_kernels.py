@@ -37,7 +37,6 @@ def samples(rows: int, columns: int, dtype: Any, seed: int) -> AnyArray:
 @pytest.mark.parametrize("squared", [False, True])
 @pytest.mark.parametrize("by_products", [False, True])
 @pytest.mark.parametrize("is_symmetric", [False, True])
-@pytest.mark.per_push(8)
 def test_euclidean_distances(dtype: Any, squared: bool, by_products: bool, is_symmetric: bool) -> None:
     for m, n, d in SHAPES:
         x = samples(m, d, dtype, 0)

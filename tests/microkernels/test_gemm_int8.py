@@ -51,7 +51,6 @@ def test_unsupported_products_have_a_reason(library: str) -> None:
 @pytest.mark.parametrize("trans_b", [False, True])
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 70, 50), (64, 64, 4099), (200, 200, 64), (3, 5, 0), (2, 0, 7)])
-@pytest.mark.per_push(20)
 def test_extremes_of_all_sizes(library: str, trans_b: bool, kind: str, parallel: bool, m: int, n: int, k: int) -> None:
     """Results exceed 24 bits, and accumulators are not read before they are complete."""
     attr = jk.MatMulInt8Attr(m=m, n=n, k=k, a_dtype=kind, trans_b=trans_b)

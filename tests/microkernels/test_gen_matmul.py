@@ -53,7 +53,6 @@ def product(attr: MatMulAttr, a: Any, b: Any, c: Any) -> Any:
 @pytest.mark.parametrize(("m", "n", "k"), SHAPES)
 @pytest.mark.parametrize("trans_a", [False, True])
 @pytest.mark.parametrize("trans_b", [False, True])
-@pytest.mark.per_push(42)
 def test_static_choice_and_choice_of_the_class(m: int, n: int, k: int, trans_a: bool, trans_b: bool) -> None:
     """A variant measured for a size class has to be right for each member of the class, also where it fits badly.
 

@@ -69,7 +69,6 @@ def true(pool: str, rows: AnyArray) -> AnyArray:
 @pytest.mark.parametrize("width", [16, 32, 64])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("pool", ["sum", "mean", "max"])
-@pytest.mark.per_push(18)
 def test_rows_of_every_width(masks: str, pool: str, dtype: str, width: int, looked_up: bool) -> None:
     join, random = joined_rows(pool, dtype, width, looked_up), np.random.default_rng(width)
     lanes = width // np.dtype(dtype).itemsize
@@ -95,7 +94,6 @@ def test_rows_of_every_width(masks: str, pool: str, dtype: str, width: int, look
 @pytest.mark.parametrize("width", [16, 32, 64])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("pool", ["sum", "mean", "max"])
-@pytest.mark.per_push(9)
 def test_vectors_of_narrow_rows(pool: str, dtype: str, width: int) -> None:
     lanes_to_row, scale = pool_lanes(pool, dtype, width), np.dtype(dtype).type(SCALE)
 

@@ -26,7 +26,6 @@ def multiplied(x: Any, w: Any, *, is_row: bool = False) -> Any:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("inputs", [1, 5, 1030])
 @pytest.mark.parametrize("outputs", [1, 33, 64])
-@pytest.mark.per_push(9)
 def test_edges(inputs: int, outputs: int, dtype: str) -> None:
     """Each number of rows of a tile and some more, parts of panels, several blocks of k."""
     rng = np.random.default_rng(0)

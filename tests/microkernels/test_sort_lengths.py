@@ -12,7 +12,6 @@ LENGTHS = sorted({k * MAX_NETWORK_ELEMENTS + d for k in (1, 2, 3, 4, 5, 6, 9, 12
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [*LENGTHS, MAX_MERGED_ELEMENTS - MAX_NETWORK_ELEMENTS - 1, MAX_MERGED_ELEMENTS])
-@pytest.mark.per_push(38)
 def test_rows_are_sorted(n: int, dtype: str) -> None:
     generator = np.random.default_rng(n)
     x = np.stack([
@@ -34,7 +33,6 @@ def test_rows_are_sorted(n: int, dtype: str) -> None:
 @pytest.mark.parametrize(
     "n", [MAX_INSERTION_K + 1, 100, ALL, ALL + 1, 1000, MAX_MERGED_ELEMENTS, MAX_MERGED_ELEMENTS + 1]
 )
-@pytest.mark.per_push(7)
 def test_topk_of_many_elements(n: int, dtype: str) -> None:
     """Ties resolve to the first; some differ only in their last bits, which do not fit into a word beside the index."""
     generator = np.random.default_rng(n)

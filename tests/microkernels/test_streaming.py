@@ -109,7 +109,6 @@ ROWS: list[tuple[Any, dict[str, Any]]] = [
 @pytest.mark.parametrize(
     ("row", "fields"), ROWS, ids=[f"{row.kernel_type.name} {[*fields.values()]}" for row, fields in ROWS]
 )
-@pytest.mark.per_push(26)
 def test_rows(row: Any, fields: dict[str, Any], dtype: str) -> None:
     """The last row of a result serves as a buffer meanwhile; the bits equal those of other variants."""
     attr = row(**fields, dtype=dtype)

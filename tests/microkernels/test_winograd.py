@@ -64,7 +64,6 @@ def test_layers_exceed_the_cache() -> None:
 @pytest.mark.parametrize("tile", [2, 4])
 @pytest.mark.parametrize("kind", DATA)
 @pytest.mark.parametrize("channels", [1, 3, 40, 300])
-@pytest.mark.per_push(12)
 def test_errors_of_the_convolution(channels: int, kind: str, tile: int) -> None:
     """Against the convolution in float64: the bound of the schema, and that of filters that are rounded once."""
     random = np.random.default_rng(channels)

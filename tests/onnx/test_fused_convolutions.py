@@ -89,7 +89,6 @@ def agrees(proto: Any) -> Any:
 
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("chain", [*FOLLOWERS, *KEPT])
-@pytest.mark.per_push(19)
 def test_chains_agree_with_the_reference(chain: str, biased: bool) -> None:
     agrees(model((FOLLOWERS | KEPT)[chain], biased=biased))
 

@@ -95,7 +95,6 @@ def test_zero_points_between_numbers() -> None:
 @pytest.mark.parametrize(
     ("op", "name"), [("MatMul", "int8"), ("Gemm", "uint8"), ("Gemm", "int4"), ("MatMul", "uint4")], ids=str
 )
-@pytest.mark.per_push(12)
 def test_dequantized_weights(op: str, name: str, kind: str, is_shifted: bool) -> None:
     import ml_dtypes
     from onnx import helper

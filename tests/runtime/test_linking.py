@@ -44,7 +44,6 @@ def words(attr: jk.KernelAttr, arrays: list[Any]) -> list[int]:
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-@pytest.mark.per_push(70)
 def test_ranges_add_up_to_the_serial_entry(row: cases.Row, name: str, restored_threads: int) -> None:
     """Wherever the ranges begin."""
     _check_implementation(row, name, FEW_ATTRS)
@@ -94,7 +93,6 @@ def _check_parts(attr: jk.KernelAttr, nest: RangeKernel) -> None:
 @pytest.mark.parametrize("filters", [128, 260, 516])
 @pytest.mark.parametrize("height", [1, 3, 7, 9])
 @pytest.mark.parametrize("row", [jk.Conv2DAttr, jk.Conv2DPackedAttr], ids=lambda row: str(row.kernel_type.name))
-@pytest.mark.per_push(16)
 def test_parts_of_filters_add_up_where_rows_are_few(
     row: Any, height: int, filters: int, groups: int, restored_threads: int
 ) -> None:

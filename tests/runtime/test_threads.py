@@ -215,7 +215,6 @@ print("done", len(list(kernels())), tasks() > before)
 
 
 @pytest.mark.parametrize(("row", "name"), cases.every_compiled())
-@pytest.mark.per_push(52)
 def test_concurrent_callers_of_one_kernel(row: cases.Row, name: str, restored_threads: int) -> None:
     """Python threads run one kernel concurrently, each with its own arrays, in all variants."""
     large = _with_work(cases.middle(row, name), name)

@@ -269,7 +269,6 @@ def attrs_of_extent(row: Row, extent: int) -> list[KernelAttr]:
 
 @pytest.mark.parametrize("pin", [by_block, by_environment])
 @pytest.mark.parametrize("row", every_form())
-@pytest.mark.per_push(35)
 def test_pins_of_unusable_implementations(row: Row, pin: Any, fresh: Path) -> None:
     """Pinned for the kernel it is an error that gives the reason; pinned for every kernel it is passed over.
 

@@ -116,7 +116,6 @@ def test_rows_allow_empty_arrays() -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "replay", "off"])
 @pytest.mark.parametrize("row", every_form())
-@pytest.mark.per_push(70)
 def test_empty_shapes_work_and_are_not_measured(
     row: Row, mode: str, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Which cases of a parametrized test run per push: those marked ``per_push(count)`` run `count`, and all ``-m full``.
+"""Which cases of a parametrized test run per push: `CASES`, or what ``per_push`` says; ``-m full`` runs the others.
 
 Products of rows, implementations, modes and sizes grow faster than what they find: most mistakes show with one value
 of one parameter. The selected cases have each value of each parameter, equally often, as far as `count` allows, and
@@ -12,6 +12,8 @@ from collections.abc import Hashable, Sequence
 
 import pytest
 
+CASES = 6
+"""How many cases of a test run, unless it is marked ``per_push(count)`` or, for all of them, ``per_push()``."""
 GOLDEN = 0.6180339887498949
 """Multiples of it, modulo 1, are evenly spread however many there are."""
 
@@ -20,12 +22,14 @@ def mark_others(items: Sequence[pytest.Item]) -> None:
     """Mark as `full` the cases that are not selected for a push."""
     groups: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("per_push") is not None and item.get_closest_marker("full") is None:
+        if item.get_closest_marker("full") is None:
             groups[item.nodeid.partition("[")[0]].append(item)
     for name, group in groups.items():
         mark = group[0].get_closest_marker("per_push")
-        assert mark is not None, "found above"
-        chosen = set(selected([_values(item) for item in group], mark.args[0], zlib.crc32(name.encode())))
+        count = CASES if mark is None else mark.args[0] if mark.args else len(group)
+        if count >= len(group):
+            continue
+        chosen = set(selected([_values(item) for item in group], count, zlib.crc32(name.encode())))
         for number, item in enumerate(group):
             if number not in chosen:
                 item.add_marker(pytest.mark.full)

@@ -46,7 +46,6 @@ def loss_of(row: Row, given: dict[str, Any]) -> tuple[Any, dict[str, AnyArray]]:
 
 
 @pytest.mark.parametrize("row", ROWS)
-@pytest.mark.per_push(43)
 def test_gradients_match_finite_differences(row: Row) -> None:
     _, given = example(row, "float64")
     loss, at = loss_of(row, given)

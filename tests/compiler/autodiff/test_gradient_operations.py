@@ -97,7 +97,6 @@ def of_all() -> tuple[Any, Any, Any, Any]:
 
 
 @pytest.mark.parametrize("name", TESTED)
-@pytest.mark.per_push(32)
 def test_elementwise(name: str) -> None:
     """Gradients by each operand against differences of NumPy's values, and second derivatives against theirs."""
     floats, directions, first, second = of_all()

@@ -65,7 +65,6 @@ def attrs_of(name: str, dtype: str) -> list[FusedAttr]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.per_push(12)
 def test_every_variant_matches_the_reference(name: str, dtype: str) -> None:
     attrs = attrs_of(name, dtype)
     assert attrs, "no nest that is a kernel by itself"

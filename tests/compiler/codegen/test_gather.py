@@ -48,7 +48,6 @@ def scaled(a: Any, i: Any, b: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("count", [1, 2, 7, 300])
-@pytest.mark.per_push(18)
 def test_gathers_fuse_with_their_consumers(dtype: str, count: int) -> None:
     agrees(scaled, array(50, dtype=dtype), numbers(50, count), array(count, dtype=dtype), kernels=2)
 

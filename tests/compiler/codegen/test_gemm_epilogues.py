@@ -117,7 +117,6 @@ def test_product_and_epilogue_are_one_kernel(function: Function, shape: tuple[in
 
 @pytest.mark.parametrize("shape", [(0, 5, 3), (5, 0, 3), (5, 3, 0), (0, 0, 0), (1, 1, 1)])
 @pytest.mark.parametrize("function", [dense, activated, sums, both])
-@pytest.mark.per_push(20)
 def test_empty_dimensions(function: Function, shape: tuple[int, int, int], threads: int) -> None:
     """Also by code that was compiled for other sizes."""
     compiled = jk.jit(function)
@@ -267,7 +266,6 @@ def filled(x: Any, w: Any) -> Any:
 
 @pytest.mark.parametrize("layout", ["C", "F", "reversed", "gaps"])
 @pytest.mark.parametrize("function", [changed, changed_argument, scaled_behind, scaled_before, between, filled])
-@pytest.mark.per_push(12)
 def test_written_factors(function: Function, layout: str) -> None:
     """They are stored in the layout of kernels, whatever the layout of the argument they are written to."""
 

@@ -69,7 +69,6 @@ def test_each_row_has_a_divisor(dtype: str) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 5, 100, 1000])
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
-@pytest.mark.per_push(10)
 def test_division_warnings_match_numpy(dtype: str, count: int) -> None:
     def divided(x: Any, y: Any) -> Any:
         return x // y

@@ -29,7 +29,6 @@ def only_kernels(function: Any, *arguments: Any) -> bool:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("step", [-4, -3, -2, -1, 2, 3, 4, 5])
-@pytest.mark.per_push(16)
 def test_strided_arrays_are_read_and_written(dtype: str, step: int) -> None:
     @compiled
     def read(x: Any) -> Any:
@@ -80,7 +79,6 @@ def layouts(dtype: str) -> list[Any]:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", MOVERS)
-@pytest.mark.per_push(18)
 def test_movers_are_compiled_in_all_layouts(name: str, dtype: str) -> None:
     function = compiled(MOVERS[name])
     for array in layouts(dtype):
@@ -101,7 +99,6 @@ def test_concatenations_have_the_layout_of_their_parts(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["any", "all", "argmax", "argmin"])
 @pytest.mark.parametrize("size", [1, 40, 64, 257, 5000, 40_000])
-@pytest.mark.per_push(12)
 def test_argmax_of_bools_finds_the_first_match(name: str, size: int) -> None:
     plain = getattr(np, name)
     function, within = compiled(lambda x: plain(x)), compiled(lambda x: plain(x, axis=-1))
@@ -259,7 +256,6 @@ ORDERED: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("order", "CFAK")
 @pytest.mark.parametrize("name", ORDERED)
-@pytest.mark.per_push(28)
 def test_copies_in_explicit_orders(name: str, order: str) -> None:
     function = jk.jit(ORDERED[name], static_argnames="order", profile=True)  # however few elements there are
     whole = numbers("float64", 7200).reshape(10, 60, 12)

@@ -75,7 +75,6 @@ def fallback_reasons(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("name", programs())
-@pytest.mark.per_push(91)
 def test_every_program(name: str, fallback_reasons: list[str]) -> None:
     """Results and changed arguments match NumPy, by printed code unless `FALLBACK_REASONS` has an entry."""
     function, make = programs()[name]

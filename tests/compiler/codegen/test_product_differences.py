@@ -20,7 +20,6 @@ FUNCTIONS: list[Callable[..., Any]] = [
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("number", range(len(FUNCTIONS)))
-@pytest.mark.per_push(10)
 def test_differences_of_products(number: int, level: int, dtype: str) -> None:
     """In whole vectors and in the remainder."""
     rng = np.random.default_rng(number)

@@ -75,7 +75,6 @@ def lies(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.per_push(21)
 def test_results_have_numpys_strides(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(specialization, "SECONDS_OF_PYTHON", 0.0)
     monkeypatch.setattr(specialization, "SECONDS_OF_RESULT", 0.0)

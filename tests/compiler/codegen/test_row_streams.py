@@ -68,7 +68,6 @@ def agrees(program: Any, compiled: Any, x: Any, w: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
-@pytest.mark.per_push(8)
 def test_unaligned_rows(program: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_runs, "NOT_NEAR", 0)
     compiled = jk.jit(program)

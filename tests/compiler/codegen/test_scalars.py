@@ -128,7 +128,6 @@ def agree(name: str, got: Array, expected: Array, units: int, arrays: list[Array
 
 
 @pytest.mark.parametrize(("name", "loop"), LOOPS, ids=[f"{name}-{'-'.join(loop[:-1])}" for name, loop in LOOPS])
-@pytest.mark.per_push(150)
 def test_operation(name: str, loop: tuple[str, ...]) -> None:
     scalar, given = SCALARS[name], loop[:-1]
     if scalar.function(given) is None:
@@ -169,7 +168,6 @@ SHAPES = ((), (1,), (0,), (3, 0), (2, 3, 5))
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", REALS)
-@pytest.mark.per_push(30)
 def test_any_shape(dtype: str, shape: tuple[int, ...]) -> None:
     """0-d arrays and arrays without elements, of all cheap operations."""
     names = [

@@ -57,7 +57,6 @@ def agrees(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("count", [1, 2, 9, 400])
-@pytest.mark.per_push(14)
 def test_the_last_of_equal_indices_is_stored(dtype: str, count: int) -> None:
     for size in (1, 7, 300):
         a, i, v = array(size, dtype=dtype), numbers(size, count), array(count, dtype=dtype)

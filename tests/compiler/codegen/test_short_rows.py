@@ -72,7 +72,6 @@ def equal(program: Callable[[Any], Any], compiled: Callable[[Any], Any], x: Any,
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
-@pytest.mark.per_push(8)
 def test_every_length(program: Callable[[Any], Any], dtype: str) -> None:
     compiled = jk.jit(program)
     rng = np.random.default_rng(0)
@@ -87,7 +86,6 @@ def test_every_length(program: Callable[[Any], Any], dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
-@pytest.mark.per_push(8)
 def test_adjacent_rows(program: Callable[[Any], Any], dtype: str) -> None:
     """Every lane computes a row, in whole vectors and in the remainder."""
 

@@ -62,7 +62,6 @@ def wider(x: Any) -> Any:
 
 @pytest.mark.parametrize("function", [scaled, read_twice, given_back, of_two, of_other_rows, wider])
 @pytest.mark.parametrize("shape", [(1, 1), (7, 5), (40, 300), (0, 3), (300, 129)])
-@pytest.mark.per_push(15)
 def test_epilogues_of_row_sums(function: Any, shape: tuple[int, int]) -> None:
     x = np.random.default_rng(1).random(shape).astype(np.float32) + 1
     if 0 in shape and function is of_two:

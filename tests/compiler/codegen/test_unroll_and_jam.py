@@ -86,7 +86,6 @@ def test_other_elements(program: Any, dtype: str) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-@pytest.mark.per_push(10)
 def test_layouts(program: Any, layout: str) -> None:
     compiled = jk.jit(program, strict=True)
     for rows, columns in ((9, 21), (12, 10)):

@@ -173,7 +173,6 @@ def cases() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("name", "way"), [*cases()])
-@pytest.mark.per_push(72)
 def test_an_alias_compiles_as_the_plain_name_does(name: str, way: Callable[[str, Any], str]) -> None:
     function, body = PROGRAMS[name]
     expected = measured(made(spelled(body, function), function, f"{name} spelled"))
@@ -204,7 +203,6 @@ REFERRING = (of_module, around, parameter, attribute, member, looked_up)
 
 @pytest.mark.parametrize("way", REFERRING)
 @pytest.mark.parametrize("name", IMPURE)
-@pytest.mark.per_push(54)
 def test_calls_with_side_effects_are_never_traced(name: str, way: Callable[[str, Any], str]) -> None:
     function = IMPURE[name]
     plain = made(way("y = x * 2\nif k < 0:\n    F(k)", function), function, f"{name} {way.__name__}")

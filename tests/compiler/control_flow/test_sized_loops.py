@@ -56,7 +56,6 @@ def assert_same(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("program", SIZED, ids=lambda one: one.function.__name__)
 @pytest.mark.parametrize("backend", ["native", "interpreter"])
-@pytest.mark.per_push(47)
 def test_programs(program: Sized, backend: str) -> None:
     """Valid calls are compiled (`strict`), whether or not numbers fit the arrays.
 

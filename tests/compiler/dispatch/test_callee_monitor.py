@@ -141,7 +141,6 @@ READ: list[Callable[[Any, Any], Any]] = [
     "around", [in_a_loop, in_a_branch, in_a_while_loop, in_functions_of_numpy, in_loops_as_functions]
 )
 @pytest.mark.parametrize("number", range(len(READ)))
-@pytest.mark.per_push(50)
 def test_globals_of_callees_are_guarded(around: Any, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     function = around(READ[number])
     compiled, one = jk.jit(function), Scaled()

@@ -107,7 +107,6 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("name", "form"), PAIRS)
-@pytest.mark.per_push(66)
 def test_constants_that_fail_are_reported_in_each_call(name: str, form: str) -> None:
     ufunc, failures = UFUNCS[name], Failures()
     for kind, given in operands(ufunc).items():

@@ -119,7 +119,6 @@ OF_INTS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint32", "uint64"])
 @pytest.mark.parametrize("name", OF_INTS)
-@pytest.mark.per_push(25)
 def test_numpy_ints_are_symbolic_sizes(name: str, dtype: str) -> None:
     function, x = OF_INTS[name], np.arange(40.0)
     compiled, by_ints = jk.jit(function), jk.jit(function)
@@ -136,7 +135,6 @@ def test_numpy_ints_are_symbolic_sizes(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", INTS)
 @pytest.mark.parametrize("name", OF_INTS)
-@pytest.mark.per_push(40)
 def test_numpy_ints_overflow_as_in_numpy(name: str, dtype: str) -> None:
     """A sum beyond its type is another number in NumPy, or raises: no symbol may represent it."""
     function, x, kind = OF_INTS[name], np.arange(300.0), np.dtype(dtype).type

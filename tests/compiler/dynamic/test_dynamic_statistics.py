@@ -61,7 +61,6 @@ def in_windows(statistic: Any) -> Any:
 
 @pytest.mark.parametrize("name", STATISTICS)
 @pytest.mark.parametrize("make", [selected, in_rows, in_windows], ids=lambda one: one.__name__)
-@pytest.mark.per_push(40)
 def test_statistics(make: Any, name: str) -> None:
     function = make(STATISTICS[name])
     compiled = jk.jit(function, strict=True)
@@ -73,7 +72,6 @@ def test_statistics(make: Any, name: str) -> None:
 
 @pytest.mark.parametrize("name", STATISTICS)
 @pytest.mark.parametrize("values", [X, GAPS, X[:0], np.full(5, np.nan)], ids=["none", "gaps", "empty", "nan"])
-@pytest.mark.per_push(40)
 def test_no_elements(name: str, values: Any) -> None:
     """What NumPy raises, warns of and returns where nothing is selected."""
     function = selected(STATISTICS[name])

@@ -161,7 +161,6 @@ def test_programs_are_those_of_numpy(function: Program, dtype: str) -> None:
 
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
-@pytest.mark.per_push(24)
 def test_programs_with_breaks(function: Program, dtype: str) -> None:
     compiled, scale = jk.jit(function), 10 if dtype == "int64" else 1
     for pointers in (P, P, FULL):

@@ -60,7 +60,6 @@ def case(rows: int, dtype: str, seed: int) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 @pytest.mark.parametrize("reduction", REDUCTIONS, ids=lambda reduction: reduction.__name__)
-@pytest.mark.per_push(14)
 def test_reductions(reduction: Any, dtype: str) -> None:
     function = rows_of(reduction)
     compiled = jk.jit(function, strict=True)

@@ -14,7 +14,6 @@ DTYPES = ["float32", "float64", "int8", "int32", "int64", "uint8"]
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
-@pytest.mark.per_push(12)
 def test_segments(ufunc: np.ufunc, dtype: str) -> None:
     """Indices in any order: where the next one is not behind, the segment is one element."""
     compiled = jk.jit(lambda x, begins: ufunc.reduceat(x, begins), strict=True)

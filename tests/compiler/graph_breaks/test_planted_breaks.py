@@ -25,7 +25,6 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", CONSTRUCTS)
 @pytest.mark.parametrize("kind", SKELETONS)
-@pytest.mark.per_push(77)
 def test_planted_breaks(planted: Any, kind: str, name: str, fresh: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Results, effects and later calls are those of the plain function; what is around the construct is compiled."""
     plain = getattr(planted, f"{kind}_{name}")

@@ -306,7 +306,6 @@ def _pitched() -> Sequence[Any]:
 
 @pytest.mark.parametrize("attr", _pitched())
 @pytest.mark.parametrize("more", [1, 16])
-@pytest.mark.per_push(62)
 def test_pitched_kernels_leave_gaps_alone(attr: Any, more: int) -> None:
     """Whatever declares that it takes a pitch writes its columns, and nothing between them."""
     own = implementation(type(attr), "gen")

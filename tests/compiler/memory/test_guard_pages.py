@@ -70,7 +70,6 @@ def reads_and_writes_inside(name: str, dtype: str, largest: int) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool", "float16"])
-@pytest.mark.per_push(36)
 def test_no_accesses_out_of_bounds(name: str, dtype: str) -> None:
     with np.errstate(all="ignore"):
         reads_and_writes_inside(name, dtype, LARGEST)
@@ -86,7 +85,6 @@ def test_no_accesses_out_of_bounds_of_larger_arrays(name: str, dtype: str) -> No
 
 @pytest.mark.parametrize("step", [2, 3, 4, 5, -1, -2, -3])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8"])
-@pytest.mark.per_push(14)
 def test_no_accesses_out_of_bounds_of_views(dtype: str, step: int) -> None:
     """Arguments with gaps, whose last element ends a page, or whose first one begins it."""
     add = jk.jit(lambda x, y: x + y)

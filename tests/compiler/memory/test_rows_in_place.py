@@ -99,7 +99,6 @@ def in_arguments(first: Step, second: Step) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("first", "second"), [*itertools.product(STEPS, STEPS)], ids=lambda one: one.__name__ if callable(one) else ""
 )
-@pytest.mark.per_push(64)
 def test_steps_of_rows(first: Step, second: Step, form: Callable[..., Any]) -> None:
     function = form(first, second)
     compiled = jk.jit(function, strict=True)

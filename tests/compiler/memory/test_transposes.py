@@ -66,7 +66,6 @@ def _check(program: Callable[..., None], a: Any) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int16", "complex64"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
-@pytest.mark.per_push(12)
 def test_transposes_are_numpys(program: Callable[..., None], dtype: str) -> None:
     for rows in EXTENTS:
         for columns in EXTENTS:
@@ -75,7 +74,6 @@ def test_transposes_are_numpys(program: Callable[..., None], dtype: str) -> None
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
-@pytest.mark.per_push(12)
 def test_transposes_of_other_layouts_are_numpys(program: Callable[..., None], layout: str) -> None:
     _check(program, LAYOUTS[layout](_operand(program, 35, 50, "float32")))
 
@@ -137,7 +135,6 @@ IMAGES = [(1, 3, 41, 40), (2, 5, 40, 8), (1, 64, 7, 20), (3, 7, 11, 68), (1, 1, 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint64", "int16", "complex64"])
 @pytest.mark.parametrize("program", COPIES, ids=lambda one: one.__name__)
-@pytest.mark.per_push(12)
 def test_copies_that_transpose_call_the_kernel(
     monkeypatch: pytest.MonkeyPatch, program: Callable[[Any], Any], dtype: str
 ) -> None:

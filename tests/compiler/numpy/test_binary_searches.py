@@ -16,7 +16,6 @@ SHAPES = [(), (8,), (2, 4), (2, 2, 2)]
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("table", TABLES, ids=str)
-@pytest.mark.per_push(16)
 def test_searches(table: Any, shape: tuple[int, ...], side: Any) -> None:
     values = VALUES.reshape(shape) if shape else VALUES[2]
 

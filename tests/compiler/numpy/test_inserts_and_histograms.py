@@ -26,7 +26,6 @@ def assert_as_numpy(function: Callable[..., Any], *arguments: Any) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 17])
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "?"])
-@pytest.mark.per_push(10)
 def test_insert(n: int, dtype: str) -> None:
     x = (3 * np.random.default_rng(n).random((n, 3))).astype(dtype)
     for index in (0, 1, -1, 2, -2, 3, 4):
@@ -77,7 +76,6 @@ RANGES = (
 
 @pytest.mark.parametrize("limits", RANGES)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "?"])
-@pytest.mark.per_push(20)
 def test_histogram(limits: Any, dtype: str) -> None:
     for n in (0, 1, 7, 1000):
         x = np.random.default_rng(n).random(n) * 1.2 - 0.1

@@ -46,7 +46,6 @@ def check(function: Callable[..., Any], *arguments: Any) -> None:
 @pytest.mark.parametrize("holes", [0.0, 0.2, 0.9, 1.0])
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
 @pytest.mark.parametrize("function", REDUCTIONS, ids=lambda one: one.__name__)
-@pytest.mark.per_push(48)
 def test_reductions(function: Any, axis: Any, holes: float) -> None:
     if isinstance(axis, tuple) and "arg" in function.__name__:
         axis = -1
@@ -55,7 +54,6 @@ def test_reductions(function: Any, axis: Any, holes: float) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int64", "bool"])
 @pytest.mark.parametrize("function", REDUCTIONS[:-2], ids=lambda one: one.__name__)
-@pytest.mark.per_push(12)
 def test_dtypes(function: Any, dtype: str) -> None:
     check(lambda x: function(x, axis=0), array((9, 3), dtype, 0.2))
 
@@ -71,7 +69,6 @@ def test_degrees_of_freedom(ddof: int) -> None:
 @pytest.mark.parametrize("shape", [(1,), (2,), (7,), (300,), (20, 9), (9, 20)])
 @pytest.mark.parametrize("holes", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("function", QUANTILES, ids=lambda one: one.__name__)
-@pytest.mark.per_push(24)
 def test_quantiles(function: Any, shape: tuple[int, ...], holes: float) -> None:
     x = array(shape, "float64", holes)
     whole = 100.0 if "percentile" in function.__name__ else 1.0

@@ -52,7 +52,6 @@ def layouts(a: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8"])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6])
-@pytest.mark.per_push(12)
 def test_random_systems(count: int, dtype: str) -> None:
     """Each layout and each shape in turn: there is unrolled code for each."""
     rng = np.random.default_rng(count)

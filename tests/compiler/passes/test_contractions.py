@@ -51,7 +51,6 @@ def products(compiled: Any) -> int:
         ("ikj", "klj", "ilj", 0), ("ij", "kl", "ik", 0), ("kn", "kij", "nij", 0), ("ijk", "ijk", "i", 0),
     ],
 )  # fmt: skip
-@pytest.mark.per_push(12)
 def test_orders_of_dimensions(first: str, second: str, kept: str, count: int, dtype: str) -> None:
     assert SIZES["i"] * SIZES["k"] * SIZES["j"] < MIN_MULTIPLICATIONS < SIZES["i"] * SIZES["k"] * SIZES["j"] * 10
     function = product_of(first, second, kept)

@@ -22,6 +22,8 @@ from jitkernels.compiler.passes import GLOBAL, LOCAL, matchers, optimize
 from jitkernels.errors import GraphError
 from jitkernels.microkernels.maths import basic
 
+pytestmark = pytest.mark.per_push()
+
 PASSES = {one.name: one for one in (*LOCAL, *GLOBAL)}
 RULES = {f"{name}.{rule}" for name, one in PASSES.items() for rule in one.rules}
 IDS = [f"{case.rule}-{i}" for i, case in enumerate(CASES)]
@@ -121,7 +123,6 @@ def test_a_rule_changes_no_value(case: Case) -> None:
 
 @pytest.mark.parametrize("level", [1, 2])
 @pytest.mark.parametrize("seed", range(150))
-@pytest.mark.per_push(150)
 def test_passes_change_no_value(seed: int, level: int) -> None:
     maker = Maker(seed)
     before = maker.graph(25)
@@ -139,7 +140,6 @@ def test_passes_change_no_value(seed: int, level: int) -> None:
 
 @pytest.mark.parametrize("fast_math", [False, True])
 @pytest.mark.parametrize("seed", range(100))
-@pytest.mark.per_push(100)
 def test_passes_change_roundings_alone(seed: int, fast_math: bool) -> None:
     before = Maker(seed, smooth=True).graph(15)
     after = checked(before, fast_math=fast_math)

@@ -130,7 +130,6 @@ def test_recognized(function: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("function", [*CHOSEN, divided], ids=lambda one: one.__name__)
 @pytest.mark.parametrize("queries", [1, 6, 40])
-@pytest.mark.per_push(9)
 def test_hidden_keys_may_be_nan(function: Callable[..., Any], queries: int) -> None:
     """A score that np.where leaves out does not count, whatever it is; an added mask hides no NaN."""
     q, k, v = arrays(2, 3, queries=queries)
@@ -164,7 +163,6 @@ def test_not_recognized(function: Callable[..., Any]) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.per_push(10)
 def test_masks_of_any_shape(shape: tuple[int, ...], dtype: str) -> None:
     mask = np.random.default_rng(1).standard_normal(shape).astype(dtype)
 

@@ -64,7 +64,6 @@ def test_program(function: Callable[..., Any], arguments: tuple[Any, ...]) -> No
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", DRAWS)
-@pytest.mark.per_push(10)
 def test_bit_generators(kind: str, name: str) -> None:
     draw: Any = DRAWS[name]
 

@@ -81,7 +81,6 @@ def bits(result: Any) -> list[Any]:
 
 @pytest.mark.parametrize("values", ARRAYS)
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.per_push(40)
 def test_results_are_pythons_bit_by_bit(name: str, values: str) -> None:
     function, x = FUNCTIONS[name], ARRAYS[values]
     compiled = jk.jit(function, strict=True, opt_level=1)  # sums in the order of iterations
@@ -99,7 +98,6 @@ def outcome(function: Any, *arguments: Any) -> Any:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300, 2.0**53, 2.0**62, -(2.0**63)])
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.per_push(30)
 def test_unusual_numbers(name: str, value: float) -> None:
     function = FUNCTIONS[name]
     for place in (0, 5, 9):

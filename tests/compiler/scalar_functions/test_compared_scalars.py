@@ -12,7 +12,6 @@ import jitkernels as jk
 
 @pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne])
 @pytest.mark.parametrize("scalar", [np.float64(0.5), np.float32(0.5), np.int64(1), np.bool_(True)], ids=repr)
-@pytest.mark.per_push(12)
 def test_scalar_on_the_left(compare: Callable[..., Any], scalar: Any) -> None:
     def number(x: Any) -> Any:
         return x * 2.0 if compare(scalar, x) else -x

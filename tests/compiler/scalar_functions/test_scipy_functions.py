@@ -63,7 +63,6 @@ def operands(name: str, dtype: str) -> Any:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("make", [of_elements, of_arrays])
 @pytest.mark.parametrize("name", COMPOSITIONS)
-@pytest.mark.per_push(40)
 def test_values_are_scipys(name: str, make: Any, dtype: str) -> None:
     function, (x, y) = make(name), operands(name, dtype)
     compiled = jk.jit(function, strict=True)

@@ -112,7 +112,6 @@ FUNCTIONS = (
 
 @pytest.mark.parametrize("batch", [2, 5, 16, HEIGHT])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-@pytest.mark.per_push(30)
 def test_operations_between_layers(function: Any, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Layers in front are tiled; values and memory orders are those without loops."""
     loops: list[Any] = []
