@@ -141,6 +141,7 @@ def code_of(*words: str) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.per_push(16)
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_commands_run(
     words: Sequence[str], commands_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
