@@ -5,17 +5,11 @@ Written as text and not with a builder because it is part of the cache key that 
 
 from typing import NamedTuple
 
-from jitkernels.codegen import heap_memory
+from jitkernels.codegen.workspace_slots import SIZED, integers, part
 from jitkernels.core import dtypes
 
-SLOTS = 64
-"""Workspaces that an object caches. A part finds its slot by its number or by its stack address."""
 STACK_BITS = 23
 """Stacks are usually 8 MB apart."""
-STACK_BYTES = 40960
-"""Bytes of the largest workspace on the stack, which costs nothing and cannot fail."""
-SIZED = -1
-"""A workspace of dynamic size, which ``i64 @needed(integer arguments, begin, end)`` returns."""
 MAX_MEMBERS = 64
 """The most threads of a team kernel."""
 
@@ -89,7 +83,7 @@ def ir(
     group = ["ptr", "i64", "i64"] if together else []
     lines = [f"declare i64 @body({', '.join([*kinds, *scratch, 'i64', 'i64', *group])})"]
     if workspace == SIZED:
-        lines += [f"declare i64 @needed({', '.join([*_integers(kinds), 'i64', 'i64', *group[2:]])})"]
+        lines += [f"declare i64 @needed({', '.join([*integers(kinds), 'i64', 'i64', *group[2:]])})"]
     if check:
         lines += [f"declare i64 @check({', '.join(kinds)})", *_visible_check(names)]
     lines += [f"define i64 @entry({passed}) {{", "start:", *_call_check(passed, check), "run:", *product]
@@ -97,21 +91,25 @@ def ir(
         lines += _team(kinds, names, whole, blocks)
     if together:
         lines += [
-            f"  %worth = call i64 @members({', '.join([*_integers(names), 'i64 0', f'i64 {whole}'])})",
+            f"  %worth = call i64 @members({', '.join([*integers(names), 'i64 0', f'i64 {whole}'])})",
             f"  %wanted = call i64 @llvm.smin.i64(i64 %worth, i64 {MAX_MEMBERS})",
             "  %team = call i64 @jk_team(i64 %wanted)",
             f"  %done = tail call i64 @together({passed}, i64 0, i64 {whole}, i64 %team)",
         ]
     else:
         lines += [f"  %done = tail call i64 @entry_range({passed}, i64 0, i64 {whole})"]
-    lines += ["  ret i64 %done", "}", *_range(names, workspace, together=together)]
+    lines += ["  ret i64 %done", "}"]
     if together:
-        lines += _part([*names, "i64 %team"], workspace, no_memory, "@group")
+        lines += _range(names, workspace, together=True)
+        lines += part([*names, "i64 %team"], workspace, no_memory, "@group")
         lines += _group(kinds, names, scratch)
+    elif workspace:
+        lines += [*_range(names, workspace, together=False), *part(names, workspace, no_memory, "@body")]
     else:
-        lines += _part(names, workspace, no_memory, "@body")
+        lines += _plain_range(passed)
     if blocks is not None:
-        lines += _region(kinds, extent, blocks)
+        work = f"@part({passed}, i64 %begin, i64 %end, i64 %number)"
+        lines += _region(kinds, extent, blocks, work if workspace else f"@entry_range({passed}, i64 %begin, i64 %end)")
     return "\n".join(lines)
 
 
@@ -131,6 +129,16 @@ def _call_check(passed: str, check: bool) -> list[str]:
 def _visible_check(names: list[str]) -> list[str]:
     passed = ", ".join(names)
     return [f"define i64 @entry_check({passed}) {{", f"  %status = call i64 @check({passed})", "  ret i64 %status", "}"]
+
+
+def _plain_range(passed: str) -> list[str]:
+    """``@entry_range`` of a kernel without a workspace: the body alone, as each call more is a nanosecond."""
+    return [
+        f"define i64 @entry_range({passed}, i64 %begin, i64 %end) {{",
+        f"  %status = call i64 @body({passed}, i64 %begin, i64 %end)",
+        "  ret i64 %status",
+        "}",
+    ]
 
 
 def _range(names: list[str], workspace: int, *, together: bool) -> list[str]:
@@ -162,112 +170,6 @@ def _range(names: list[str], workspace: int, *, together: bool) -> list[str]:
     return lines
 
 
-def _part(names: list[str], workspace: int, no_memory: int, body: str) -> list[str]:
-    """``@part``: run the body on begin..end with workspace `slot`.
-
-    A small workspace lies on the stack. A large one is taken from its slot by an atomic exchange, so that two Python
-    threads inside one entry never share it: the second finds null and allocates its own, and the later one to finish
-    frees.
-    """
-    passed = ", ".join(names)
-    if not workspace:
-        return [
-            f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
-            f"  %status = call i64 {body}({passed}, i64 %begin, i64 %end)",
-            "  ret i64 %status",
-            "}",
-        ]
-    if workspace == SIZED or workspace > heap_memory.LARGE_BYTES:
-        needed = f"call i64 @needed({', '.join([*_integers(names), 'i64 %begin', 'i64 %end'])})"
-        return _sized_part(passed, needed if workspace == SIZED else f"add i64 {workspace}, 0", no_memory, body)
-    if workspace <= STACK_BYTES:
-        return [
-            f"define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{",
-            f"  %area = alloca [{workspace} x i8], align 64",
-            f"  %status = call i64 {body}({passed}, ptr %area, i64 %begin, i64 %end)",
-            "  ret i64 %status",
-            "}",
-        ]
-    return f"""@slots = internal global [{SLOTS} x ptr] zeroinitializer
-declare ptr @aligned_alloc(i64, i64)
-declare void @free(ptr)
-define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{
-start:
-  %wrapped = urem i64 %slot, {SLOTS}
-  %place = getelementptr ptr, ptr @slots, i64 %wrapped
-  %kept = atomicrmw xchg ptr %place, ptr null acq_rel
-  %missing = icmp eq ptr %kept, null
-  br i1 %missing, label %allocate, label %use
-allocate:
-  %fresh = call ptr @aligned_alloc(i64 64, i64 {-(-workspace // 64) * 64})
-  %failed = icmp eq ptr %fresh, null
-  br i1 %failed, label %refuse, label %use
-refuse:
-  ret i64 {no_memory}
-use:
-  %area = phi ptr [ %kept, %start ], [ %fresh, %allocate ]
-  %status = call i64 {body}({passed}, ptr %area, i64 %begin, i64 %end)
-  %other = atomicrmw xchg ptr %place, ptr %area acq_rel
-  %alone = icmp eq ptr %other, null
-  br i1 %alone, label %done, label %drop
-drop:
-  call void @free(ptr %other)
-  br label %done
-done:
-  ret i64 %status
-}}""".splitlines()
-
-
-def _integers(arguments: list[str]) -> list[str]:
-    return [argument for argument in arguments if argument.startswith("i64")]
-
-
-def _sized_part(passed: str, needed: str, no_memory: int, body: str) -> list[str]:
-    """The same of a size that is `needed`: a block too small is replaced, and a large one is not cached here."""
-    return f"""@slots = internal global [{SLOTS} x ptr] zeroinitializer
-{heap_memory.TEXT}define internal i64 @part({passed}, i64 %begin, i64 %end, i64 %slot) {{
-start:
-  %wanted = {needed}
-  %padded = add i64 %wanted, {heap_memory.HEADER_BYTES + 63}
-  %bytes = and i64 %padded, -64
-  %wrapped = urem i64 %slot, {SLOTS}
-  %place = getelementptr ptr, ptr @slots, i64 %wrapped
-  %kept = atomicrmw xchg ptr %place, ptr null acq_rel
-  %missing = icmp eq ptr %kept, null
-  br i1 %missing, label %allocate, label %measure
-measure:
-  %room = load i64, ptr %kept
-  %fits = icmp sge i64 %room, %bytes
-  br i1 %fits, label %use, label %exchange
-exchange:
-  call void @jk_heap_release(ptr %kept)
-  br label %allocate
-allocate:
-  %fresh = call ptr @jk_heap_block(i64 %bytes)
-  %failed = icmp eq ptr %fresh, null
-  br i1 %failed, label %refuse, label %use
-refuse:
-  ret i64 {no_memory}
-use:
-  %whole = phi ptr [ %kept, %measure ], [ %fresh, %allocate ]
-  %area = getelementptr i8, ptr %whole, i64 {heap_memory.HEADER_BYTES}
-  %status = call i64 {body}({passed}, ptr %area, i64 %begin, i64 %end)
-  %size = load i64, ptr %whole
-  %large = icmp sgt i64 %size, {heap_memory.LARGE_BYTES}
-  br i1 %large, label %drop, label %keep
-keep:
-  %other = atomicrmw xchg ptr %place, ptr %whole acq_rel
-  %alone = icmp eq ptr %other, null
-  br i1 %alone, label %done, label %drop
-drop:
-  %dropped = phi ptr [ %whole, %use ], [ %other, %keep ]
-  call void @jk_heap_release(ptr %dropped)
-  br label %done
-done:
-  ret i64 %status
-}}""".splitlines()
-
-
 def _group(kinds: list[str], names: list[str], scratch: list[str]) -> list[str]:
     """``@group``: run the body once per thread of a team, concurrently as far as threads arrive.
 
@@ -290,7 +192,7 @@ def _group(kinds: list[str], names: list[str], scratch: list[str]) -> list[str]:
 declare i64 @jk_team(i64)
 declare void @jk_parallel(ptr, ptr, i64, i64)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare i64 @members({", ".join([*_integers(kinds), "i64", "i64"])})
+declare i64 @members({", ".join([*integers(kinds), "i64", "i64"])})
 define internal i64 @group({", ".join(own)}) {{
 start:
   %words = alloca [{8 * (1 + MAX_MEMBERS)} x i64], align 64
@@ -355,8 +257,11 @@ def _team(kinds: list[str], names: list[str], extent: str, blocks: Blocks) -> li
     ]
 
 
-def _region(kinds: list[str], extent: RangeExtent, blocks: Blocks) -> list[str]:
-    """``@region``: one thread's part of the range, a run of whole blocks. Its number is its workspace slot."""
+def _region(kinds: list[str], extent: RangeExtent, blocks: Blocks, work: str) -> list[str]:
+    """``@region``: one thread's part of the range, a run of whole blocks, by a call of `work`.
+
+    The thread's number is its workspace slot.
+    """
     structure = "{ " + ", ".join([*kinds, "i64"]) + " }"
     lines = ["declare i64 @jk_team(i64)", "declare void @jk_parallel(ptr, ptr, i64, i64)"]
     lines += ["define internal void @region(ptr %shared, i64 %number, i64 %parts) {", "start:"]
@@ -365,7 +270,6 @@ def _region(kinds: list[str], extent: RangeExtent, blocks: Blocks) -> list[str]:
             f"  %field{i} = getelementptr {structure}, ptr %shared, i32 0, i32 {i}",
             f"  %a{i} = load {kind}, ptr %field{i}",
         ]
-    passed = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(kinds))
     whole, product = extent.value()
     block, _, less_one, computed = blocks.size(whole)
     return [
@@ -385,7 +289,7 @@ def _region(kinds: list[str], extent: RangeExtent, blocks: Blocks) -> list[str]:
   %some = icmp slt i64 %begin, %end
   br i1 %some, label %work, label %done
 work:
-  %status = call i64 @part({passed}, i64 %begin, i64 %end, i64 %number)
+  %status = call i64 {work}
   %bad = icmp ne i64 %status, 0
   br i1 %bad, label %report, label %done
 report:

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from jitkernels.codegen import entry_points, error_status, heap_memory, numba_functions
+from jitkernels.codegen import entry_points, error_status, heap_memory, numba_functions, workspace_slots
 from jitkernels.codegen.cache_key import Identity
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.codegen.compiling import compiled
@@ -193,7 +193,7 @@ class RangeKernel:
                 (self.extent,) if isinstance(self.extent, int) else self.extent, self.splits
             ),
             blocks=entry_points.Blocks(self.block, self.max_blocks) if self.parallel else None,
-            workspace=entry_points.SIZED if callable(self.workspace) else self.workspace,
+            workspace=workspace_slots.SIZED if callable(self.workspace) else self.workspace,
             no_memory=error_status.no_memory_for(self.name) if self.workspace else 0,
             check=self.check is not None,
             together=self.together is not None,

@@ -14,7 +14,7 @@ SHAPES = ((1, 2), (3,), (4, 5, 6))
 PRODUCT = list(itertools.product(range(7), "abc", SHAPES))
 
 
-@pytest.mark.per_push()
+@pytest.mark.per_push
 @pytest.mark.parametrize("seed", [0, 1, 2**31])
 @pytest.mark.parametrize("count", [7, 21, 40])
 def test_each_value_is_chosen_equally_often(count: int, seed: int) -> None:

@@ -127,7 +127,7 @@ def test_no_folder_has_too_many_modules() -> None:
     assert not {folder: count for folder, count in crowded().items() if count > CROWDED_FOLDERS.get(folder, MODULES)}
 
 
-@pytest.mark.per_push()
+@pytest.mark.per_push
 @pytest.mark.parametrize("label", sorted(BENCHMARK_SUBJECTS | PUBLISHED_SIGNATURES))
 def test_exceptions_still_exist(label: str) -> None:
     """An exception that is no longer needed is deleted."""

@@ -52,7 +52,7 @@ def test_registers_that_the_system_does_not_save_are_not_used(kept: int, there: 
     assert (found[there], found[absent]) == (True, False)
 
 
-@pytest.mark.per_push()
+@pytest.mark.per_push
 @pytest.mark.parametrize(
     ("vendor", "family", "model", "words", "name"),
     [

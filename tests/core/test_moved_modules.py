@@ -34,7 +34,7 @@ def test_unknown_paths_are_not_found() -> None:
     assert not hasattr(jk, "nowhere")
 
 
-@pytest.mark.per_push()
+@pytest.mark.per_push
 @pytest.mark.parametrize("old", sorted(moved_modules.PLUGIN_INTERFACE))
 def test_old_paths_of_the_plugin_interface_work(old: str) -> None:
     """An old path that the recipes gave to plug-ins is the module at its new path."""

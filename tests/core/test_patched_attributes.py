@@ -200,7 +200,7 @@ WRONG = {
 }
 
 
-@pytest.mark.per_push()
+@pytest.mark.per_push
 @pytest.mark.parametrize("text", WRONG)
 def test_attributes_that_do_not_exist_are_found(text: str) -> None:
     assert missing(script_of(text)) == [WRONG[text]]

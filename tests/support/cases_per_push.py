@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 import pytest
 
 CASES = 4
-"""How many cases of a test run, unless it is marked ``per_push(count)`` or, for all of them, ``per_push()``."""
+"""How many cases of a test run, unless it is marked ``per_push(count)`` or, for all of them, ``per_push``."""
 GOLDEN = 0.6180339887498949
 """Multiples of it, modulo 1, are evenly spread however many there are."""
 

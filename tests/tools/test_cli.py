@@ -171,7 +171,7 @@ def test_explain_names_the_wrong_field(fields: list[str], message: str) -> None:
         attr_of("vmul", fields)
 
 
-@pytest.mark.per_push()
+@pytest.mark.per_push
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

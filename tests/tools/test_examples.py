@@ -37,7 +37,7 @@ def test_every_example_is_tested() -> None:
     assert sorted(SMALL) == sorted(path.stem for path in EXAMPLES.glob("*.py"))
 
 
-@pytest.mark.per_push()
+@pytest.mark.per_push
 @pytest.mark.parametrize("name", SMALL)
 def test_pictures(name: str, examples: Callable[[str], Any], tmp_path: Path) -> None:
     module = examples(name)

@@ -23,7 +23,7 @@ def page(name: str) -> str:
     return (DOCS / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.per_push()
+@pytest.mark.per_push
 @pytest.mark.parametrize("name", PAGES)
 def test_the_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: dict[str, Any] = {}
@@ -42,7 +42,7 @@ def test_the_table_of_the_array_api_namespace() -> None:
     assert page("array_api.md").endswith(f"\n\n{listed_functions()}")
 
 
-@pytest.mark.per_push()
+@pytest.mark.per_push
 @pytest.mark.parametrize("chapter", sorted((DOCS / "tutorial").glob("*.py")), ids=lambda path: path.stem)
 def test_the_tutorial_runs(chapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

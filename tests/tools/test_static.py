@@ -25,7 +25,7 @@ CHECKS = {
 }
 
 
-@pytest.mark.per_push()
+@pytest.mark.per_push
 @pytest.mark.parametrize("check", CHECKS)
 def test_static(check: str) -> None:
     done = subprocess.run([sys.executable, "-m", *CHECKS[check]], cwd=ROOT, capture_output=True, text=True, check=False)
