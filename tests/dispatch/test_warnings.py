@@ -1,22 +1,17 @@
 """Floating-point warnings and errors of every float function, in every form of a call, are those of NumPy."""
 
 import itertools
-import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import processor_skips
 import pytest
 from cases import Failures
 from test_fp_flags import UFUNCS
 
 import jitkernels as jk
 from jitkernels.compiler.dispatch import fp_warnings
-from jitkernels.core import cpu_target
 
 SIZE, PLACE = 19, 5
 ONE = (1.0, -1.5, 0.5, 0.0, -0.0, -1.0, 89.0, 800.0, -800.0, -1e9, 1e-30, np.inf, -np.inf, np.nan)
@@ -175,16 +170,3 @@ def test_floating_point_errors_match_numpy(name: str, form: str) -> None:
             for one, other in zip(left, right, strict=True):
                 np.testing.assert_array_equal(one, other)
     failures.tell()
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("removed", ["avx512f", "fma", "avx"])
-def test_warnings_without_features(removed: str) -> None:
-    """Code for other processors speculates, where this one's has masks or fused products."""
-    if removed not in cpu_target.target().features:
-        processor_skips.skip(f"it has no {removed}")
-    options = ["-q", "-p", "no:cacheprovider", "-n", "0", "-k", "not features"]
-    command = [sys.executable, "-P", "-m", "pytest", *options, __file__]
-    variables = {**os.environ, "JITKERNELS_CPU_FEATURES": f"-{removed}"}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitkernels.codegen.python import bfloat16_casts, types
+from jitkernels.codegen.python import half_casts, types
 from jitkernels.codegen.python.control_statements import ControlFlow
 from jitkernels.codegen.python.types import BOOL, FLOAT64, INT64, LITERAL, Type, Value
 from jitkernels.codegen.source_protocol import MAX_BITS
@@ -108,11 +108,12 @@ class Arithmetic(ControlFlow):
                 return self.converted(node, self.converted(node, value, types.FLOAT32), kind, written=True)
             if source is FLOAT64 and kind.size == 2:
                 return self.converted(node, self.odd(value), kind, written=True)
-            if self.rounds_bfloat16(kind):
-                return Value(kind, bfloat16_casts.emit_rounding(self.new, value.text, self.lanes))
-            if self.rounds_bfloat16(source):
-                single = Value(types.FLOAT32, bfloat16_casts.emit_widening(self.new, value.text, self.lanes))
-                return self.converted(node, single, kind, written=True)
+            if half_casts.is_emulated(kind):
+                return Value(kind, half_casts.emit_rounding(self.new, value.text, kind, self.lanes))
+            if half_casts.is_emulated(source):
+                return self.converted(node, self.widened(value), kind, written=True)
+        elif half_casts.is_emulated(source):
+            return self.converted(node, self.widened(value), kind, written=True)
         elif source.kind == "float":
             # Out of range: any integer, but the same one for all uses (freeze).
             step = "fptosi" if kind.is_signed else "fptoui"
@@ -120,7 +121,7 @@ class Arithmetic(ControlFlow):
             return Value(kind, self.new(f"freeze {self.register(kind)} {result}"))
         else:
             is_signed = source.is_signed and source.kind == "int"
-            if self.rounds_bfloat16(kind):
+            if half_casts.is_emulated(kind):
                 single = self.converted(node, value, types.FLOAT32, written=True)
                 return self.converted(node, single, kind, written=True)
             if kind.kind == "float":
@@ -130,10 +131,9 @@ class Arithmetic(ControlFlow):
                 step = "trunc" if not wider else "sext" if is_signed else "zext"
         return Value(kind, self.new(f"{step} {self.register(source)} {value.text} to {self.register(kind)}"))
 
-    @staticmethod
-    def rounds_bfloat16(kind: Type) -> bool:
-        """Whether results of a type are rounded from float32 by several instructions."""
-        return kind is types.NUMBERS["bfloat16"] and not bfloat16_casts.has_instruction()
+    def widened(self, value: Value) -> Value:
+        """Extend a number of an emulated type to float32."""
+        return Value(types.FLOAT32, half_casts.emit_widening(self.new, value.text, value.type, self.lanes))
 
     def odd(self, value: Value) -> Value:
         """Round a float64 to an adjacent odd float32 if it is inexact, so that a second rounding does not round twice.
@@ -160,6 +160,8 @@ class Arithmetic(ControlFlow):
         kind = value.type
         if kind.kind == "bool":
             return value.text
+        if half_casts.is_emulated(kind):
+            return self.nonzero(self.widened(value))
         if kind.kind == "float":
             return self.floating("fcmp", f"une {self.register(kind)} {value.text}, {self.constant(kind, 0)}")
         return self.new(f"icmp ne {self.register(kind)} {value.text}, {self.constant(kind, 0)}")
@@ -189,7 +191,7 @@ class Arithmetic(ControlFlow):
         if kind is BOOL and type(sign) not in _BITS:
             kind = INT64
             left, right = self.converted(node, left, kind), self.converted(node, right, kind)
-        if self.rounds_bfloat16(kind):
+        if half_casts.is_emulated(kind):
             singles = [self.converted(node, side, types.FLOAT32) for side in (left, right)]
             return self.converted(node, self.binary(node, sign, *singles), kind, written=True)
         operands = f"{self.register(kind)} {left.text}, {right.text}"
@@ -274,6 +276,8 @@ class Arithmetic(ControlFlow):
         if type(sign) not in _COMPARISONS:
             raise self.failure(node, "a comparison that is not in the language")
         kind, left, right = self.together(node, one, other)
+        if half_casts.is_emulated(kind):
+            return self.compared(node, sign, self.widened(left), self.widened(right))
         name = _COMPARISONS[type(sign)]
         operands = f"{self.register(kind)} {left.text}, {right.text}"
         if kind.kind == "float":

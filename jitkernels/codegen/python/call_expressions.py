@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from jitkernels.codegen.parameters import struct_fields
-from jitkernels.codegen.python import lookup_tables, types
+from jitkernels.codegen.python import half_casts, lookup_tables, types
 from jitkernels.codegen.python.expressions import Expressions
 from jitkernels.codegen.python.types import INT64, NOTHING, Type, Value
 from jitkernels.codegen.source_protocol import External, IRFunction, Table, high_product, offset, vectors
@@ -165,7 +165,7 @@ class Calls(Expressions):
         kind = types.default_of(values[0]) if len(values) == 1 else self.agreed(node, *values[:2])
         if kind.kind != "float":
             raise self.failure(node, f"expected a floating-point number, got {kind.name}")
-        if self.rounds_bfloat16(kind):
+        if half_casts.is_emulated(kind):
             singles = [self.converted(node, value, types.FLOAT32) for value in values]
             return self.converted(node, self.intrinsic(node, name, singles), kind, written=True)
         texts = [self.converted(node, value, kind).text for value in values]

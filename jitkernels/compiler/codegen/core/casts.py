@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from jitkernels.codegen.python import bfloat16_casts
+from jitkernels.codegen.python import half_casts
 from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core import complex_lanes
 from jitkernels.compiler.codegen.core.ir_builder import Block, FunctionBuilder, Register, llvm_type
@@ -23,6 +23,9 @@ def emit_cast(function: FunctionBuilder, block: Block, value: Register, dtype: s
         return Register(function.new(block, f"{instruction} {kinds}"), to, lanes)
 
     if target.kind == "bool":
+        if half_casts.is_emulated(source):
+            value = emit_cast(function, block, value, "float32")
+            source = NUMBERS["float32"]
         zero = splat(constant(source, 0), source.llvm, lanes)
         compare = "fcmp une" if source.kind == "float" else "icmp ne"
         kind = llvm_type(value.dtype, lanes)
@@ -32,12 +35,12 @@ def emit_cast(function: FunctionBuilder, block: Block, value: Register, dtype: s
             return _by(float_to_int.half, function, block, value)
         if value.dtype == "float16" and dtype == "float64":
             return emit_cast(function, block, emit_cast(function, block, value, "float32"), dtype)
-        if dtype == "bfloat16" and not bfloat16_casts.has_instruction():
+        if half_casts.is_emulated(target):
             single = value if value.dtype == "float32" else emit_cast(function, block, value, "float32")
-            text = bfloat16_casts.emit_rounding(lambda step: function.new(block, step), single.text, lanes)
+            text = half_casts.emit_rounding(lambda step: function.new(block, step), single.text, target, lanes)
             return Register(text, dtype, lanes)
-        if value.dtype == "bfloat16" and not bfloat16_casts.has_instruction():
-            text = bfloat16_casts.emit_widening(lambda step: function.new(block, step), value.text, lanes)
+        if half_casts.is_emulated(source):
+            text = half_casts.emit_widening(lambda step: function.new(block, step), value.text, source, lanes)
             return emit_cast(function, block, Register(text, "float32", lanes), dtype)
         return emit("fpext" if source.size < target.size else "fptrunc", value, dtype)
     if source.kind == "float":
