@@ -5,7 +5,7 @@ Written as text and not with a builder because it is part of the cache key that 
 
 from typing import NamedTuple
 
-from jitkernels.codegen.workspace_slots import SIZED, integers, part
+from jitkernels.codegen.workspace_memory import SIZED, integers, part
 from jitkernels.core import dtypes
 
 STACK_BITS = 23

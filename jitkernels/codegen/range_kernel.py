@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from jitkernels.codegen import entry_points, error_status, heap_memory, numba_functions, workspace_slots
+from jitkernels.codegen import entry_points, error_status, numba_functions, workspace_memory
 from jitkernels.codegen.cache_key import Identity
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.codegen.compiling import compiled
@@ -180,7 +180,7 @@ class RangeKernel:
     @property
     def externals(self) -> tuple[External, ...]:
         called = self.identity.called if self.identity else self.module.externals.values()
-        is_pooled = callable(self.workspace) or self.workspace > heap_memory.LARGE_BYTES
+        is_pooled = callable(self.workspace) or self.workspace > workspace_memory.LARGE_BYTES
         own = (*called, *self.calls, *(hooks.pooled_memory() if is_pooled else ()))
         return (*own, *hooks.parallel_runtime()) if self.parallel or self.together else own
 
@@ -193,7 +193,7 @@ class RangeKernel:
                 (self.extent,) if isinstance(self.extent, int) else self.extent, self.splits
             ),
             blocks=entry_points.Blocks(self.block, self.max_blocks) if self.parallel else None,
-            workspace=workspace_slots.SIZED if callable(self.workspace) else self.workspace,
+            workspace=workspace_memory.SIZED if callable(self.workspace) else self.workspace,
             no_memory=error_status.no_memory_for(self.name) if self.workspace else 0,
             check=self.check is not None,
             together=self.together is not None,

@@ -3,7 +3,7 @@
 A kernel without a workspace of dynamic size lists `hooks.pooled_memory()` among its `calls`.
 """
 
-from jitkernels.codegen import heap_memory
+from jitkernels.codegen import workspace_memory
 from jitkernels.codegen.source_protocol import IRFunction
 
 
@@ -14,12 +14,12 @@ def heap_allocator(element: str) -> IRFunction:
         symbol,
         f"{element}*",
         ("int64",),
-        f"""{heap_memory.TEXT}define ptr @{symbol}(i64 %bytes) noinline nounwind {{
-  %more = add i64 %bytes, {heap_memory.HEADER_BYTES + 63}
+        f"""{workspace_memory.HEAP_TEXT}define ptr @{symbol}(i64 %bytes) noinline nounwind {{
+  %more = add i64 %bytes, {workspace_memory.HEADER_BYTES + 63}
   %whole = and i64 %more, -64
   %block = call ptr @jk_heap_block(i64 %whole)
   %none = icmp eq ptr %block, null
-  %behind = getelementptr i8, ptr %block, i64 {heap_memory.HEADER_BYTES}
+  %behind = getelementptr i8, ptr %block, i64 {workspace_memory.HEADER_BYTES}
   %memory = select i1 %none, ptr null, ptr %behind
   ret ptr %memory
 }}
@@ -31,11 +31,11 @@ heap_free = IRFunction(
     "heap_free",
     "void",
     ("void*",),
-    f"""{heap_memory.TEXT}define void @heap_free(ptr %memory) noinline nounwind {{
+    f"""{workspace_memory.HEAP_TEXT}define void @heap_free(ptr %memory) noinline nounwind {{
   %none = icmp eq ptr %memory, null
   br i1 %none, label %done, label %free
 free:
-  %block = getelementptr i8, ptr %memory, i64 -{heap_memory.HEADER_BYTES}
+  %block = getelementptr i8, ptr %memory, i64 -{workspace_memory.HEADER_BYTES}
   call void @jk_heap_release(ptr %block)
   br label %done
 done:

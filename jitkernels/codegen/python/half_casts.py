@@ -13,7 +13,7 @@ ROUNDING_FEATURES = frozenset({"avx512bf16", "avxneconvert", "bf16"})
 """Features that have the instruction for bfloat16: two of x86, and one of aarch64."""
 QUIET_BIT = 0x40
 """Of a bfloat16: a NaN whose payload lies in the lower half only would become infinity."""
-SHIFT, REBIAS = 13, (127 - 15) << 23
+FRACTION_SHIFT, REBIAS = 13, (127 - 15) << 23
 """Bits of the fraction that float32 has and float16 lacks; what the exponents differ by."""
 LEAST_NORMAL, INFINITE = (127 - 14) << 23, (127 + 16) << 23
 """The bits of the float32 numbers that are the least normal float16, and the least power of 2 beyond float16."""
@@ -65,9 +65,9 @@ class _Emitter:
         """The same of a float16: a sum rounds what becomes subnormal, a carry of the rounding what becomes infinite."""
         magnitude = self.on_bits("and", bits, 0x7FFFFFFF)
         sign = self.on_bits("and", self.on_bits("lshr", bits, 16), 0x8000)
-        fraction = self.on_bits("lshr", magnitude, SHIFT)
-        bias = self.on_bits("add", self.on_bits("and", fraction, 1), (1 << (SHIFT - 1)) - 1 - REBIAS)
-        normal = self.on_bits("lshr", self.on_bits("add", magnitude, bias), SHIFT)
+        fraction = self.on_bits("lshr", magnitude, FRACTION_SHIFT)
+        bias = self.on_bits("add", self.on_bits("and", fraction, 1), (1 << (FRACTION_SHIFT - 1)) - 1 - REBIAS)
+        normal = self.on_bits("lshr", self.on_bits("add", magnitude, bias), FRACTION_SHIFT)
         is_small = self.on_bits("icmp ult", magnitude, LEAST_NORMAL)
         # What is not small is left out of the sum, where it might set flags.
         small = self.cast(self.select(is_small, magnitude, 0), self.whole, self.single)
@@ -84,9 +84,9 @@ class _Emitter:
     def of_float16(self, bits: str) -> str:
         """The bits of float32, from those of a float16 in the lower half of words; a difference scales subnormals."""
         sign = self.on_bits("shl", self.on_bits("and", bits, 0x8000), 16)
-        magnitude = self.on_bits("shl", self.on_bits("and", bits, 0x7FFF), SHIFT)
+        magnitude = self.on_bits("shl", self.on_bits("and", bits, 0x7FFF), FRACTION_SHIFT)
         normal = self.on_bits("add", magnitude, REBIAS)
-        is_beyond = self.on_bits("icmp uge", magnitude, 0x7C00 << SHIFT)
+        is_beyond = self.on_bits("icmp uge", magnitude, 0x7C00 << FRACTION_SHIFT)
         large = self.select(is_beyond, self.on_bits("add", normal, REBIAS), normal)
         is_small = self.on_bits("icmp ult", magnitude, 1 << 23)
         raised = self.select(is_small, self.on_bits("add", magnitude, LEAST_NORMAL), LEAST_NORMAL)
