@@ -21,8 +21,8 @@ from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF, INTEGER, KEY, RANK
 from jitkernels.microkernels.sort import quicksort
 from jitkernels.microkernels.sort.merge_sort import MAX_MERGED_ELEMENTS, small_sort
-from jitkernels.microkernels.sort.quicksort import Row
 from jitkernels.microkernels.sort.radix_sort import DIGIT, WORDS, radix_passes
+from jitkernels.microkernels.sort.sort_tasks import SLACK, Row, words_of_scratch
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 TOP_DIGIT = 11
@@ -88,24 +88,24 @@ def sort(attr: SortAttr, **variant: Any) -> RangeKernel:
     sort_short, sort_long = merging_of(dtype, vector_bytes // size)
     longest_short = MAX_MERGED_ELEMENTS
     if quicksort.serves(vector_bytes):
-        longest_short, sort_long = quicksort.quicksort(dtype, word.bits, vector_bytes // size)
+        longest_short, sort_long = quicksort.quicksort(dtype, vector_bytes // size)
     memory, words = heap_allocator(f"int{word.bits}_t"), heap_allocator("int64_t")
     no_memory = np.int64(error_status.no_memory_for(f"sort_{dtype}"))
-    scratch, spare = quicksort.words_of_scratch(word.digits), quicksort.SLACK
+    scratch = words_of_scratch(word.digits)
 
     def body(x: Any, y: Any, n: int, workspace: Any, begin: int, end: int) -> Any:
         if n <= longest_short:
             for row in range(begin, end):
                 sort_short(offset(x, row * n), offset(y, row * n), n, workspace)
             return 0
-        keys, counts = memory(2 * (n + spare) * size), words(8 * scratch)
+        keys, counts = memory(2 * (n + SLACK) * size), words(8 * scratch)
         if is_null(keys) | is_null(counts):
             heap_free(keys)
             heap_free(counts)
             return no_memory
-        buffer, tasks = offset(keys, n + spare), offset(counts, word.digits * DIGIT)
+        buffer, tasks = offset(keys, n + SLACK), offset(counts, word.digits * DIGIT)
         for row in range(begin, end):
-            sort_long(Row(offset(x, row * n), offset(y, row * n), n, keys, buffer, workspace, tasks, counts))
+            sort_long(Row(offset(x, row * n), offset(y, row * n), n, keys, buffer, workspace, tasks, counts, tasks, 0))
         heap_free(keys)
         heap_free(counts)
         return 0
