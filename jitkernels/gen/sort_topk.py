@@ -18,8 +18,8 @@ from jitkernels.core import cpu_target, hooks
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
-from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF, INTEGER, KEY, RANK
 from jitkernels.microkernels.sort import quicksort
+from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF, INTEGER, KEY, RANK
 from jitkernels.microkernels.sort.merge_sort import MAX_MERGED_ELEMENTS, small_sort
 from jitkernels.microkernels.sort.radix_sort import DIGIT, WORDS, radix_passes
 from jitkernels.microkernels.sort.sort_tasks import SLACK, Row, words_of_scratch

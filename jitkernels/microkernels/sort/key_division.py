@@ -18,39 +18,6 @@ LONG = 2048
 """Elements of a part of which the sample is of many."""
 COMPARED = 64
 """Elements of a block in a search for an unequal one."""
-PARTITIONS_PER_BIT = 2
-"""Partitions on the way to a part, for each bit of the number of elements, before the rest is sorted by radix."""
-TASK = 4
-"""Words of a part that is to be sorted: its begin, its end, the place of its keys, and the partitions left to it."""
-FIRST, SECOND, FIRST_EQUAL, SECOND_EQUAL = range(4)
-"""Places of keys: the buffers; also of equal keys alone."""
-MAX_TASKS = 3 * PARTITIONS_PER_BIT * 64
-
-
-LONG = 2048
-"""Elements of a part of which the sample is of many."""
-COMPARED = 64
-"""Elements of a block in a search for an unequal one."""
-PARTITIONS_PER_BIT = 2
-"""Partitions on the way to a part, for each bit of the number of elements, before the rest is sorted by radix."""
-TASK = 4
-"""Words of a part that is to be sorted: its begin, its end, the place of its keys, and the partitions left to it."""
-FIRST, SECOND, FIRST_EQUAL, SECOND_EQUAL = range(4)
-"""Places of keys: the buffers; also of equal keys alone."""
-MAX_TASKS = 3 * PARTITIONS_PER_BIT * 64
-
-
-COMPARED = 64
-"""Elements of a block in a search for an unequal one."""
-PARTITIONS_PER_BIT = 2
-"""Partitions on the way to a part, for each bit of the number of elements, before the rest is sorted by radix."""
-TASK = 4
-"""Words of a part that is to be sorted: its begin, its end, the place of its keys, and the partitions left to it."""
-FIRST, SECOND, FIRST_EQUAL, SECOND_EQUAL = range(4)
-"""Places of keys: the buffers; also of equal keys alone."""
-MAX_TASKS = 3 * PARTITIONS_PER_BIT * 64
-
-
 
 
 def division(dtype: str, bits: int, lanes: int, selects: bool, converts: bool) -> Any:
@@ -76,7 +43,7 @@ def division(dtype: str, bits: int, lanes: int, selects: bool, converts: bool) -
             sample[i] = key_at(source, i * stride + (int(state >> np.uint64(33)) * stride >> 31))
 
     @inlined()
-    def split_below(source: Any, to: Any, n: int, pivot: Any) -> int:
+    def split_below(source: Any, to: Any, n: int, pivot: Any) -> Any:
         """Write the keys below the pivot in front of the others; return their number."""
         low, done = 0, 0
         if permutes:
@@ -89,7 +56,7 @@ def division(dtype: str, bits: int, lanes: int, selects: bool, converts: bool) -
         return low
 
     @inlined()
-    def split_equal(source: Any, to: Any, n: int, pivot: Any) -> int:
+    def split_equal(source: Any, to: Any, n: int, pivot: Any) -> Any:
         """Write the keys not above the pivot in front of the others; return their number."""
         low, done = 0, 0
         if permutes:

@@ -1,8 +1,8 @@
 """Partition of sort keys around a pivot, whole vectors at a time, as LLVM IR.
 
 A permutation from a table, by the mask of the comparison, brings the keys below the pivot to the front of a vector. It
-is stored whole behind those already found, and again in front of the others, which fill the target from its end: between
-the two is as much room as there are keys to come. So no store is masked, and no branch depends on keys.
+is stored whole behind those already found, and again in front of the others, which fill the target from its end:
+between the two is as much room as there are keys to come. So no store is masked, and no branch depends on keys.
 """
 
 from collections.abc import Callable
@@ -87,7 +87,8 @@ class _Partition(KeyVectors):
         count = self.new(f"call i64 @llvm.ctpop.i64(i64 {number})")
         behind = self.new(f"sub i64 {self.new(f'add i64 {low}, {left}')}, {self.lanes}")
         if overlaps:
-            own = self.new(f"call i{self.bits} @llvm.ctpop.i{self.bits}(i{self.bits} {self.new(f'zext i{self.lanes} {word} to i{self.bits}')})")
+            wide = self.new(f"zext i{self.lanes} {word} to i{self.bits}")
+            own = self.new(f"call i{self.bits} @llvm.ctpop.i{self.bits}(i{self.bits} {wide})")
             is_other = self.compared("uge", self.vector_of(range(self.lanes)), self.splat(own))
             ordered = self.selected(is_other, ordered, self.loaded("%to", behind))
         self.store(ordered, "%to", behind)

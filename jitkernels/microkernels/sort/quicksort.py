@@ -40,7 +40,7 @@ def quicksort(dtype: str, lanes: int, *, selects: bool = False) -> Any:
     divide_elements, divide_keys = (division(dtype, bits, lanes, selects, converts) for converts in (True, False))
 
     @inlined()
-    def key_of_entry(x: Any, key: Any, packs: bool) -> Any:  # noqa: ARG001  # as of entries with indices
+    def key_of_entry(x: Any, key: Any, packs: bool) -> Any:  # as of entries with indices
         return key.view(word.unsigned) ^ word.top
 
     order, count_digits = radix_passes(word, key_of_entry)
@@ -68,12 +68,12 @@ def quicksort(dtype: str, lanes: int, *, selects: bool = False) -> Any:
             write(row, buffer, part)
 
     @inlined()
-    def sort_keys(row: Row, move: Move, part: Part, count: int) -> int:
+    def sort_keys(row: Row, move: Move, part: Part, count: int) -> Any:
         """Sort the keys of a task, or replace it by others; return how many there are."""
         if part.end - part.begin <= most:
             leaf(row, move.source, part)
             return count
-        if part.left == 0:
+        if part.left <= 0:
             by_radix(row, move.source, move.to, part)
             return count
         return divide_keys(row, move, part, count)

@@ -7,12 +7,6 @@ from jitkernels.microkernels.sort.radix_sort import DIGIT
 
 SLACK = 128
 """Elements behind each buffer that a network may read."""
-FEW, MANY = 16, 64
-"""Elements of the sample of a pivot."""
-LONG = 2048
-"""Elements of a part of which the sample is of many."""
-COMPARED = 64
-"""Elements of a block in a search for an unequal one."""
 PARTITIONS_PER_BIT = 2
 """Partitions on the way to a part, for each bit of the number of elements, before the rest is sorted by radix."""
 TASK = 4
@@ -20,32 +14,6 @@ TASK = 4
 FIRST, SECOND, FIRST_EQUAL, SECOND_EQUAL = range(4)
 """Places of keys: the buffers; also of equal keys alone."""
 MAX_TASKS = 3 * PARTITIONS_PER_BIT * 64
-
-
-PARTITIONS_PER_BIT = 2
-"""Partitions on the way to a part, for each bit of the number of elements, before the rest is sorted by radix."""
-TASK = 4
-"""Words of a part that is to be sorted: its begin, its end, the place of its keys, and the partitions left to it."""
-FIRST, SECOND, FIRST_EQUAL, SECOND_EQUAL = range(4)
-"""Places of keys: the buffers; also of equal keys alone."""
-MAX_TASKS = 3 * PARTITIONS_PER_BIT * 64
-
-
-TASK = 4
-"""Words of a part that is to be sorted: its begin, its end, the place of its keys, and the partitions left to it."""
-FIRST, SECOND, FIRST_EQUAL, SECOND_EQUAL = range(4)
-"""Places of keys: the buffers; also of equal keys alone."""
-MAX_TASKS = 3 * PARTITIONS_PER_BIT * 64
-
-
-FIRST, SECOND, FIRST_EQUAL, SECOND_EQUAL = range(4)
-"""Places of keys: the buffers; also of equal keys alone."""
-MAX_TASKS = 3 * PARTITIONS_PER_BIT * 64
-
-
-MAX_TASKS = 3 * PARTITIONS_PER_BIT * 64
-
-
 
 
 class Row(NamedTuple):

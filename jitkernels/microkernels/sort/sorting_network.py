@@ -117,9 +117,11 @@ def exchanges(count: int) -> list[tuple[int, int]]:
         step = size
         while step:
             for start in range(step % size, count - step, 2 * step):
-                for first in range(start, start + min(step, count - start - step)):
-                    if first // (2 * size) == (first + step) // (2 * size):
-                        pairs.append((first, first + step))
+                pairs += [
+                    (first, first + step)
+                    for first in range(start, start + min(step, count - start - step))
+                    if first // (2 * size) == (first + step) // (2 * size)
+                ]
             step //= 2
         size *= 2
     return pairs

@@ -101,7 +101,7 @@ def _has_nan(rows: Any) -> Any:
 def _selected(rows: Any, places: list[Any]) -> list[Any]:
     """The elements at places of the sorted rows, each of all rows, by the kernel ORDER_STATISTICS."""
     if all(type(place) is int for place in places):
-        indices = traced(rows.tracer, np.array(places, np.int64))
+        indices: Any = traced(rows.tracer, np.array(places, np.int64))
     else:
         indices = np.stack([fresh(rows.tracer, as_int(rows.tracer, place)) for place in places])
     with monitor_suspended():
