@@ -1,6 +1,6 @@
 """Generated ORDER_STATISTICS: the quicksort of SORT, without the parts in which no index is."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from jitkernels.attrs.order_statistics import OrderStatisticsAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen import error_status
 from jitkernels.codegen.range_kernel import RangeKernel
-from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.codegen.source_protocol import Range, inlined, offset
 from jitkernels.core import cpu_target, hooks
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
@@ -22,10 +22,18 @@ from jitkernels.microkernels.tuning_space import widths_and_threads
 
 WORK = 1 << 15
 """Least number of elements per thread."""
-MAX_SELECTED = 32
+MAX_SELECTED_INDICES = 32
 """Most indices for which parts are dropped; for more of them a row is sorted."""
 PERMUTED_BYTES = 32
 """Bytes of the widest vectors that a table permutes."""
+
+
+class Arrays(NamedTuple):
+    """Rows, the indices of the elements of sorted ones, and these."""
+
+    x: Any
+    k: Any
+    y: Any
 
 
 def variants(attr: OrderStatisticsAttr) -> list[Variant]:
@@ -69,12 +77,13 @@ def order_statistics(attr: OrderStatisticsAttr, **variant: Any) -> RangeKernel:
     no_memory = np.int64(error_status.no_memory_for(f"order_statistics_{dtype}"))
     scratch = words_of_scratch(word.digits)
 
-    def body(x: Any, k: Any, y: Any, n: int, count: int, workspace: Any, begin: int, end: int) -> Any:
+    def body(arrays: Arrays, n: int, count: int, workspace: Any, part: Range) -> Any:
+        x, k, y, begin, end = arrays.x, arrays.k, arrays.y, part.begin, part.end
         if n <= longest_short:
             for row in range(begin, end):
                 from_registers(offset(x, row * n), offset(y, row * count), n, k, count, workspace)
             return 0
-        sorts = count > MAX_SELECTED
+        sorts = count > MAX_SELECTED_INDICES
         keys, counts, ordered = memory(2 * (n + SLACK) * size), words(8 * scratch), elements(n * size if sorts else 8)
         if is_null(keys) | is_null(counts) | is_null(ordered):
             heap_free(keys)

@@ -1,34 +1,36 @@
 """Division of a part around a pivot, the median of a sample."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.sort.float_sort_keys import KEY
-from jitkernels.microkernels.sort.partition import has_permutations, partition
+from jitkernels.microkernels.sort.pivot_partition import has_permutations, partition
 from jitkernels.microkernels.sort.radix_sort import WORDS
-from jitkernels.microkernels.sort.sort_tasks import FIRST_EQUAL, Move, Part, Row, pushing
+from jitkernels.microkernels.sort.sort_tasks import FIRST_EQUAL, Move, Row, Subrange, pushing
 from jitkernels.microkernels.sort.sorting_network import network
 
 FEW, MANY = 16, 64
 """Elements of the sample of a pivot."""
 LONG = 2048
 """Elements of a part of which the sample is of many."""
-COMPARED = 64
+EQUALITY_BLOCK = 64
 """Elements of a block in a search for an unequal one."""
 
 
-def division(dtype: str, bits: int, lanes: int, selects: bool, converts: bool) -> Any:
-    """Return the function that replaces a task by those of its parts."""
-    push = pushing(selects)
-    target, integer = cpu_target.target(), WORDS[dtype].integer
-    permutes = has_permutations(target, bits * lanes // 8)
-    below = partition(target, dtype, bits, lanes, relation="slt", converts=converts)
-    not_above = partition(target, dtype, bits, lanes, relation="sle", converts=False)
+class _Keys(NamedTuple):
+    """The functions of the keys of a part, which are those of elements, or stored."""
+
+    key_at: Any
+    pivot_of: Any
+    are_equal: Any
+
+
+def _keys(dtype: str, bits: int, lanes: int, converts: bool) -> _Keys:
+    integer, converted = WORDS[dtype].integer, KEY[dtype]
     sort_few, sort_many = network(bits, FEW, lanes), network(bits, MANY, lanes)
-    converted = KEY[dtype]
 
     @inlined()
     def key_at(source: Any, j: int) -> Any:
@@ -41,6 +43,40 @@ def division(dtype: str, bits: int, lanes: int, selects: bool, converts: bool) -
         for i in range(count):
             state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
             sample[i] = key_at(source, i * stride + (int(state >> np.uint64(33)) * stride >> 31))
+
+    @inlined()
+    def pivot_of(source: Any, n: int, sample: Any) -> int:
+        """Sort a sample; return where its median is."""
+        if n < LONG:
+            sampled(source, n, FEW, sample)
+            sort_few(sample)
+            return FEW // 2
+        sampled(source, n, MANY, sample)
+        sort_many(sample)
+        return MANY // 2
+
+    @inlined()
+    def are_equal(source: Any, n: int, pivot: Any) -> Any:
+        """Whether all keys are the pivot; stops at the first block in which one is not."""
+        start = 0
+        while start < n:
+            stop, differences = min(start + EQUALITY_BLOCK, n), integer(0)
+            for j in range(start, stop):
+                differences |= key_at(source, j) ^ pivot
+            if differences != integer(0):
+                return False
+            start = stop
+        return True
+
+    return _Keys(key_at, pivot_of, are_equal)
+
+
+def _splits(dtype: str, bits: int, lanes: int, converts: bool, key_at: Any) -> tuple[Any, Any]:
+    """Return the functions that split a part before the keys of the pivot, and one of keys behind them."""
+    target = cpu_target.target()
+    permutes = has_permutations(target, bits * lanes // 8)
+    below = partition(target, dtype, bits, lanes, relation="slt", converts=converts)
+    not_above = partition(target, dtype, bits, lanes, relation="sle", converts=False)
 
     @inlined()
     def split_below(source: Any, to: Any, n: int, pivot: Any) -> Any:
@@ -68,33 +104,23 @@ def division(dtype: str, bits: int, lanes: int, selects: bool, converts: bool) -
             low += 1 if key <= pivot else 0
         return low
 
-    @inlined()
-    def all_equal(source: Any, n: int, pivot: Any) -> Any:
-        """Whether all keys are the pivot; stops at the first block in which one is not."""
-        start = 0
-        while start < n:
-            stop, differences = min(start + COMPARED, n), integer(0)
-            for j in range(start, stop):
-                differences |= key_at(source, j) ^ pivot
-            if differences != integer(0):
-                return False
-            start = stop
-        return True
+    return split_below, split_equal
+
+
+def division(dtype: str, bits: int, lanes: int, selects: bool, converts: bool) -> Any:
+    """Return the function that replaces a task by those of its parts."""
+    push = pushing(selects)
+    keys = _keys(dtype, bits, lanes, converts)
+    split_below, split_equal = _splits(dtype, bits, lanes, converts, keys.key_at)
 
     @noinline()
-    def divide(row: Row, move: Move, part: Part, count: int) -> int:
+    def divide(row: Row, move: Move, part: Subrange, count: int) -> int:
         """Partition a task; return how many tasks there are, the leftmost of which is the last."""
         begin, end, left = part.begin, part.end, part.left - 1
-        n, half, sample = end - begin, FEW // 2, row.spare
-        if n < LONG:
-            sampled(offset(move.source, begin), n, FEW, sample)
-            sort_few(sample)
-        else:
-            sampled(offset(move.source, begin), n, MANY, sample)
-            sort_many(sample)
-            half = MANY // 2
+        n, sample = end - begin, row.spare
+        half = keys.pivot_of(offset(move.source, begin), n, sample)
         pivot = sample[half]
-        if sample[0] == sample[2 * half - 1] and all_equal(offset(move.source, begin), n, pivot):
+        if sample[0] == sample[2 * half - 1] and keys.are_equal(offset(move.source, begin), n, pivot):
             move.to[begin] = pivot
             return push(row, count, move.to_place + FIRST_EQUAL, part)
         low = begin + split_below(offset(move.source, begin), offset(move.to, begin), n, pivot)
@@ -102,10 +128,10 @@ def division(dtype: str, bits: int, lanes: int, selects: bool, converts: bool) -
         if (sample[half - 1] == pivot) | (sample[half + 1] == pivot):
             place = move.other_place
             high = low + split_equal(offset(move.to, low), offset(move.other, low), end - low, pivot)
-            count = push(row, count, place, Part(high, end, left))
-            count = push(row, count, place + FIRST_EQUAL, Part(low, high, left))
+            count = push(row, count, place, Subrange(high, end, left))
+            count = push(row, count, place + FIRST_EQUAL, Subrange(low, high, left))
         else:
-            count = push(row, count, place, Part(low, end, left))
-        return push(row, count, move.to_place, Part(begin, low, left))
+            count = push(row, count, place, Subrange(low, end, left))
+        return push(row, count, move.to_place, Subrange(begin, low, left))
 
     return divide

@@ -7,7 +7,7 @@ import numpy as np
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF
 from jitkernels.microkernels.sort.radix_sort import WORDS
-from jitkernels.microkernels.sort.sort_tasks import Part, Row
+from jitkernels.microkernels.sort.sort_tasks import Row, Subrange
 from jitkernels.microkernels.sort.sorting_network import padded_network
 
 
@@ -39,7 +39,7 @@ def writers(dtype: str, bits: int, lanes: int, selects: bool) -> tuple[int, Any,
     number, float_of = np.dtype(dtype).type, FLOAT_OF[dtype]
 
     @inlined()
-    def leaf(row: Row, keys: Any, part: Part) -> None:
+    def leaf(row: Row, keys: Any, part: Subrange) -> None:
         """Sort a part. At the end of the row a network would write behind it."""
         begin, n = part.begin, part.end - part.begin
         if not selects and begin + most <= row.n:
@@ -56,7 +56,7 @@ def writers(dtype: str, bits: int, lanes: int, selects: bool) -> tuple[int, Any,
                 row.y[begin + j] = row.spare[j].view(number)
 
     @inlined()
-    def fill(row: Row, key: Any, part: Part) -> None:
+    def fill(row: Row, key: Any, part: Subrange) -> None:
         value = float_of(key)
         if selects:
             for i in range(row.wanted_count):

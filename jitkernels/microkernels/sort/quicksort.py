@@ -14,7 +14,7 @@ from jitkernels.core import cpu_target
 from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF
 from jitkernels.microkernels.sort.key_division import division
 from jitkernels.microkernels.sort.part_results import writers
-from jitkernels.microkernels.sort.partition import has_permutations
+from jitkernels.microkernels.sort.pivot_partition import has_permutations
 from jitkernels.microkernels.sort.radix_sort import DIGIT, WORDS, radix_passes
 from jitkernels.microkernels.sort.sort_tasks import (
     FIRST,
@@ -23,8 +23,8 @@ from jitkernels.microkernels.sort.sort_tasks import (
     SECOND,
     TASK,
     Move,
-    Part,
     Row,
+    Subrange,
 )
 
 
@@ -32,12 +32,9 @@ def serves(vector_bytes: int) -> bool:
     return has_permutations(cpu_target.target(), vector_bytes)
 
 
-def quicksort(dtype: str, lanes: int, *, selects: bool = False) -> Any:
-    """Return the most elements of a row that it is not for, and the function that sorts one, or selects of one."""
+def _radix(dtype: str, selects: bool) -> Any:
+    """Return the function that sorts a part by radix, and writes its results."""
     word, float_of = WORDS[dtype], FLOAT_OF[dtype]
-    bits = word.bits
-    most, leaf, fill = writers(dtype, bits, lanes, selects)
-    divide_elements, divide_keys = (division(dtype, bits, lanes, selects, converts) for converts in (True, False))
 
     @inlined()
     def key_of_entry(x: Any, key: Any, packs: bool) -> Any:  # as of entries with indices
@@ -46,7 +43,7 @@ def quicksort(dtype: str, lanes: int, *, selects: bool = False) -> Any:
     order, count_digits = radix_passes(word, key_of_entry)
 
     @inlined()
-    def write(row: Row, keys: Any, part: Part) -> None:
+    def write(row: Row, keys: Any, part: Subrange) -> None:
         if selects:
             for i in range(row.wanted_count):
                 if part.begin <= row.wanted[i] < part.end:
@@ -56,7 +53,7 @@ def quicksort(dtype: str, lanes: int, *, selects: bool = False) -> Any:
                 row.y[part.begin + j] = float_of(keys[j])
 
     @noinline()
-    def by_radix(row: Row, keys: Any, buffer: Any, part: Part) -> None:
+    def by_radix(row: Row, keys: Any, buffer: Any, part: Subrange) -> None:
         n, keys, buffer = part.end - part.begin, offset(keys, part.begin), offset(buffer, part.begin)
         for i in range(word.digits * DIGIT):
             row.counts[i] = 0
@@ -67,8 +64,18 @@ def quicksort(dtype: str, lanes: int, *, selects: bool = False) -> Any:
         else:
             write(row, buffer, part)
 
+    return by_radix
+
+
+def quicksort(dtype: str, lanes: int, *, selects: bool = False) -> Any:
+    """Return the most elements of a row that it is not for, and the function that sorts one, or selects of one."""
+    bits = WORDS[dtype].bits
+    most, leaf, fill = writers(dtype, bits, lanes, selects)
+    divide_elements, divide_keys = (division(dtype, bits, lanes, selects, converts) for converts in (True, False))
+    by_radix = _radix(dtype, selects)
+
     @inlined()
-    def sort_keys(row: Row, move: Move, part: Part, count: int) -> Any:
+    def sort_keys(row: Row, move: Move, part: Subrange, count: int) -> Any:
         """Sort the keys of a task, or replace it by others; return how many there are."""
         if part.end - part.begin <= most:
             leaf(row, move.source, part)
@@ -87,11 +94,11 @@ def quicksort(dtype: str, lanes: int, *, selects: bool = False) -> Any:
         from_first = Move(row.first, row.second, row.first, SECOND, FIRST)
         from_second = Move(row.second, row.first, row.second, FIRST, SECOND)
         elements = Move(row.x, row.first, row.second, FIRST, SECOND)
-        count = divide_elements(row, elements, Part(0, row.n, partitions), 0)
+        count = divide_elements(row, elements, Subrange(0, row.n, partitions), 0)
         while count > 0:
             count -= 1
             task = offset(row.tasks, TASK * count)
-            part, place = Part(task[0], task[1], task[3]), task[2]
+            part, place = Subrange(task[0], task[1], task[3]), task[2]
             if place == FIRST:
                 count = sort_keys(row, from_first, part, count)
             elif place == SECOND:

@@ -44,7 +44,7 @@ class Move(NamedTuple):
     other_place: int
 
 
-class Part(NamedTuple):
+class Subrange(NamedTuple):
     """The elements of a task, and how many partitions are left to it."""
 
     begin: int
@@ -61,7 +61,7 @@ def pushing(selects: bool) -> Any:
     """Return the function that adds a task, if a result comes from it, and returns how many there are."""
 
     @inlined()
-    def push(row: Row, count: int, place: int, part: Part) -> int:
+    def push(row: Row, count: int, place: int, part: Subrange) -> int:
         if selects:
             hits = 0
             for i in range(row.wanted_count):

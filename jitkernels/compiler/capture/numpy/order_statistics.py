@@ -22,7 +22,7 @@ from jitkernels.dispatch import operators
 LONGEST_NETWORK = 25
 """Elements of an axis that a network of minima and maxima sorts; beyond, the kernel takes less code and time."""
 
-MAX_SELECTED = 16
+MAX_SELECTED_QUANTILES = 16
 """Most quantiles that are selected; for more of them the rows are sorted."""
 
 AVERAGED = ("float64", "int64", "int32")
@@ -205,7 +205,7 @@ def _quantiles(name: str, divisor: float, leaves_out: bool) -> Any:
 def _are_selected(rows: Any, fractions: list[Any], leaves_out: bool) -> bool:
     """Whether a few indices say what is wanted of all rows."""
     is_vector = any(type(fraction) is Traced and fraction.ndim for fraction in fractions)
-    return not is_vector and len(fractions) <= MAX_SELECTED and (rows.ndim == 1 or not leaves_out)
+    return not is_vector and len(fractions) <= MAX_SELECTED_QUANTILES and (rows.ndim == 1 or not leaves_out)
 
 
 def _marked(result: Any, counts: Any, rows: Any, leaves_out: bool) -> Any:

@@ -16,7 +16,7 @@ from jitkernels.microkernels.sort import key_division, quicksort
 from jitkernels.runtime.loading import loader
 
 DTYPES = ("float32", "float64")
-WAYS = ("32", "16", "without permutations", "never divided again", "seldom divided")
+WAYS = ("32", "16", "without permutations", "never divided again", "rarely divided")
 SENTINEL = 77.0
 LENGTHS = (*range(1, 71), *range(129, 200), 255, 256, 257, 1000, 2047, 2048, 2049, 5001)
 
@@ -28,7 +28,7 @@ def vector_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(key_division, "has_permutations", lambda *_: False)
         monkeypatch.setattr(quicksort, "has_permutations", lambda *_: True)
     if "divided" in request.param:
-        monkeypatch.setattr(quicksort, "PARTITIONS_PER_BIT", int("seldom" in request.param))
+        monkeypatch.setattr(quicksort, "PARTITIONS_PER_BIT", int("rarely" in request.param))
     return 16 if request.param == "16" else 32
 
 
@@ -91,7 +91,9 @@ def test_rows_are_sorted(dtype: str, vector_bytes: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("count", [1, 3, order_statistics.MAX_SELECTED, order_statistics.MAX_SELECTED + 1])
+@pytest.mark.parametrize(
+    "count", [1, 3, order_statistics.MAX_SELECTED_INDICES, order_statistics.MAX_SELECTED_INDICES + 1]
+)
 @pytest.mark.per_push(10)
 def test_elements_are_selected(dtype: str, count: int, vector_bytes: int) -> None:
     attr = OrderStatisticsAttr(rows=1, n=5001, count=count, dtype=dtype)
