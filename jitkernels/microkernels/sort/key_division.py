@@ -114,7 +114,7 @@ def division(dtype: str, bits: int, lanes: int, selects: bool, converts: bool) -
     split_below, split_equal = _splits(dtype, bits, lanes, converts, keys.key_at)
 
     @noinline()
-    def divide(row: Row, move: Move, part: Subrange, count: int) -> int:
+    def divide(row: Row, move: Move, part: Subrange, count: int) -> Any:
         """Partition a task; return how many tasks there are, the leftmost of which is the last."""
         begin, end, left = part.begin, part.end, part.left - 1
         n, sample = end - begin, row.spare
