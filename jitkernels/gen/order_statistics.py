@@ -70,8 +70,7 @@ def order_statistics(attr: OrderStatisticsAttr, **variant: Any) -> RangeKernel:
     dtype, word = attr.dtype, WORDS[attr.dtype]
     size = word.bits // 8
     lanes = min(variant.get("vector_bytes", cpu_target.target().vector_bytes), PERMUTED_BYTES) // size
-    longest_short, select = quicksort(dtype, lanes, selects=True)
-    _, sort_long = quicksort(dtype, lanes)
+    longest_short, sort_row = quicksort(dtype, lanes)
     from_registers = short_rows(dtype, lanes)
     memory, words, elements = (heap_allocator(kind) for kind in (f"int{word.bits}_t", "int64_t", attr.dtype))
     no_memory = np.int64(error_status.no_memory_for(f"order_statistics_{dtype}"))
@@ -79,6 +78,8 @@ def order_statistics(attr: OrderStatisticsAttr, **variant: Any) -> RangeKernel:
 
     def body(arrays: Arrays, n: int, count: int, workspace: Any, part: Range) -> Any:
         x, k, y, begin, end = arrays.x, arrays.k, arrays.y, part.begin, part.end
+        if count == 0:
+            return 0
         if n <= longest_short:
             for row in range(begin, end):
                 from_registers(offset(x, row * n), offset(y, row * count), n, k, count, workspace)
@@ -94,11 +95,11 @@ def order_statistics(attr: OrderStatisticsAttr, **variant: Any) -> RangeKernel:
         for row in range(begin, end):
             elements_of_row, results = offset(x, row * n), offset(y, row * count)
             if sorts:
-                sort_long(Row(elements_of_row, ordered, n, keys, buffer, workspace, tasks, counts, k, 0))
+                sort_row(Row(elements_of_row, ordered, n, keys, buffer, workspace, tasks, counts, k, 0))
                 for i in range(count):
                     results[i] = ordered[k[i]]
             else:
-                select(Row(elements_of_row, results, n, keys, buffer, workspace, tasks, counts, k, count))
+                sort_row(Row(elements_of_row, results, n, keys, buffer, workspace, tasks, counts, k, count))
         heap_free(keys)
         heap_free(counts)
         heap_free(ordered)

@@ -9,7 +9,7 @@ from jitkernels.core import cpu_target
 from jitkernels.microkernels.sort.float_sort_keys import KEY
 from jitkernels.microkernels.sort.pivot_partition import has_permutations, partition
 from jitkernels.microkernels.sort.radix_sort import WORDS
-from jitkernels.microkernels.sort.sort_tasks import FIRST_EQUAL, Move, Row, Subrange, pushing
+from jitkernels.microkernels.sort.sort_tasks import FIRST_EQUAL, Move, Row, Subrange, push
 from jitkernels.microkernels.sort.sorting_network import network
 
 FEW, MANY = 16, 64
@@ -107,9 +107,8 @@ def _splits(dtype: str, bits: int, lanes: int, converts: bool, key_at: Any) -> t
     return split_below, split_equal
 
 
-def division(dtype: str, bits: int, lanes: int, selects: bool, converts: bool) -> Any:
+def division(dtype: str, bits: int, lanes: int, converts: bool) -> Any:
     """Return the function that replaces a task by those of its parts."""
-    push = pushing(selects)
     keys = _keys(dtype, bits, lanes, converts)
     split_below, split_equal = _splits(dtype, bits, lanes, converts, keys.key_at)
 

@@ -33,7 +33,7 @@ def part_sort(dtype: str, bits: int, lanes: int) -> tuple[int, Any]:
     return most, sort_part
 
 
-def writers(dtype: str, bits: int, lanes: int, selects: bool) -> tuple[int, Any, Any]:
+def writers(dtype: str, bits: int, lanes: int) -> tuple[int, Any, Any]:
     """The most elements of a network, and the functions that write the results of a short part, and of equal keys."""
     most, sort_part = part_sort(dtype, bits, lanes)
     number, float_of = np.dtype(dtype).type, FLOAT_OF[dtype]
@@ -42,11 +42,11 @@ def writers(dtype: str, bits: int, lanes: int, selects: bool) -> tuple[int, Any,
     def leaf(row: Row, keys: Any, part: Subrange) -> None:
         """Sort a part. At the end of the row a network would write behind it."""
         begin, n = part.begin, part.end - part.begin
-        if not selects and begin + most <= row.n:
+        if row.wanted_count == 0 and begin + most <= row.n:
             sort_part(offset(keys, begin), n, offset(row.y, begin))
             return
         sort_part(offset(keys, begin), n, row.spare)
-        if selects:
+        if row.wanted_count > 0:
             for i in range(row.wanted_count):
                 index = row.wanted[i] - begin
                 if 0 <= index < n:
@@ -58,7 +58,7 @@ def writers(dtype: str, bits: int, lanes: int, selects: bool) -> tuple[int, Any,
     @inlined()
     def fill(row: Row, key: Any, part: Subrange) -> None:
         value = float_of(key)
-        if selects:
+        if row.wanted_count > 0:
             for i in range(row.wanted_count):
                 if part.begin <= row.wanted[i] < part.end:
                     row.y[i] = value

@@ -32,7 +32,7 @@ def serves(vector_bytes: int) -> bool:
     return has_permutations(cpu_target.target(), vector_bytes)
 
 
-def _radix(dtype: str, selects: bool) -> Any:
+def _radix(dtype: str) -> Any:
     """Return the function that sorts a part by radix, and writes its results."""
     word, float_of = WORDS[dtype], FLOAT_OF[dtype]
 
@@ -44,7 +44,7 @@ def _radix(dtype: str, selects: bool) -> Any:
 
     @inlined()
     def write(row: Row, keys: Any, part: Subrange) -> None:
-        if selects:
+        if row.wanted_count > 0:
             for i in range(row.wanted_count):
                 if part.begin <= row.wanted[i] < part.end:
                     row.y[i] = float_of(keys[row.wanted[i] - part.begin])
@@ -67,12 +67,12 @@ def _radix(dtype: str, selects: bool) -> Any:
     return by_radix
 
 
-def quicksort(dtype: str, lanes: int, *, selects: bool = False) -> Any:
+def quicksort(dtype: str, lanes: int) -> Any:
     """Return the most elements of a row that it is not for, and the function that sorts one, or selects of one."""
     bits = WORDS[dtype].bits
-    most, leaf, fill = writers(dtype, bits, lanes, selects)
-    divide_elements, divide_keys = (division(dtype, bits, lanes, selects, converts) for converts in (True, False))
-    by_radix = _radix(dtype, selects)
+    most, leaf, fill = writers(dtype, bits, lanes)
+    divide_elements, divide_keys = (division(dtype, bits, lanes, converts) for converts in (True, False))
+    by_radix = _radix(dtype)
 
     @inlined()
     def sort_keys(row: Row, move: Move, part: Subrange, count: int) -> Any:

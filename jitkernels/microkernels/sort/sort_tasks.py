@@ -19,7 +19,7 @@ MAX_TASKS = 3 * PARTITIONS_PER_BIT * 64
 class Row(NamedTuple):
     """A row of n elements x, its results y, buffers of keys, room for a network's elements, tasks, and counts.
 
-    wanted, wanted_count: the indices of the order statistics that y has.
+    wanted, wanted_count: the indices of the order statistics that y has; 0 of them where it has all elements.
     """
 
     x: Any
@@ -57,19 +57,14 @@ def words_of_scratch(digits: int) -> int:
     return TASK * MAX_TASKS + digits * DIGIT
 
 
-def pushing(selects: bool) -> Any:
-    """Return the function that adds a task, if a result comes from it, and returns how many there are."""
-
-    @inlined()
-    def push(row: Row, count: int, place: int, part: Subrange) -> int:
-        if selects:
-            hits = 0
-            for i in range(row.wanted_count):
-                hits += 1 if part.begin <= row.wanted[i] < part.end else 0
-            if hits == 0:
-                return count
-        task = offset(row.tasks, TASK * count)
-        task[0], task[1], task[2], task[3] = part.begin, part.end, place, part.left
-        return count + 1
-
-    return push
+@inlined()
+def push(row: Row, count: int, place: int, part: Subrange) -> int:
+    """Add a task, if a result comes from it; return how many there are."""
+    hits = 1 if row.wanted_count == 0 else 0
+    for i in range(row.wanted_count):
+        hits += 1 if part.begin <= row.wanted[i] < part.end else 0
+    if hits == 0:
+        return count
+    task = offset(row.tasks, TASK * count)
+    task[0], task[1], task[2], task[3] = part.begin, part.end, place, part.left
+    return count + 1

@@ -92,7 +92,7 @@ def test_rows_are_sorted(dtype: str, vector_bytes: int) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    "count", [1, 3, order_statistics.MAX_SELECTED_INDICES, order_statistics.MAX_SELECTED_INDICES + 1]
+    "count", [0, 1, 3, order_statistics.MAX_SELECTED_INDICES, order_statistics.MAX_SELECTED_INDICES + 1]
 )
 @pytest.mark.per_push(10)
 def test_elements_are_selected(dtype: str, count: int, vector_bytes: int) -> None:
