@@ -1,7 +1,8 @@
 """Generated SORT and TOPK.
 
-Short rows are sorted in registers. Longer ones take a radix sort between two buffers, which takes the same time for any
-data, and skips digits that all keys have in common.
+Short rows are sorted in registers. Longer ones take a quicksort where a table permutes vectors of this width. With
+those of AVX-512 parts are merged, and long rows take a radix sort between two buffers, which takes the same time for
+any data, and skips digits that all keys have in common.
 """
 
 from collections.abc import Mapping

@@ -68,7 +68,7 @@ def _radix(dtype: str) -> Any:
 
 
 def quicksort(dtype: str, lanes: int) -> Any:
-    """Return the most elements of a row that it is not for, and the function that sorts one, or selects of one."""
+    """Return the most elements of a row that networks sort, and the function that sorts a longer one, or selects."""
     bits = WORDS[dtype].bits
     most, leaf, fill = writers(dtype, bits, lanes)
     divide_elements, divide_keys = (division(dtype, bits, lanes, converts) for converts in (True, False))
