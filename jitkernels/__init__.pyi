@@ -49,6 +49,7 @@ from jitkernels.attrs.matmul_int8 import MatMulInt8Attr as MatMulInt8Attr
 from jitkernels.attrs.matmul_int8_weights import MatMulInt8WeightsAttr as MatMulInt8WeightsAttr
 from jitkernels.attrs.normalization import BatchNormAttr as BatchNormAttr
 from jitkernels.attrs.normalization import RmsNormAttr as RmsNormAttr
+from jitkernels.attrs.order_statistics import OrderStatisticsAttr as OrderStatisticsAttr
 from jitkernels.attrs.pooling import AvgPool2DAttr as AvgPool2DAttr
 from jitkernels.attrs.pooling import MaxPool2DAttr as MaxPool2DAttr
 from jitkernels.attrs.pooling import MaxPool2DBackwardAttr as MaxPool2DBackwardAttr
@@ -285,6 +286,7 @@ __all__ = [
     "MaxPool2DBackwardAttr",
     "NCHW16CMulNCAttr",
     "NormalAttr",
+    "OrderStatisticsAttr",
     "QuantizeAttr",
     "Resize2DAttr",
     "RmsNormAttr",
@@ -383,6 +385,7 @@ __all__ = [
     "max_pool2d_backward",
     "nchw16c_mul_nc",
     "normal",
+    "order_statistics",
     "quantize",
     "resize2d",
     "rms_norm",
@@ -808,6 +811,11 @@ def batch_norm(
     scale: ArrayLike | None = None,
     bias: ArrayLike | None = None,
     eps: float = 1e-05,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def order_statistics(
+    x: ArrayLike,
+    k: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
 def max_pool2d(

@@ -1,7 +1,8 @@
 """Generated SORT and TOPK.
 
-Short rows are sorted in registers. Longer ones take a radix sort between two buffers, which takes the same time for any
-data, and skips digits that all keys have in common.
+Short rows are sorted in registers. Longer ones take a quicksort where a table permutes vectors of this width. With
+those of AVX-512 parts are merged, and long rows take a radix sort between two buffers, which takes the same time for
+any data, and skips digits that all keys have in common.
 """
 
 from collections.abc import Mapping
@@ -18,13 +19,15 @@ from jitkernels.core import cpu_target, hooks
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
+from jitkernels.microkernels.sort import quicksort
 from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF, INTEGER, KEY, RANK
 from jitkernels.microkernels.sort.merge_sort import MAX_MERGED_ELEMENTS, small_sort
+from jitkernels.microkernels.sort.radix_sort import DIGIT, WORDS, radix_passes
+from jitkernels.microkernels.sort.sort_tasks import SLACK, Row, words_of_scratch
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
 TOP_DIGIT = 11
 """Leading bits by which `select` tells candidates of a large k."""
-DIGIT = 256
 ALL = 256
 """Up to so many elements, sorting them all is faster than a selection by leading bits."""
 MAX_INSERTION_K = 32
@@ -37,80 +40,11 @@ WORK = 1 << 15
 """Least number of elements per thread."""
 
 
-class KeyWord(NamedTuple):
-    """The types of keys of a dtype. top: flips signs, so that keys are in the order of unsigned words."""
-
-    integer: Any
-    unsigned: Any
-    bits: int
-    top: Any
-
-    @property
-    def digits(self) -> int:
-        return self.bits // 8
-
-
-WORDS = {
-    "float32": KeyWord(np.int32, np.uint32, 32, np.uint32(1 << 31)),
-    "float64": KeyWord(np.int64, np.uint64, 64, np.uint64(1 << 63)),
-}
-
-
 def variants(attr: SortAttr | TopkAttr) -> list[Variant]:
     return widths_and_threads(attr.rows // grain(attr.n, WORK))
 
 
-def radix_passes(word: KeyWord, key_of_entry: Any) -> Any:
-    """Return the function that orders entries by their keys, digit by digit, with the counts of each digit.
-
-    ``key_of_entry(x, entry, packs)`` is the key of an entry. Returns whether the result is in the buffer.
-    """
-    unsigned, mask = word.unsigned, word.unsigned(DIGIT - 1)
-    eight = unsigned(8)
-
-    @inlined()
-    def bucket_of(x: Any, entry: Any, packs: bool, shift: Any) -> int:
-        return int((key_of_entry(x, entry, packs) >> shift) & mask)
-
-    @inlined()
-    def scatter(x: Any, m: int, own: Any, entries: Any, to: Any, packs: bool, shift: Any) -> None:
-        for j in range(m):
-            entry = entries[j]
-            bucket = bucket_of(x, entry, packs, shift)
-            to[own[bucket]] = entry
-            own[bucket] += 1
-
-    @inlined()
-    def order(x: Any, m: int, counts: Any, entries: Any, buffer: Any, packs: bool) -> int:
-        in_buffer, shift = 0, unsigned(0)
-        for digit in range(word.digits):
-            own = offset(counts, DIGIT * digit)
-            if own[bucket_of(x, entries[0] if in_buffer == 0 else buffer[0], packs, shift)] != m:
-                total = 0
-                for i in range(DIGIT):
-                    bucket_size = own[i]
-                    own[i] = total
-                    total += bucket_size
-                if in_buffer == 0:
-                    scatter(x, m, own, entries, buffer, packs, shift)
-                else:
-                    scatter(x, m, own, buffer, entries, packs, shift)
-                in_buffer = 1 - in_buffer
-            shift += eight
-        return in_buffer
-
-    @inlined()
-    def count(key: Any, counts: Any) -> None:
-        """Count the digits of a key."""
-        rest = key
-        for digit in range(word.digits):
-            counts[DIGIT * digit + int(rest & mask)] += 1
-            rest = rest >> eight
-
-    return order, count
-
-
-def sorting_of(dtype: str, lanes: int) -> Any:
+def merging_of(dtype: str, lanes: int) -> Any:
     """Return the functions that sort a short row by merging, and a long one by radix."""
     word, key_of, float_of = WORDS[dtype], KEY[dtype], FLOAT_OF[dtype]
     sort_keys = small_sort(word.bits, lanes)
@@ -130,7 +64,8 @@ def sorting_of(dtype: str, lanes: int) -> Any:
     order, count = radix_passes(word, key_of_entry)
 
     @noinline()
-    def sort_long(x: Any, y: Any, n: int, counts: Any, keys: Any, buffer: Any) -> None:
+    def sort_long(row: Row) -> None:
+        x, y, n, counts, keys, buffer = row.x, row.y, row.n, row.counts, row.first, row.second
         for i in range(word.digits * DIGIT):
             counts[i] = 0
         for j in range(n):
@@ -150,23 +85,28 @@ def sorting_of(dtype: str, lanes: int) -> Any:
 @implements(SortAttr, variants=variants)
 def sort(attr: SortAttr, **variant: Any) -> RangeKernel:
     dtype, word = attr.dtype, WORDS[attr.dtype]
-    size, digits = word.bits // 8, word.digits
-    sort_short, sort_long = sorting_of(dtype, variant.get("vector_bytes", cpu_target.target().vector_bytes) // size)
+    size, vector_bytes = word.bits // 8, variant.get("vector_bytes", cpu_target.target().vector_bytes)
+    sort_short, sort_long = merging_of(dtype, vector_bytes // size)
+    longest_short = MAX_MERGED_ELEMENTS
+    if quicksort.serves(vector_bytes):
+        longest_short, sort_long = quicksort.quicksort(dtype, vector_bytes // size)
     memory, words = heap_allocator(f"int{word.bits}_t"), heap_allocator("int64_t")
     no_memory = np.int64(error_status.no_memory_for(f"sort_{dtype}"))
+    scratch = words_of_scratch(word.digits)
 
     def body(x: Any, y: Any, n: int, workspace: Any, begin: int, end: int) -> Any:
-        if n <= MAX_MERGED_ELEMENTS:
+        if n <= longest_short:
             for row in range(begin, end):
                 sort_short(offset(x, row * n), offset(y, row * n), n, workspace)
             return 0
-        keys, counts = memory(2 * n * size), words(8 * digits * DIGIT)
+        keys, counts = memory(2 * (n + SLACK) * size), words(8 * scratch)
         if is_null(keys) | is_null(counts):
             heap_free(keys)
             heap_free(counts)
             return no_memory
+        buffer, tasks = offset(keys, n + SLACK), offset(counts, word.digits * DIGIT)
         for row in range(begin, end):
-            sort_long(offset(x, row * n), offset(y, row * n), n, counts, keys, offset(keys, n))
+            sort_long(Row(offset(x, row * n), offset(y, row * n), n, keys, buffer, workspace, tasks, counts, tasks, 0))
         heap_free(keys)
         heap_free(counts)
         return 0

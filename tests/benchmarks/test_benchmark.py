@@ -162,6 +162,12 @@ def test_products_are_timed_in_all_shapes() -> None:
     assert len(lines) == 2 * 2 * len(beside_numpy.PRODUCTS)
 
 
+def test_sorts_are_timed_in_all_orders() -> None:
+    lines = list(beside_numpy.lines_of_orders(beside_numpy.ORDERED, (16,), 1e-4))
+    assert (lines[0].group, lines[0].case) == ("sort in order", "16 float32, random")
+    assert len(lines) == 2 * len(list(beside_numpy.orders("float32", 16))) * len(beside_numpy.ORDERED)
+
+
 @pytest.mark.parametrize("part", [new_sizes.of_known_classes, new_sizes.of_any_class])
 def test_new_sizes_counts_time_and_memory(part: Callable[[int], dict[str, dict[str, float]]]) -> None:
     found = part(40)

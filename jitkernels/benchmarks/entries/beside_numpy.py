@@ -104,6 +104,25 @@ SHAPES = (
 """Rows, columns and summed extent of products: skinny shapes, for which BLAS libraries have special kernels."""
 
 
+ORDERED: dict[str, Callable[[Any], Any]] = {
+    "sort in order": lambda x: np.sort(x),
+    "median in order": lambda x: np.median(x),
+    "percentile in order": lambda x: np.percentile(x, 30.0),
+}
+ORDER_SIZES = (16, 1000, 5001, 100_000, 1_000_000)
+
+
+def orders(dtype: str, elements: int) -> Iterator[tuple[str, AnyArray]]:
+    """Return vectors by the order of their elements, which sorts may profit or suffer from."""
+    generator = np.random.default_rng(0)
+    normal = generator.standard_normal(elements).astype(dtype)
+    yield "random", normal
+    yield "ascending", np.sort(normal)
+    yield "descending", np.sort(normal)[::-1].copy()
+    yield "seven values", generator.integers(0, 7, elements).astype(dtype)
+    yield "equal", np.ones(elements, dtype)
+
+
 def layouts(dtype: str, elements: int) -> Iterator[tuple[str, AnyArray]]:
     """Return arrays of about `elements` elements by layout; bools are all False, where searches end last."""
     numbers = np.random.default_rng(0).integers(1, 100, 4 * elements + 16)
@@ -134,10 +153,11 @@ def verdict(lines: Sequence[Line]) -> Verdict:
 
 @benchmark("beside-numpy", verdict=verdict, against="numpy")
 def beside_numpy(settings: Settings) -> Iterator[Line]:
-    """Single operations, compiled and in NumPy: dtypes, layouts, 8 to 100,000 elements; products of thin matrices."""
+    """Single operations, compiled and in NumPy: dtypes, layouts and orders of elements; products of thin matrices."""
     some = settings.limited
     yield from lines_of(dict(some(OPERATIONS.items())), some(DTYPES), some(SIZES), settings.seconds)
     yield from lines_of_products(dict(some(PRODUCTS.items())), some(SHAPES), settings.seconds)
+    yield from lines_of_orders(dict(some(ORDERED.items())), some(ORDER_SIZES), settings.seconds)
 
 
 def lines_of_products(
@@ -154,6 +174,20 @@ def lines_of_products(
                 calls = {"jitkernels": partial(compiled, *operands), "numpy": partial(operation, *operands)}
                 case = f"{m} x {n} of {k} {dtype}"
                 yield settled_calls(name, case, calls, SECONDS_PER_LINE * seconds)
+
+
+def lines_of_orders(
+    operations: Mapping[str, Callable[[Any], Any]], sizes: Sequence[int], seconds: float
+) -> Iterator[Line]:
+    """Yield the lines of sorts and order statistics, each with one compiled function for all vectors of a dtype."""
+    compiler = jk.jit
+    for name, operation in operations.items():
+        for dtype in ("float32", "float64"):
+            compiled = compiler(operation)
+            for elements in sizes:
+                for order, array in orders(dtype, elements):
+                    calls = {"jitkernels": partial(compiled, array), "numpy": partial(operation, array)}
+                    yield settled_calls(name, f"{elements} {dtype}, {order}", calls, SECONDS_PER_LINE * seconds)
 
 
 def lines_of(

@@ -1,107 +1,176 @@
-"""Bitonic sorting networks over integers in vector registers, and merges of their results, as LLVM IR.
+"""Sorting networks over integers in vector registers, and merges of their results, as LLVM IR.
 
-Elements are compared with those whose index differs in one bit: between registers that is a minimum and a maximum,
-within one register a shuffle and a blend more (Batcher, 1968). The same steps merge what is longer than the registers
-hold; they go through memory as long as the compared elements lie further apart.
+A network takes element i as row i % rows of column i // rows, where a row is a register and a column a lane: most
+compare-exchanges are then a minimum and a maximum of two registers. Columns are sorted by Batcher's odd-even merges,
+pairs of columns merged by bitonic ones (Batcher, 1968), and the rows transposed into memory.
+What is longer than the registers hold is merged through memory, by steps over adjacent elements.
 """
 
-from collections.abc import Callable
-
 from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.microkernels.sort.key_vectors import KeyVectors
 
 
-class _Registers:
-    """Vectors of adjacent elements, and the text of the operations on them."""
+class _Registers(KeyVectors):
+    """Vectors of adjacent elements, and the text of compare-exchanges of them."""
 
     def __init__(self, bits: int, count: int, lanes: int) -> None:
-        self.bits, self.lanes = bits, lanes
-        self.vector = f"<{lanes} x i{bits}>"
-        self.lines: list[str] = []
-        self.rows = [f"%x{i}" for i in range(count // lanes)]
-        for i in range(count // lanes):
-            self.lines += [f"  %at{i} = getelementptr i{bits}, ptr %p, i64 {i * lanes}"]
-            self.lines += [f"  %x{i} = load {self.vector}, ptr %at{i}, align {bits // 8}"]
+        super().__init__(bits, lanes)
+        self.count = count
+        self.rows: list[str] = []
 
-    def new(self, text: str) -> str:
-        self.lines.append(f"  %v{len(self.lines)} = {text}")
-        return f"%v{len(self.lines) - 1}"
+    def load(self, pointer: str = "%p") -> None:
+        self.rows = [self.loaded(pointer, i * self.lanes) for i in range(self.count // self.lanes)]
 
-    def extremes(self, left: str, right: str) -> tuple[str, str]:
-        """Append the minimum and the maximum of two registers, lane by lane.
+    def extremes(self, left: str, right: str, falls: list[bool] | None = None) -> tuple[str, str]:
+        """Append the minimum and the maximum of two registers, lane by lane, or the two swapped in lanes that fall.
 
         Those of 64 bits are two instructions each on Intel's processors, and one on others: one comparison serves both.
         """
         if self.bits == 64:
-            larger = self.new(f"icmp sgt {self.vector} {left}, {right}")
-            low, high = (
-                self.new(f"select <{self.lanes} x i1> {larger}, {self.vector} {a}, {self.vector} {b}")
-                for a, b in ((right, left), (left, right))
-            )
-            return low, high
+            larger = self.compared("sgt", left, right)
+            if falls is not None:
+                larger = self.new(f"xor {self.mask} {larger}, {self.flags(falls)}")
+            return self.selected(larger, right, left), self.selected(larger, left, right)
         low, high = (
             self.new(f"call {self.vector} @llvm.{intrinsic}.v{self.lanes}i{self.bits}({both})")
             for intrinsic in ("smin", "smax")
             for both in [f"{self.vector} {left}, {self.vector} {right}"]
         )
-        return low, high
+        if falls is None:
+            return low, high
+        picks = [[lane + self.lanes * (fall != other) for lane, fall in enumerate(falls)] for other in (False, True)]
+        return self.shuffled(low, high, picks[0]), self.shuffled(low, high, picks[1])
 
-    def compare(self, distance: int, falls: Callable[[int], bool]) -> None:
-        """Compare-exchange of elements at a distance, ascending except at indices where `falls`."""
-        lanes = self.lanes
-        for i, row in enumerate(list(self.rows)):
-            partner = i ^ distance // lanes
-            if distance >= lanes and partner > i:
-                low, high = self.extremes(self.rows[i], self.rows[partner])
-                self.rows[i], self.rows[partner] = (high, low) if falls(i * lanes) else (low, high)
-            elif distance < lanes:
-                partner_lanes = self.shuffled(row, "poison", [lane ^ distance for lane in range(lanes)])
-                is_low = [bool(lane & distance) == falls(i * lanes + lane) for lane in range(lanes)]
-                if self.bits == 64:
-                    self.rows[i] = self.one_of_both(row, partner_lanes, is_low)
-                    continue
-                low, high = self.extremes(row, partner_lanes)
-                picks = [lane + lanes * (not least) for lane, least in enumerate(is_low)]
-                self.rows[i] = self.shuffled(low, high, picks)
+    def exchange(self, first: int, second: int) -> None:
+        """Compare-exchange of two registers."""
+        self.rows[first], self.rows[second] = self.extremes(self.rows[first], self.rows[second])
 
-    def one_of_both(self, a: str, b: str, is_low: list[bool]) -> str:
-        """Append the minimum in some lanes and the maximum in the others, from one comparison."""
-        bits = ", ".join(f"i1 {'false' if low else 'true'}" for low in is_low)
-        lanes = f"<{self.lanes} x i1>"
-        larger = self.new(f"icmp sgt {self.vector} {a}, {b}")
-        selected = self.new(f"xor {lanes} {larger}, <{bits}>")
-        return self.new(f"select {lanes} {selected}, {self.vector} {b}, {self.vector} {a}")
-
-    def shuffled(self, a: str, b: str, picks: list[int]) -> str:
-        mask = ", ".join(f"i32 {pick}" for pick in picks)
-        return self.new(f"shufflevector {self.vector} {a}, {self.vector} {b}, <{self.lanes} x i32> <{mask}>")
+    def exchange_lanes(self, distance: int) -> None:
+        """Compare-exchange of lanes at a distance in each register, ascending."""
+        falls = [bool(lane & distance) for lane in range(self.lanes)]
+        swaps = [lane ^ distance for lane in range(self.lanes)]
+        for i, row in enumerate(self.rows):
+            self.rows[i], _ = self.extremes(row, self.shuffled(row, "poison", swaps), falls)
 
     def function(self, symbol: str) -> IRFunction:
         """Write the function of a pointer, which stores the registers where it loaded them."""
-        stores = [f"  store {self.vector} {row}, ptr %at{i}, align {self.bits // 8}" for i, row in enumerate(self.rows)]
-        head = f"define void @{symbol}(ptr %p) noinline nounwind {{"
-        return IRFunction(
-            symbol, "void", (f"int{self.bits}*",), "\n".join([head, *self.lines, *stores, "  ret void", "}", ""])
-        )
+        for i, row in enumerate(self.rows):
+            self.store(row, "%p", i * self.lanes)
+        return IRFunction(symbol, "void", (f"int{self.bits}*",), self.text(f"void @{symbol}(ptr %p) noinline"))
+
+
+class _Columns(_Registers):
+    """Registers that hold the elements by columns. Their number is not below that of the lanes."""
+
+    def sort(self) -> None:
+        for first, second in exchanges(len(self.rows)):
+            self.exchange(first, second)
+        width = 1
+        while width < self.lanes:
+            self._merge(width)
+            width *= 2
+        self._transpose()
+
+    def _merge(self, width: int) -> None:
+        """Merge neighbours of `width` sorted columns each: the second one is compared with in reverse."""
+        last = len(self.rows) - 1
+        mirrored = [lane ^ (2 * width - 1) for lane in range(self.lanes)]
+        falls = [bool(lane & width) for lane in range(self.lanes)]
+        for i in range(len(self.rows) // 2):
+            partner = self.shuffled(self.rows[last - i], "poison", mirrored)
+            self.rows[i], partner = self.extremes(self.rows[i], partner, falls)
+            self.rows[last - i] = self.shuffled(partner, "poison", mirrored)
+        distance = width // 2
+        while distance:
+            self.exchange_lanes(distance)
+            distance //= 2
+        distance = len(self.rows) // 2
+        while distance:
+            for i in range(len(self.rows)):
+                if not i & distance:
+                    self.exchange(i, i + distance)
+            distance //= 2
+
+    def _transpose(self) -> None:
+        """Exchange the bits of lanes with the lowest bits of rows; a column becomes adjacent registers."""
+        bit = 1
+        while bit < self.lanes:
+            for i in range(len(self.rows)):
+                if not i & bit:
+                    a, b = self.rows[i], self.rows[i + bit]
+                    low = [lane if not lane & bit else lane - bit + self.lanes for lane in range(self.lanes)]
+                    high = [lane + bit if not lane & bit else lane + self.lanes for lane in range(self.lanes)]
+                    self.rows[i], self.rows[i + bit] = self.shuffled(a, b, low), self.shuffled(a, b, high)
+            bit *= 2
+        self.rows = [
+            self.rows[group * self.lanes + column]
+            for column in range(self.lanes)
+            for group in range(len(self.rows) // self.lanes)
+        ]
+
+
+def exchanges(count: int) -> list[tuple[int, int]]:
+    """The pairs of Batcher's odd-even merge sort of a power of two, in order."""
+    pairs = []
+    size = 1
+    while size < count:
+        step = size
+        while step:
+            for start in range(step % size, count - step, 2 * step):
+                pairs += [
+                    (first, first + step)
+                    for first in range(start, start + min(step, count - start - step))
+                    if first // (2 * size) == (first + step) // (2 * size)
+                ]
+            step //= 2
+        size *= 2
+    return pairs
+
+
+def _columns(bits: int, count: int, lanes: int) -> _Columns:
+    while lanes * lanes > count:
+        lanes //= 2
+    return _Columns(bits, count, lanes)
 
 
 def network(bits: int, count: int, lanes: int) -> IRFunction:
-    """Return a function that sorts `count` integers of `bits` bits in memory, a power of two of vectors of `lanes`."""
-    registers = _Registers(bits, count, lanes)
-    size = 2
-    while size <= count:
-        distance = size // 2
-        while distance:
-            registers.compare(distance, lambda index, size=size: bool(index & size))  # type: ignore[misc]
-            distance //= 2
-        size *= 2
+    """Return a function that sorts `count` integers of `bits` bits in memory, a power of two, in `lanes` or fewer."""
+    registers = _columns(bits, count, lanes)
+    registers.load()
+    registers.sort()
     return registers.function(f"sorted_{count}_of_{bits}")
 
 
+def padded_network(dtype: str, bits: int, count: int, lanes: int) -> IRFunction:
+    """``(keys, n, results)``: sort n keys, up to `count`; write as many elements, of which the first n are theirs.
+
+    So many keys are read as well, and count as the largest.
+    """
+    registers, largest = _columns(bits, count, lanes), (1 << bits - 1) - 1
+    registers.load("%keys")
+    for i, row in enumerate(registers.rows):
+        numbers = registers.vector_of(range(i * registers.lanes, (i + 1) * registers.lanes))
+        present = registers.compared("slt", numbers, registers.splat("%n"))
+        registers.rows[i] = registers.selected(present, row, registers.constant(largest))
+    registers.sort()
+    for i, row in enumerate(registers.rows):
+        registers.store(registers.element_of(dtype, row), "%results", i * registers.lanes)
+    symbol = f"padded_{count}_of_{dtype}"
+    head = f"void @{symbol}(ptr %keys, i{bits} %n, ptr %results) noinline"
+    return IRFunction(symbol, "void", ("void*", f"int{bits}", "void*"), registers.text(head))
+
+
 def merge(bits: int, count: int, lanes: int) -> IRFunction:
-    """Return the same for a bitonic sequence: rising then falling, or the other way round."""
+    """Return the same for a bitonic sequence of adjacent elements: rising then falling, or the other way round."""
     registers, distance = _Registers(bits, count, lanes), count // 2
+    registers.load()
+    while distance >= lanes:
+        for i in range(len(registers.rows)):
+            if not i & distance // lanes:
+                registers.exchange(i, i + distance // lanes)
+        distance //= 2
     while distance:
-        registers.compare(distance, lambda _: False)
+        registers.exchange_lanes(distance)
         distance //= 2
     return registers.function(f"merged_{count}_of_{bits}")
 

@@ -12,6 +12,7 @@ WITHOUT = {
     "MATMUL_INT4": "instructions that multiply and add bytes, which no Python expression is",
     "MATMUL_INT8": "instructions that multiply and add bytes, which no Python expression is",
     "MATMUL_INT8_WEIGHTS": "instructions that multiply and add bytes, which no Python expression is",
+    "ORDER_STATISTICS": "sorting networks in registers",
     "SORT": "sorting networks in registers",
     "STRIDE_ASUM": "sums in parts, which its error bound needs; a plain loop adds element by element",
     "TOPK": "sorting networks in registers",

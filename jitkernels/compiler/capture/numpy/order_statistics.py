@@ -1,6 +1,7 @@
-"""`numpy.median` of short axes by a sorting network, and of whole rows by the kernel that sorts; quantiles likewise.
+"""`numpy.median` of short axes by a sorting network, and of others by the kernel ORDER_STATISTICS; quantiles likewise.
 
-Sorted rows end with their NaN. So the statistics that leave out NaN take the first elements of these rows.
+Sorted rows end with their NaN. So the statistics that leave out NaN take the first elements of these rows, whose number
+differs: several rows are sorted for them.
 """
 
 import numbers
@@ -8,18 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
+from jitkernels.compiler.capture.callee_monitor import monitor_suspended
+from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
 from jitkernels.compiler.capture.numpy.shape_ops import of_array
 from jitkernels.compiler.capture.override_registry import METHODS, overrides
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
+from jitkernels.dispatch import operators
 
 LONGEST_NETWORK = 25
 """Elements of an axis that a network of minima and maxima sorts; beyond, the kernel takes less code and time."""
 
-LONGEST_SORTED = 6000
-"""Elements of a vector outside of loops that are sorted; beyond, NumPy's selection of single elements is faster."""
+MAX_SELECTED_QUANTILES = 16
+"""Most quantiles that are selected; for more of them the rows are sorted."""
 
 AVERAGED = ("float64", "int64", "int32")
 """Dtypes of which NumPy computes quantiles in double precision."""
@@ -41,7 +45,7 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     if not count > 0:
         raise UnsupportedError("numpy.median of no elements")
     is_short = type(count) is int and count <= LONGEST_NETWORK
-    middle = _by_network(rows, len(others), count) if is_short else _by_sorting(rows, len(others))
+    middle = _by_network(rows, len(others), count) if is_short else _by_selection(rows, len(others))
     if keepdims:
         middle = np.reshape(middle, tuple(1 if i in axes else size for i, size in enumerate(array.shape)))
     return middle
@@ -81,17 +85,33 @@ def exchanges(count: int) -> list[tuple[int, int]]:
     return pairs
 
 
-def _by_sorting(rows: Any, outer: int) -> Any:
-    """The median of the rows behind the first dimensions, from sorted rows: NaN come last."""
-    ordered = np.sort(np.reshape(rows, (*rows.shape[:outer], -1)), axis=-1)
-    size = ordered.shape[-1]
-    low, high, last = ordered[..., (size - 1) // 2], ordered[..., size // 2], ordered[..., -1]
+def _by_selection(rows: Any, outer: int) -> Any:
+    """The median of the rows behind the first dimensions."""
+    rows = np.reshape(rows, (*rows.shape[:outer], -1))
+    size = rows.shape[-1]
+    low, high = _selected(rows, [(size - 1) // 2, size // 2])
     middle = np.where(low == high, low, (low + high) / rows.dtype.type(2))
-    return np.where(np.isnan(last), last, middle)[()]
+    return np.where(_has_nan(rows), rows.dtype.type(np.nan), middle)[()]
 
 
-def _sorted_rows(a: Any, axis: Any, name: str, out: Any, overwrite_input: Any) -> tuple[Any, Any, tuple[int, ...]]:
-    """An array, its elements with the reduced axes last and sorted, and these axes."""
+def _has_nan(rows: Any) -> Any:
+    return np.any(np.isnan(rows), axis=-1)
+
+
+def _selected(rows: Any, places: list[Any]) -> list[Any]:
+    """The elements at places of the sorted rows, each of all rows, by the kernel ORDER_STATISTICS."""
+    if all(type(place) is int for place in places):
+        indices: Any = traced(rows.tracer, np.array(places, np.int64))
+    else:
+        indices = np.stack([fresh(rows.tracer, as_int(rows.tracer, place)) for place in places])
+    with monitor_suspended():
+        kernel = operators.everyday("order_statistics")
+    found = rows.__jitkernels_call__(kernel.__self__.schema, kernel, (rows, indices), {})
+    return [found[..., i] for i in range(len(places))]
+
+
+def _float_rows(a: Any, axis: Any, name: str, out: Any, overwrite_input: Any) -> tuple[Any, Any, tuple[int, ...]]:
+    """An array, its elements with the reduced axes last and as one, and these axes."""
     array = of_array(a)
     if is_given(out) or overwrite_input is not False or array.dtype.name not in AVERAGED or not array.ndim:
         raise UnsupportedError(f"numpy.{name} with these options")
@@ -101,10 +121,8 @@ def _sorted_rows(a: Any, axis: Any, name: str, out: Any, overwrite_input: Any) -
     count = symbolic_dims.product(array.extents[i] for i in axes)
     if not count > 0:
         raise UnsupportedError(f"numpy.{name} of no elements")
-    if not others and not tracer_of().depth and symbolic_dims.value_of(count) > LONGEST_SORTED:
-        raise UnsupportedError(f"numpy.{name} of a long vector")
     rows = np.reshape(np.transpose(array, (*others, *axes)), (*(array.shape[i] for i in others), -1))
-    return array, np.sort(rows, axis=-1), axes
+    return array, rows, axes
 
 
 def _at(ordered: Any, positions: Any) -> Any:
@@ -116,11 +134,30 @@ def _at(ordered: Any, positions: Any) -> Any:
 
 def between(ordered: Any, counts: Any, fraction: Any) -> Any:
     """The quantile of the first elements of sorted rows by linear interpolation, in NumPy's order of operations."""
+    place, below, above = _places(counts, fraction)
+    return _interpolated(_at(ordered, below), _at(ordered, above), place - below)
+
+
+def _places(counts: Any, fraction: Any) -> tuple[Any, Any, Any]:
+    """Where a quantile lies, and the indices of the elements on both sides."""
     place = (counts - 1) * fraction
     below = METHODS["astype"](of_array(np.floor(place)), np.int64)[()]
-    low, high = _at(ordered, below), _at(ordered, np.minimum(below + 1, counts - 1))
-    weight, difference = place - below, high - low
+    return place, below, np.minimum(below + 1, counts - 1)
+
+
+def _interpolated(low: Any, high: Any, weight: Any) -> Any:
+    difference = high - low
     return np.where(weight >= 0.5, high - difference * (1 - weight), low + difference * weight)
+
+
+def _between_selected(rows: Any, counts: Any, fractions: list[Any]) -> list[Any]:
+    """As `between`, for some quantiles of rows that are not sorted."""
+    places = [_places(counts, fraction) for fraction in fractions]
+    found = _selected(rows, [index for _, *both in places for index in both])
+    return [
+        _interpolated(low, high, place - below)
+        for (place, below, _), low, high in zip(places, found[::2], found[1::2], strict=True)
+    ]
 
 
 def fractions_of(
@@ -147,11 +184,16 @@ def _quantiles(name: str, divisor: float, leaves_out: bool) -> Any:
     ) -> Any:  # fmt: skip
         if method != "linear" or is_given(weights) or is_given(interpolation):
             raise UnsupportedError(f"numpy.{name} with these options")
-        array, ordered, axes = _sorted_rows(a, axis, name, out, overwrite_input)
-        fractions, shape = fractions_of(q, divisor, name, accepts_vector=ordered.ndim == 1 and not is_given(keepdims))
-        counts, last = _counts(ordered, leaves_out), ordered[..., -1]
-        results = [between(ordered, np.maximum(counts, 1), fraction) for fraction in fractions]
-        results = [_marked(result, counts, last, leaves_out) for result in results]
+        array, rows, axes = _float_rows(a, axis, name, out, overwrite_input)
+        fractions, shape = fractions_of(q, divisor, name, accepts_vector=rows.ndim == 1 and not is_given(keepdims))
+        counts = np.sum(~np.isnan(rows), axis=-1) if leaves_out else rows.shape[-1]
+        present = np.maximum(counts, 1)
+        if _are_selected(rows, fractions, leaves_out):
+            results = _between_selected(rows, present, fractions)
+        else:
+            ordered = np.sort(rows, axis=-1)
+            results = [between(ordered, present, fraction) for fraction in fractions]
+        results = [_marked(result, counts, rows, leaves_out) for result in results]
         if keepdims is not False and is_given(keepdims):
             kept = tuple(1 if i in axes else size for i, size in enumerate(array.shape))
             results = [np.reshape(result, kept) for result in results]
@@ -160,15 +202,17 @@ def _quantiles(name: str, divisor: float, leaves_out: bool) -> Any:
     return compute
 
 
-def _counts(ordered: Any, leaves_out: bool) -> Any:
-    return np.sum(~np.isnan(ordered), axis=-1) if leaves_out else ordered.shape[-1]
+def _are_selected(rows: Any, fractions: list[Any], leaves_out: bool) -> bool:
+    """Whether a few indices say what is wanted of all rows."""
+    is_vector = any(type(fraction) is Traced and fraction.ndim for fraction in fractions)
+    return not is_vector and len(fractions) <= MAX_SELECTED_QUANTILES and (rows.ndim == 1 or not leaves_out)
 
 
-def _marked(result: Any, counts: Any, last: Any, leaves_out: bool) -> Any:
+def _marked(result: Any, counts: Any, rows: Any, leaves_out: bool) -> Any:
     """NaN where a row has one, or where nothing is left of it, of which NumPy warns: zero divided by zero."""
     if leaves_out:
         return np.where(counts > 0, result, 0.0 / counts)
-    return np.where(np.isnan(last), last, result)
+    return np.where(_has_nan(rows), np.nan, result)
 
 
 overrides(np.quantile)(_quantiles("quantile", 1.0, False))
@@ -181,10 +225,15 @@ overrides(np.nanpercentile)(_quantiles("nanpercentile", 100.0, True))
 def nanmedian(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = np._NoValue
 ) -> Any:
-    array, ordered, axes = _sorted_rows(a, axis, "nanmedian", out, overwrite_input)
-    counts = _counts(ordered, True)
+    array, rows, axes = _float_rows(a, axis, "nanmedian", out, overwrite_input)
+    counts = np.sum(~np.isnan(rows), axis=-1)
     present = np.maximum(counts, 1)
-    low, high = _at(ordered, (present - 1) // 2), _at(ordered, present // 2)
+    places = [(present - 1) // 2, present // 2]
+    if rows.ndim == 1:
+        low, high = _selected(rows, places)
+    else:
+        ordered = np.sort(rows, axis=-1)
+        low, high = (_at(ordered, place) for place in places)
     middle = np.where(counts > 0, np.where(low == high, low, (low + high) / 2.0), 0.0 / counts)
     if is_given(keepdims) and keepdims:
         middle = np.reshape(middle, tuple(1 if i in axes else size for i, size in enumerate(array.shape)))
