@@ -44,10 +44,15 @@ class Trace(NamedTuple):
 
 
 def trace_call(
-    structure: Any, leaves: Sequence[Any], *, exact: bool, winograd: bool, copies_dynamic: bool = False
-) -> Trace:
-    """Trace the function and arguments of a `structure`; `exact`: extents are constants. Raises DerivativeError."""
+    structure: Any, leaves: Sequence[Any], *, exact: bool, winograd: bool, copies_dynamic: bool = False,
+    may_assume: bool = False,
+) -> Trace:  # fmt: skip
+    """Trace the function and arguments of a `structure`; `exact`: extents are constants. Raises DerivativeError.
+
+    `may_assume`: calls that take another side of a branch than the values in `leaves` do may bail out.
+    """
     tracer = Tracer(winograd=winograd, copies_dynamic=copies_dynamic)
+    tracer.may_assume = may_assume
     callers: list[tuple[str, int]] = []
     push(tracer)
     try:

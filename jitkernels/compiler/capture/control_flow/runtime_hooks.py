@@ -9,6 +9,7 @@ from typing import Any
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.callee_monitor import without_monitor
 from jitkernels.compiler.capture.control_flow import loop_state, unroll_at_trace
+from jitkernels.compiler.capture.control_flow.assumed_branch import assumed_side
 from jitkernels.compiler.capture.control_flow.branch_phi import BranchMismatchError
 from jitkernels.compiler.capture.control_flow.callee_resolution import resolve_callee, resolve_iterable
 from jitkernels.compiler.capture.control_flow.carried_trees import FormError
@@ -232,10 +233,16 @@ def if_(test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) 
     except ListGrowsError:
         raise
     except BranchMismatchError as error:
-        if error.is_placed:
+        if (side := assumed_side(tracer, test, error)) is not None:
+            (yes if side else no)()
+        elif error.is_placed:
             raise
-        raise BranchMismatchError(f"{place_of(error, state.line)}: {error}: {CURE}", is_placed=True) from None
+        else:
+            raise BranchMismatchError(f"{place_of(error, state.line)}: {error}: {CURE}", is_placed=True) from None
     except UnsupportedError as error:
+        if (side := assumed_side(tracer, test, error)) is not None:
+            (yes if side else no)()
+            return
         if not tracer.depth:
             reason = placed(error, state.line)
             tracer.note(str(reason))
@@ -255,7 +262,13 @@ def select(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
     tracer = current()
     if tracer is None or is_decided(test):
         return yes() if test else no()
-    return select_value(tracer, test, yes, no)
+    try:
+        return select_value(tracer, test, yes, no)
+    except UnsupportedError as error:
+        side = assumed_side(tracer, test, error)
+        if side is None:
+            raise
+        return yes() if side else no()
 
 
 def and_test(first: Any, compute_second: Callable[[], Any]) -> Any:
