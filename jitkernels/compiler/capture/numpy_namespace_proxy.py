@@ -16,8 +16,8 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.bytecode_calls import is_called
 from jitkernels.compiler.capture.free_variables import Same
-from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.impure import ImpureModule, is_impure_module
+from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, TABLE
 from jitkernels.compiler.capture.static_arrays import frozen
 from jitkernels.compiler.capture.symint import SymInt

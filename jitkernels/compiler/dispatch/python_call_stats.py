@@ -15,8 +15,8 @@ OTHERS = "arguments that no compiled entry takes"
 MEASURED = 3
 """Timed calls of each kind before the faster one is chosen."""
 MAX_COMPARED_SECONDS, MAX_COMPARED_LOOP_SECONDS = 1e-3, 2e-4
-"""Compiled calls of up to so many seconds are compared with the plain function at once. The limit is lower for functions
-with loops, which Python may run a hundred times slower."""
+"""Compiled calls of up to so many seconds are compared with the plain function at once. The limit is lower for
+functions with loops, which Python may run a hundred times slower."""
 MAX_COMPARED_LATER_SECONDS = 5e-3
 """Compiled calls of up to so many seconds are compared once many have run, which took as long as the plain function may
 take in one call. Slower ones never are."""

@@ -25,10 +25,9 @@ def of_numbers(x: Any, limit: Any) -> Any:
 
 
 def of_shapes(x: Any, limit: Any) -> Any:
+    y = x
     if x[0] > limit:
         y = x[1:]
-    else:
-        y = x
     return y * 2
 
 
@@ -98,9 +97,8 @@ def test_arguments_are_written_once() -> None:
 
     def update(x: Any, out: Any) -> Any:
         out += x
-        if x[0] > 0:
-            result = out * 2
-        else:
+        result = out * 2
+        if x[0] <= 0:
             result = out.astype(np.float32)
         out[0] = 7
         return result

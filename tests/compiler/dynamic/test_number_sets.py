@@ -8,7 +8,7 @@ import pytest
 
 import jitkernels as jk
 
-I, J = np.array([3, 1, 4, 1, 5, 9, 2, 6]), np.array([2, 7, 1, 8, 2, 8])
+A, B = np.array([3, 1, 4, 1, 5, 9, 2, 6]), np.array([2, 7, 1, 8, 2, 8])
 
 
 def among(x: Any, y: Any) -> Any:
@@ -49,10 +49,10 @@ PROGRAMS = (among, combined, in_each_iteration, of_constants)
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
 def test_ints(program: Callable[..., Any], dtype: str) -> None:
     compiled = jk.jit(program)
-    for x, y in ((I, J), (J, I), (I[:3], J[:2])):
+    for x, y in ((A, B), (B, A), (A[:3], B[:2])):
         np.testing.assert_array_equal(compiled(x.astype(dtype), y), program(x.astype(dtype), y))
     if program is not in_each_iteration:
-        explanation = compiled.explain(I.astype(dtype), J)
+        explanation = compiled.explain(A.astype(dtype), B)
         assert not explanation.reason
         assert not explanation.breaks
 

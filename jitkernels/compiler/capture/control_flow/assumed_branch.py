@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from jitkernels.compiler.capture.control_flow.branch_phi import BranchMismatchError
 from jitkernels.compiler.capture.control_flow.trace_branch import truth
+from jitkernels.compiler.capture.source_locations import place_of, placed
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import sorted_nodes
+from jitkernels.compiler.ir.unsupported import ConcretizationError
 
+CURE = (
+    "expected numbers, or arrays of one dtype and shape, where the condition is known only when the compiled code "
+    "runs. Write `np.where(condition, a, b)` for a choice between elements, or take the branch outside of the "
+    "compiled function"
+)
+"""Advice for branches whose sides do not match."""
 MAX_INTERPRETED_ELEMENTS = 1 << 14
 """Elements of the arguments of a call up to which loops that a condition depends on are interpreted."""
 
@@ -31,3 +40,20 @@ def assumed_side(tracer: Tracer, test: Any, error: UnsupportedError) -> bool | N
     tracer.checks.append(elementwise("logical_not", condition) if side else condition)
     tracer.note(f"code for one side of a branch: {error}")
     return side
+
+
+def described(tracer: Tracer, test: Any, error: UnsupportedError, line: int) -> UnsupportedError:
+    """The error to raise where a branch whose condition only the compiled code knows cannot be compiled."""
+    if isinstance(error, BranchMismatchError):
+        text = f"{place_of(error, line)}: {error}: {CURE}"
+        return error if error.is_placed else BranchMismatchError(text, is_placed=True)
+    if tracer.depth:
+        return error
+    reason = placed(error, line)
+    tracer.note(str(reason))
+    try:
+        bool(test)  # raises an error that names the source line
+    except ConcretizationError as error_at_line:
+        text = f"{error_at_line}. Why both sides cannot be compiled: {reason}"
+        return ConcretizationError(text, is_placed=True)
+    return error

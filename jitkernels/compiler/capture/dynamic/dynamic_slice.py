@@ -136,7 +136,7 @@ class DynamicSlice(DynamicArray):
         self.each(assign)
 
     def _unaliased(self, operand: Any) -> Any:
-        """An operand of an assignment to these elements; a copy of it where it is computed from others of this array."""
+        """An operand of an assignment to these elements; copied where it is computed from others of this array."""
         storage = self.base.view.storage
         if isinstance(operand, DynamicArray) and any(source is storage for source, _ in operand.sources):
             return SERVICES["materialize"](operand)

@@ -314,7 +314,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 
 def is_traced_order(order: Any) -> bool:
-    """Whether the order of a norm is a float that only the compiled code knows, of which calls with special ones bail out.
+    """Whether the order of a norm is a float that only the compiled code knows; calls with special ones bail out.
 
     NumPy counts elements for 0, and takes the largest or smallest for infinities.
     """

@@ -80,7 +80,7 @@ def slicer(index_map: Any, shape: Sequence[Any]) -> Step | None:
     if order != [*range(len(shape))]:
         return None
     text = ", ".join([*parts, "..."]) if len(order) < len(parts) else ", ".join(parts) or "..."
-    made: Step = eval(f"lambda array, values: array[{text}]", {})  # noqa: S307
+    made: Step = eval(f"lambda array, values: array[{text}]", {})
     return made
 
 
