@@ -8,6 +8,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.callee_monitor import Watch
+from jitkernels.compiler.capture.control_flow.assumed_branch import MAX_ASSUMED_BRANCHES
 from jitkernels.compiler.capture.control_flow.region_transaction import trace_entries
 from jitkernels.compiler.capture.functionalization import Storage, View
 from jitkernels.compiler.capture.graph_breaks.break_sites import line_in
@@ -52,7 +53,7 @@ def trace_call(
     `may_assume`: calls that take another side of a branch than the values in `leaves` do may bail out.
     """
     tracer = Tracer(winograd=winograd, copies_dynamic=copies_dynamic)
-    tracer.may_assume = may_assume
+    tracer.assumable_branches = MAX_ASSUMED_BRANCHES if may_assume else 0
     callers: list[tuple[str, int]] = []
     push(tracer)
     try:

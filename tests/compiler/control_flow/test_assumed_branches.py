@@ -133,7 +133,23 @@ def test_branches_in_loops_have_both_sides() -> None:
                 y = x.astype(np.float32)
         return y
 
+    compiled, x = jk.jit(search), np.arange(40.0)
+    same(compiled(x), search(x))
+    same(compiled(x * 0), search(x * 0))
+    assert compiled.explain(x).reason or compiled.explain(x).breaks
+
+
+def test_few_branches_are_assumed() -> None:
+    """Code for one path of many would bail out of most calls."""
+
+    def search(x: Any) -> Any:
+        y = x
+        for i in (0, 1, 2, 3, 4, 3, 2, 1):
+            if x[i] > 3:
+                y = y.astype(np.float32 if i % 2 else np.float64)[:3]
+        return y
+
     compiled = jk.jit(search)
-    same(compiled(X), search(X))
-    same(compiled(X * 0), search(X * 0))
+    for x in (X, X - 2, X + 3, X):
+        same(compiled(x), search(x))
     assert compiled.explain(X).reason or compiled.explain(X).breaks

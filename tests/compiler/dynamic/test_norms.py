@@ -27,6 +27,7 @@ def by(order: Any) -> Callable[..., Any]:
 @pytest.mark.parametrize("order", ORDERS)
 def test_of_slices(order: Any, dtype: str) -> None:
     compiled, plain, x = jk.jit(by(order)), by(order), (X * 5).astype(dtype)
+    x[x == 1] = 2  # which has no reciprocal below
     for _ in range(2):
         np.testing.assert_allclose(compiled(x, P), plain(x, P), rtol=1e-6 if dtype == "float32" else 1e-13)
     if dtype != "int64":

@@ -39,7 +39,12 @@ def in_each_iteration(x: Any, y: Any) -> Any:
 
 
 def of_constants(x: Any, y: Any) -> Any:
-    return 3 in set(x), 77 in set(y), x[1] in set(y)
+    count = 0
+    for value in y:
+        count += 3 in set(x)
+        if 77 in set(y) or value in set(x[:2]):
+            count += 10
+    return count
 
 
 PROGRAMS = (among, combined, in_each_iteration, of_constants)

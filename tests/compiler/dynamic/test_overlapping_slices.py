@@ -13,7 +13,7 @@ P = np.array([0, 3, 3, 7, 10])
 
 def insert(x: Any, p: Any) -> None:
     for value in (0.5, -0.25, 2.0):
-        i = np.searchsorted(x[: p[-1]], value)
+        i = np.searchsorted(x, value)
         if i < len(x):
             x[i + 1 :] = x[i:-1]
             x[i] = value

@@ -21,6 +21,8 @@ CURE = (
     "compiled function"
 )
 """Advice for branches whose sides do not match."""
+MAX_ASSUMED_BRANCHES = 4
+"""Branches of a function of which code has one side: code for one path of many would bail out of most calls."""
 MAX_INTERPRETED_ELEMENTS = 1 << 14
 """Elements of the arguments of a call up to which loops that a condition depends on are interpreted."""
 
@@ -30,13 +32,14 @@ def assumed_side(tracer: Tracer, test: Any, error: UnsupportedError) -> bool | N
 
     `error`: why the sides cannot be compiled both.
     """
-    if tracer.depth or tracer.differentiates or not tracer.may_assume:
+    if tracer.depth or tracer.differentiates or not tracer.assumable_branches:
         return None
     condition = truth(tracer, test)
     elements = sum(leaf.size for leaf in tracer.leaves if type(leaf) is np.ndarray)
     if elements > MAX_INTERPRETED_ELEMENTS and any(node.operation == "loop" for node in sorted_nodes([condition])):
         return None
     side = bool(tracer.value(condition))
+    tracer.assumable_branches -= 1
     tracer.checks.append(elementwise("logical_not", condition) if side else condition)
     tracer.note(f"code for one side of a branch: {error}")
     return side

@@ -6,6 +6,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, DynamicArray
 from jitkernels.compiler.capture.numpy.select_clip_predicates import is_traced_order
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
 
@@ -13,6 +14,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
     """``numpy.linalg.norm`` of a vector."""
     if not isinstance(x, DynamicArray) or x.ndim != 1 or axis not in (None, 0, -1) or keepdims:
         raise UnknownSizeError("numpy.linalg.norm of an array of computed length, with options")
+    if type(ord) is SymInt:
+        ord = int(ord)  # noqa: A001  # guards the order
     array: Any = x if x.dtype.kind == "f" else x.astype(np.float64)
     if ord is None or (type(ord) in (int, float) and ord == 2):
         return np.sqrt(np.sum(array * array))

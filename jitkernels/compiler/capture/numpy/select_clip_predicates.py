@@ -24,7 +24,7 @@ from jitkernels.compiler.capture.numpy.ufuncs import (
     stored_or_new,
 )
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, overrides
-from jitkernels.compiler.capture.symint import as_symint
+from jitkernels.compiler.capture.symint import SymInt, as_symint
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -330,6 +330,8 @@ def is_traced_order(order: Any) -> bool:
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:  # noqa: A002
     tracer = tracer_of()
     array: Any = traced(tracer, x)
+    if type(ord) is SymInt:
+        ord = int(ord)  # noqa: A001  # guards the order
     if array.dtype.kind == "c":
         array = np.abs(array)
     elif array.dtype.kind != "f":
