@@ -1,5 +1,6 @@
 """Branches whose sides do not match: code for one side, and NumPy's results for calls that take the other one."""
 
+import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -116,6 +117,27 @@ def test_calls_that_bail_out_often_are_compared() -> None:
     for _ in range(200):
         same(compiled(X, 100.0), of_dtypes(X, 100.0))
         same(compiled(X, 0.5), of_dtypes(X, 0.5))
+
+
+def test_functions_of_c_run_once() -> None:
+    """A condition that depends on one is not known while tracing."""
+    calls: list[float] = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
+    def counted(value: float) -> float:
+        calls.append(value)
+        return value
+
+    def choose(x: Any) -> Any:
+        y = x
+        if counted(x[0]) > 0:
+            y = x.astype(np.float32)
+        return y
+
+    compiled = jk.jit(choose)
+    for count, x in enumerate((X, X, -X), 1):
+        same(compiled(x), choose(x))
+        assert len(calls) == 2 * count
 
 
 def test_strict_functions_are_not_for_one_side() -> None:

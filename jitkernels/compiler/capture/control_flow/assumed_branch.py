@@ -13,6 +13,7 @@ from jitkernels.compiler.capture.source_locations import place_of, placed
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import sorted_nodes
+from jitkernels.compiler.ir.regions import regions_of, walk_nodes
 from jitkernels.compiler.ir.unsupported import ConcretizationError
 
 CURE = (
@@ -35,9 +36,13 @@ def assumed_side(tracer: Tracer, test: Any, error: UnsupportedError) -> bool | N
     if tracer.depth or tracer.differentiates or not tracer.assumable_branches:
         return None
     condition = truth(tracer, test)
+    nodes = sorted_nodes([condition])
+    inside = [node for flow in nodes for region in regions_of(flow) for node in walk_nodes(region)]
     elements = sum(leaf.size for leaf in tracer.leaves if type(leaf) is np.ndarray)
-    if elements > MAX_INTERPRETED_ELEMENTS and any(node.operation == "loop" for node in sorted_nodes([condition])):
+    if elements > MAX_INTERPRETED_ELEMENTS and any(node.operation == "loop" for node in nodes):
         return None
+    if any(node.operation == "native_call" for node in (*nodes, *inside)):
+        return None  # C functions may have side effects, and run in the call
     side = bool(tracer.value(condition))
     tracer.assumable_branches -= 1
     tracer.checks.append(elementwise("logical_not", condition) if side else condition)
