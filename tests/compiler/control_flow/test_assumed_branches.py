@@ -19,7 +19,7 @@ def of_dtypes(x: Any, limit: Any) -> Any:
 
 
 def of_numbers(x: Any, limit: Any) -> Any:
-    constant = 0.0
+    constant: Any = 0.0
     if x.min() <= limit:
         constant = np.int64(x.min()) * -1 + 1
     return x + constant
@@ -123,10 +123,11 @@ def test_functions_of_c_run_once() -> None:
     """A condition that depends on one is not known while tracing."""
     calls: list[float] = []
 
-    @ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
-    def counted(value: float) -> float:
+    def count_call(value: float) -> float:
         calls.append(value)
         return value
+
+    counted = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(count_call)
 
     def choose(x: Any) -> Any:
         y = x

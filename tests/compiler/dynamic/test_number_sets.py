@@ -54,7 +54,7 @@ PROGRAMS = (among, combined, in_each_iteration, of_constants)
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
 def test_ints(program: Callable[..., Any], dtype: str) -> None:
     compiled = jk.jit(program)
-    for x, y in ((A, B), (B, A), (A[:3], B[:2])):
+    for x, y in ((A, B), (B, A), (A[:3], B[:2]), (np.tile(A, 5), np.arange(50) % 11), (A, np.arange(50) % 7)):
         np.testing.assert_array_equal(compiled(x.astype(dtype), y), program(x.astype(dtype), y))
     if program is not in_each_iteration:
         explanation = compiled.explain(A.astype(dtype), B)

@@ -1,6 +1,7 @@
 """``set`` of an array of numbers that only the compiled code knows, as a container of membership tests.
 
-The elements are sorted once, and a test is a binary search in them. Unions, intersections and differences test both.
+Many elements are sorted once, and a test is a binary search in them; few are compared one by one. Unions,
+intersections and differences test both.
 """
 
 import builtins
@@ -19,6 +20,10 @@ from jitkernels.compiler.capture.override_registry import TABLE
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
+from jitkernels.compiler.ir.symbolic_dims import is_loop_variant
+
+MAX_SCANNED = 16
+"""Elements up to which a test compares all of them: sorting a vector takes a microsecond."""
 
 
 class NumberSet:
@@ -32,13 +37,17 @@ class NumberSet:
         """The set of the elements of a vector."""
         if elements.ndim != 1 or elements.dtype.kind not in "iuf":
             raise UnsupportedError("a set of the elements of an array of several dimensions, or of no numbers")
-        tracer, ordered = elements.tracer, TABLE[np.sort](elements)
+        tracer, extent = elements.tracer, elements.extents[0]
+        are_few = not is_loop_variant(extent) and bool(extent <= MAX_SCANNED)  # guarded
+        ordered: Any = elements.copy() if are_few else TABLE[np.sort](elements)
 
         def contains(value: Any) -> Any:
             number = _number(tracer, value)
             kinds = {"i" if dtype.kind in "iu" else dtype.kind for dtype in (number.dtype, ordered.dtype)}
             if len(kinds) > 1 or np.result_type(number.dtype, ordered.dtype).kind not in kinds | {"u"}:
                 raise UnsupportedError("whether a number is in a set of numbers of another type")
+            if are_few:
+                return as_number(tracer, np.any(ordered == number).node, bool)
             place = as_number(tracer, as_int(tracer, position(ordered, number, "left")), int)
             return select_value(
                 tracer, place < ordered.shape[0], lambda: as_number(tracer, (ordered[place] == number).node, bool),
@@ -70,13 +79,13 @@ class NumberSet:
         return self._combined(other, "logical_and", negates=True)
 
     def intersection(self, other: Any) -> "NumberSet":
-        return self & as_set(other)
+        return self._combined(as_set(other), "logical_and")
 
     def union(self, other: Any) -> "NumberSet":
-        return self | as_set(other)
+        return self._combined(as_set(other), "logical_or")
 
     def difference(self, other: Any) -> "NumberSet":
-        return self - as_set(other)
+        return self._combined(as_set(other), "logical_and", negates=True)
 
     def __contains__(self, value: Any) -> bool:
         return bool(self.contains(value))
@@ -84,8 +93,8 @@ class NumberSet:
     def _reject(self, *_: Any) -> NoReturn:
         raise UnsupportedError("the elements of a set of an array: take np.unique")
 
-    __len__ = __iter__ = __bool__ = __repr__ = __eq__ = _reject  # type: ignore[assignment]
-    __hash__ = object.__hash__  # type: ignore[assignment]
+    __len__ = __iter__ = __bool__ = __repr__ = __eq__ = _reject
+    __hash__ = object.__hash__
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
