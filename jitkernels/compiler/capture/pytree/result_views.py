@@ -1,4 +1,4 @@
-"""Results that are views: built in each call, so by one subscript where possible, whose text is compiled once."""
+"""Results that are views: built in each call, so by one subscript where possible."""
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -60,37 +60,42 @@ def _read(values: Values, extent: Any) -> int:
 
 def slicer(index_map: Any, shape: Sequence[Any]) -> Step | None:
     """A function of an array and values of symbols: the view that an index map selects; None for other than slices."""
-    parts: list[str] = []
+    parts: list[Callable[[Values], Any]] = []
     order: list[int] = []
     for start, steps in index_map:
-        begin = _text(start)
+        begin = _polynomial_reader(start)
         if begin is None or len(steps) > 1:
             return None
         if not steps:
             parts.append(begin)
             continue
         dimension, stride = steps[0]
-        if type(stride) is not int or stride <= 0:
-            return None
-        end = _text(start + stride * shape[dimension])
+        end = _polynomial_reader(start + stride * shape[dimension]) if type(stride) is int and stride > 0 else None
         if end is None:
             return None
-        parts.append(f"{begin}:{end}" if stride == 1 else f"{begin}:{end}:{stride}")
+        parts.append(_slice_reader(begin, end, stride))
         order.append(dimension)
     if order != [*range(len(shape))]:
         return None
-    text = ", ".join([*parts, "..."]) if len(order) < len(parts) else ", ".join(parts) or "..."
-    made: Step = eval(f"lambda array, values: array[{text}]", {})
-    return made
+    if len(parts) == 1 and order:
+        (only,) = parts
+        return lambda array, values: array[only(values)]
+    return lambda array, values: array[(*[part(values) for part in parts], ...)]
 
 
-def _text(extent: Any) -> str | None:
-    """An extent as an expression of Python; None where it is no polynomial of symbols."""
+def _slice_reader(begin: Callable[[Values], int], end: Callable[[Values], int], step: int) -> Callable[[Values], slice]:
+    return lambda values: slice(begin(values), end(values), step)
+
+
+def _polynomial_reader(extent: Any) -> Callable[[Values], int] | None:
+    """A function that evaluates an extent faster than `symbolic_dims.evaluated`; None for others than linear ones."""
     if not isinstance(extent, Extent):
-        return str(extent) if type(extent) is int else None
-    terms = []
-    for monomial, count in extent.terms.items():
-        if any(atom.operation for atom in monomial):
-            return None
-        terms.append(" * ".join([str(count), *(f"values[{atom.text!r}]" for atom in monomial)]).removeprefix("1 * "))
-    return " + ".join(terms)
+        return extent_reader(extent) if type(extent) is int else None
+    constant = extent.terms.get((), 0)
+    terms = [(monomial, count) for monomial, count in extent.terms.items() if monomial]
+    if any(len(monomial) > 1 or monomial[0].operation for monomial, _ in terms):
+        return None
+    if terms == [(terms[0][0], 1)] and not constant:
+        return extent_reader(extent)
+    factors = [(monomial[0].text, count) for monomial, count in terms]
+    return lambda values: constant + sum([count * values[name] for name, count in factors])
