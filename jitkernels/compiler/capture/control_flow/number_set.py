@@ -47,7 +47,8 @@ class NumberSet:
             if len(kinds) > 1 or np.result_type(number.dtype, ordered.dtype).kind not in kinds | {"u"}:
                 raise UnsupportedError("whether a number is in a set of numbers of another type")
             if are_few:
-                return as_number(tracer, np.any(ordered == number).node, bool)
+                found: Any = np.any(ordered == number)
+                return as_number(tracer, found.node, bool)
             place = as_number(tracer, as_int(tracer, position(ordered, number, "left")), int)
             return select_value(
                 tracer, place < ordered.shape[0], lambda: as_number(tracer, (ordered[place] == number).node, bool),
