@@ -113,3 +113,23 @@ def test_array_of_an_empty_list_is_one_of_floats() -> None:
     for x in (X, -X, X):
         assert compiled(x).dtype == positive(x).dtype
         assert np.array_equal(compiled(x), positive(x))
+
+
+def test_views_of_an_array_of_tuples() -> None:
+    def path(x: Any) -> Any:
+        i, j = x.shape[0] - 1, x.shape[1] - 1
+        places = [(i, j)]
+        while i > 0 and j > 0:
+            if x[i, j] > 0:
+                i -= 1
+            else:
+                j -= 1
+            places.append((i, j))
+        return np.transpose(np.array(places)[::-1]), np.array(places).T
+
+    compiled = jk.jit(path, strict=True)
+    for seed in range(3):
+        x = np.random.default_rng(seed).standard_normal((6, 7))
+        for got, expected in zip(compiled(x), path(x), strict=True):
+            np.testing.assert_array_equal(got, expected)
+            assert got.dtype == expected.dtype

@@ -227,9 +227,11 @@ class GraphBreaks:
         return DividedExplanation(tuple(breaks), tuple(parts), slower)
 
     def _reason(self, line: int) -> str:
-        """Why a line breaks: what the trace that ended there says, or what it uses."""
+        """Why the statement that begins in a line breaks: what the trace that ended in it says, or what it uses."""
         names = sorted(self.sites.names)
-        return self.reasons.get(line) or (self.reasons[names[0]] if names else "compiled code cannot do that")
+        behind = sorted(other for other in self.reasons if type(other) is int and other > line)
+        found = [line, *names[:1], *behind[:1]]  # the trace may have ended in a later line of the statement
+        return next((self.reasons[key] for key in found if key in self.reasons), "compiled code cannot do that")
 
 
 def _are_scalars(args: tuple[Any, ...], result: Any) -> bool:

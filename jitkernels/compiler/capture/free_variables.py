@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jitkernels.compiler.capture.bytecode_calls import only_called
-from jitkernels.compiler.capture.impure import IMPURE_BUILTINS, why_impure
+from jitkernels.compiler.capture.impure import IMPURE_BUILTINS, is_impure_module, why_impure
 from jitkernels.compiler.capture.source_locations import line_of_def
 from jitkernels.compiler.capture.trace_context import NUMPY, is_package_file
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -243,6 +243,8 @@ def attributes_of(names: CodeNames, around: Mapping[str, Any], table: Mapping[st
     """
     for chain in names.chains:
         value = around[chain[0]] if chain[0] in around else table.get(chain[0])
+        if is_impure_module(value):
+            continue
         owner = None
         for name in chain[1:]:
             owner = value

@@ -15,10 +15,19 @@ IMPURE_BUILTINS = {
 }  # fmt: skip
 
 
-def refuse_module(module: types.ModuleType) -> None:
-    """Raise UnsupportedError for modules whose functions return something else in each call."""
-    if _is_impure_module(module.__name__):
-        raise UnsupportedError(f"the function uses the module {module.__name__}")
+class ImpureModule:
+    """Proxy of a module whose functions are impure: raises UnsupportedError where the trace comes to use one."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        raise UnsupportedError(f"the function uses the module {self._module.__name__}")
+
+
+def is_impure_module(value: Any) -> bool:
+    """Whether a value is a module whose functions return something else in each call."""
+    return type(value) is types.ModuleType and _is_impure_module(value.__name__)
 
 
 def _is_impure_module(name: object) -> bool:

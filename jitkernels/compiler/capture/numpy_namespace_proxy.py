@@ -16,6 +16,7 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.bytecode_calls import is_called
 from jitkernels.compiler.capture.free_variables import Same
+from jitkernels.compiler.capture.impure import ImpureModule, is_impure_module
 from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, TABLE
 from jitkernels.compiler.capture.static_arrays import frozen
@@ -164,6 +165,8 @@ def stand_in(value: Any) -> Any:
             return hooks.trace_random_module(value)
         if value.__name__.partition(".")[0] == "numpy":
             return ModuleProxy(value)
+        if is_impure_module(value):
+            return ImpureModule(value)
         return MathProxy() if value is math else BuiltinsProxy() if value is builtins else value
     if value is type:
         return BUILTINS["type"]

@@ -8,6 +8,7 @@ from jitkernels.compiler.capture.dynamic import (  # noqa: F401  # likewise
     compress,
     counting,
     dynamic_functions,
+    dynamic_norms,
     dynamic_order_statistics,
     dynamic_reductions,
     dynamic_statistics,

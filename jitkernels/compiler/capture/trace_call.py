@@ -8,6 +8,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.callee_monitor import Watch
+from jitkernels.compiler.capture.control_flow.assumed_branch import MAX_ASSUMED_BRANCHES
 from jitkernels.compiler.capture.control_flow.region_transaction import trace_entries
 from jitkernels.compiler.capture.functionalization import Storage, View
 from jitkernels.compiler.capture.graph_breaks.break_sites import line_in
@@ -44,10 +45,15 @@ class Trace(NamedTuple):
 
 
 def trace_call(
-    structure: Any, leaves: Sequence[Any], *, exact: bool, winograd: bool, copies_dynamic: bool = False
-) -> Trace:
-    """Trace the function and arguments of a `structure`; `exact`: extents are constants. Raises DerivativeError."""
+    structure: Any, leaves: Sequence[Any], *, exact: bool, winograd: bool, copies_dynamic: bool = False,
+    may_assume: bool = False,
+) -> Trace:  # fmt: skip
+    """Trace the function and arguments of a `structure`; `exact`: extents are constants. Raises DerivativeError.
+
+    `may_assume`: calls that take another side of a branch than the values in `leaves` do may bail out.
+    """
     tracer = Tracer(winograd=winograd, copies_dynamic=copies_dynamic)
+    tracer.assumable_branches = MAX_ASSUMED_BRANCHES if may_assume else 0
     callers: list[tuple[str, int]] = []
     push(tracer)
     try:

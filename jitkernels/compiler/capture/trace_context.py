@@ -102,6 +102,7 @@ class Tracer:
     generator, if the function uses it.
     `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`. `copies_dynamic`:
     arrays of computed length get memory where they are made; `needs_copies`: tracing again so may help.
+    `assumable_branches`: of how many branches the code may have the side that the traced call takes alone.
     `inlined_references`: the schemas whose references are being traced. `call_order`: the token of the last native
     call; `addresses`: constant arrays of the addresses of native functions.
     """
@@ -134,7 +135,7 @@ class Tracer:
         self.unset: set[Node] = set()
         self.differentiates = 0
         self.tape_capacity: Any = None
-        self.copies_dynamic, self.needs_copies = copies_dynamic, False
+        self.copies_dynamic, self.needs_copies, self.assumable_branches = copies_dynamic, False, 0
         self.places: dict[Node, str] = {}
         self.failures = ConstantFailures(self, user_frame)
         self.ints: dict[int, Any] = {}

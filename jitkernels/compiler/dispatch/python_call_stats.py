@@ -15,8 +15,13 @@ OTHERS = "arguments that no compiled entry takes"
 MEASURED = 3
 """Timed calls of each kind before the faster one is chosen."""
 MAX_COMPARED_SECONDS, MAX_COMPARED_LOOP_SECONDS = 1e-3, 2e-4
-"""Slower compiled calls are not compared with the plain function: the entry through Python is negligible there. The
-limit is lower for functions with loops, which Python runs a hundred times slower."""
+"""Compiled calls of up to so many seconds are compared with the plain function at once. The limit is lower for
+functions with loops, which Python may run a hundred times slower."""
+MAX_COMPARED_LATER_SECONDS = 5e-3
+"""Compiled calls of up to so many seconds are compared once many have run, which took as long as the plain function may
+take in one call. Slower ones never are."""
+CALLS_BEFORE, CALLS_WITH_LOOPS_BEFORE = 20, 150
+"""So many."""
 TOO_SLOW = 4
 """Slowdown against compiled code after which the plain function is not timed again."""
 
@@ -43,13 +48,14 @@ class Timings:
     def __init__(self) -> None:
         self.compiled: list[float] = []
         self.plain: list[float] = []
+        self._calls = 0
 
     def prefers_plain(self, *, has_loops: bool) -> bool:
         """Whether the next call runs the plain function: it is faster, or must be timed."""
         if not self.compiled:
             return False
         best = min(self.compiled)
-        if best > (MAX_COMPARED_LOOP_SECONDS if has_loops else MAX_COMPARED_SECONDS):
+        if not self.plain and self._calls_missing(has_loops=has_loops) > 0:
             return False
         if self.plain and self.plain[0] > TOO_SLOW * best:
             return False
@@ -59,10 +65,21 @@ class Timings:
 
     def chooses_code(self, *, has_loops: bool) -> bool | None:
         """Whether later calls run compiled code; None while calls must be timed."""
+        if not self.compiled or (not self.plain and 0 < self._calls_missing(has_loops=has_loops) < np.inf):
+            return None
         prefers_plain = self.prefers_plain(has_loops=has_loops)
         if not self.is_settled and (prefers_plain or len(self.plain) == len(self.compiled)):
             return None
         return not prefers_plain
+
+    def _calls_missing(self, *, has_loops: bool) -> float:
+        """The number of compiled calls that have to run before the plain function is timed."""
+        best = min(self.compiled)
+        if best <= (MAX_COMPARED_LOOP_SECONDS if has_loops else MAX_COMPARED_SECONDS):
+            return 0
+        if best > MAX_COMPARED_LATER_SECONDS:
+            return np.inf
+        return (CALLS_WITH_LOOPS_BEFORE if has_loops else CALLS_BEFORE) - self._calls
 
     @property
     def is_settled(self) -> bool:
@@ -72,6 +89,7 @@ class Timings:
     def note(self, seconds: float, *, is_plain: bool) -> None:
         """Record the time of a call."""
         times = self.plain if is_plain else self.compiled
+        self._calls += not is_plain
         if len(times) < MEASURED:
             times.append(seconds)
 

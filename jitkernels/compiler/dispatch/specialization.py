@@ -278,22 +278,24 @@ class Specialization:
 
 @without_gc()
 def specialize(
-    structure: Any, leaves: Sequence[Any], config: JitConfig, variant: Mapping[str, Any] | None = None
-) -> Specialization:
+    structure: Any, leaves: Sequence[Any], config: JitConfig, variant: Mapping[str, Any] | None = None,
+    *, may_assume: bool = False,
+) -> Specialization:  # fmt: skip
     """Trace and compile a call; without code such calls fall back to NumPy. Raises DerivativeError, MemoryLimitError.
 
-    `variant`: the compilation variant; the best measured one if None.
+    `variant`: the compilation variant; the best measured one if None. `may_assume`: see `trace_call`.
     """
     began = time.perf_counter()
-    trace = trace_call(structure, leaves, exact=config.exact_sizes, winograd=config.winograd)
+    options = {"exact": config.exact_sizes, "winograd": config.winograd, "may_assume": may_assume}
+    trace = trace_call(structure, leaves, **options)
     if trace.graph is None and trace.tracer.needs_copies:
-        trace = trace_call(structure, leaves, exact=config.exact_sizes, winograd=config.winograd, copies_dynamic=True)
+        trace = trace_call(structure, leaves, **options, copies_dynamic=True)
     specialization, graph, scope = Specialization(trace), trace.graph, trace.tracer.scope
     if graph is not None:
         try:
             choice = backends.choose_variant(graph, scope, config, variant)
             if choice is not None and choice.config.exact_sizes > config.exact_sizes:
-                return specialize(structure, leaves, choice.config, choice.variant)
+                return specialize(structure, leaves, choice.config, choice.variant, may_assume=may_assume)
             if not config.is_compiled:
                 specialization.program = backends.Interpreted(graph)
             elif choice is None:

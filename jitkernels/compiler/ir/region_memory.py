@@ -196,8 +196,11 @@ def insert_copies(graph: Graph) -> Graph:
     returned = {*graph.outputs, *(value for _, value in graph.writes)}
     targets = {target for target, _ in graph.writes}
     new: dict[Node, Node] = {}
+    bailing = {node for node in nodes if is_control_flow(node) and may_bail_out(node)}
     for node in nodes:
         inputs = [new[operand] for operand in node.inputs]
+        if node.operation == "update" and node.inputs[0] in targets and not bailing <= {*sorted_nodes(node.inputs)}:
+            inputs[0] = builder.copy(inputs[0])  # as it may run before a region that bails out
         if is_control_flow(node):
             before = set(sorted_nodes(node.inputs))
             for index in updated_operands(node):

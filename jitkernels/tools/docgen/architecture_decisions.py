@@ -186,6 +186,10 @@ DECISIONS: dict[str, tuple[tuple[str, str], ...]] = {
             "code that is compared with the plain function before it is linked",
         ),
         ("compiler.dispatch.trial:LinkTrial.run", "there and after many bailouts: measured"),
+        (
+            "compiler.capture.control_flow.assumed_branch:assumed_side",
+            "branches whose sides do not match: code for the side that the traced call takes",
+        ),
         ("dispatch.kernel_cache:_build_choice", "a kernel that cannot be built: the reference serves"),
     ),
     "memory plan": (

@@ -66,6 +66,8 @@ PROGRAMS: dict[str, tuple[Any, str]] = {
     "all": (all, "y[0] = 1.0 if F(v < 0.99 for v in x) else 2.0"),
     "next": (next, "y[0] = F((v for v in x if v > 0.9), -1.0)"),
     "type": (type, "if F(x) is np.ndarray:\n    y = x * 2"),
+    "set": (set, "known = F(x[1:])\nfor i in range(len(x)):\n    y[i] = x[i] in known"),
+    "frozenset": (frozenset, "for i in range(len(x)):\n    y[i] = x[i] not in F(x[:2])"),
     "isinstance": (isinstance, "if F(x, np.ndarray):\n    y = x * 2"),
     "float32": (np.float32, "for i in range(len(x)):\n    y[i] = F(x[i]) * 3"),
     "sqrt": (math.sqrt, "for i in range(len(x)):\n    y[i] = F(x[i] + 1.0)"),

@@ -14,7 +14,6 @@ from every_program import every_program
 import jitkernels as jk
 from jitkernels.compiler.dispatch import program_entry
 from jitkernels.compiler.dispatch.object_guards import UnreachableError
-from jitkernels.compiler.dispatch.python_call_stats import Timings
 
 PROGRAMS = every_program()
 
@@ -340,25 +339,6 @@ def test_compiled_code_entered_from_python_serves_long_calls(monkeypatch: pytest
     for _ in range(10):
         compiled(large)
     assert compiled.stats().python_entries == before + 10
-
-
-def test_timing_of_both_paths() -> None:
-    timings = Timings()
-    for compiled, plain in ((3e-5, 1e-5), (4e-5, 2e-5), (5e-5, 1e-5)):
-        assert not timings.prefers_plain(has_loops=False)
-        timings.note(compiled, is_plain=False)
-        assert timings.prefers_plain(has_loops=False)
-        timings.note(plain, is_plain=True)
-    assert timings.is_settled
-    assert timings.prefers_plain(has_loops=True)
-    slow = Timings()
-    slow.note(3e-5, is_plain=False)
-    slow.note(3e-4, is_plain=True)
-    assert not slow.prefers_plain(has_loops=False)
-    long = Timings()
-    long.note(5e-4, is_plain=False)
-    assert long.prefers_plain(has_loops=False)
-    assert not long.prefers_plain(has_loops=True)
 
 
 def test_products_that_need_more_than_64_bits() -> None:

@@ -130,6 +130,12 @@ class DeferredResult(Composite):
             raise UnsupportedError("a slice of an array of a list that has grown")
         return DeferredResult(operator.itemgetter(key), self)
 
+    @property
+    def T(self) -> "DeferredResult":  # noqa: N802  # as NumPy's
+        if self.function is list:
+            raise AttributeError("'list' object has no attribute 'T'")
+        return DeferredResult(operator.attrgetter("T"), self)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -19,6 +19,8 @@ FUNCTIONS_OF_ARRAYS = frozenset({
     np.cumsum, np.argmax, np.argmin, np.any, np.all, np.median, np.sort, np.diff, np.dot, np.abs, np.sqrt, np.exp,
 })  # fmt: skip
 """Functions that convert a list to an array."""
+VIEWS = (np.transpose, np.flip, np.flipud, np.fliplr, np.swapaxes)
+"""Functions of arrays that take the same time in Python, however long the array is."""
 
 
 @serves("lists")
@@ -92,7 +94,8 @@ def _dynamic_array(grown: Any) -> Any:
 def _defer(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> DeferredResult:
     """An array of a list whose length only the compiled code knows, deferred until the code has run."""
     first, *others = arguments
-    if function not in (np.array, np.asarray) or any(map(is_array_backed, (*others, *keywords.values()))):
+    is_view = function in VIEWS and type(first) is DeferredResult
+    if not (is_view or function in (np.array, np.asarray)) or any(map(is_array_backed, (*others, *keywords.values()))):
         raise _unsupported(function)
     operand = first if type(first) is DeferredResult else DeferredResult(list, first.dynamic.snapshot())
     return DeferredResult(lambda values: function(values, *others, **keywords), operand)

@@ -8,6 +8,7 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.growing_list import GrowableList, is_array_backed
 from jitkernels.compiler.capture.control_flow.iterables import element_loop
 from jitkernels.compiler.capture.control_flow.loop_state import Variable, as_number
+from jitkernels.compiler.capture.control_flow.number_set import NumberSet
 from jitkernels.compiler.capture.control_flow.trace_branch import as_bool, is_decided, truth
 from jitkernels.compiler.capture.override_registry import SERVICES, serves
 from jitkernels.compiler.capture.symint import SymInt
@@ -30,6 +31,8 @@ def is_member(tracer: Tracer, value: Any, container: Any) -> Any:
     if type(container) is Traced and container.ndim:
         equal = SERVICES["function"](tracer, np.any, (container == value,), {})
         return as_number(tracer, truth(tracer, equal), bool)
+    if type(container) is NumberSet:
+        return container.contains(value)
     if is_array_backed(container):
         return _is_element(tracer, value, container)
     if type(container) not in (*CONTAINERS, range):

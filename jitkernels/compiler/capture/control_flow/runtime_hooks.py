@@ -9,6 +9,7 @@ from typing import Any
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.callee_monitor import without_monitor
 from jitkernels.compiler.capture.control_flow import loop_state, unroll_at_trace
+from jitkernels.compiler.capture.control_flow.assumed_branch import assumed_side, described
 from jitkernels.compiler.capture.control_flow.branch_phi import BranchMismatchError
 from jitkernels.compiler.capture.control_flow.callee_resolution import resolve_callee, resolve_iterable
 from jitkernels.compiler.capture.control_flow.carried_trees import FormError
@@ -30,7 +31,7 @@ from jitkernels.compiler.capture.control_flow.unbound_checks import check_bound,
 from jitkernels.compiler.capture.ints.int64_arithmetic import min_or_max
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.override_registry import serves
-from jitkernels.compiler.capture.source_locations import place_of, placed
+from jitkernels.compiler.capture.source_locations import placed
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
@@ -67,12 +68,6 @@ __all__ = [
 ALWAYS_UNROLLED_ITERATIONS, FEW_ITERATIONS, MAX_UNROLLED_ITERATIONS = 8, 32, 4096
 """Trip counts up to which a loop is always unrolled while tracing, is unrolled where its text fixes the trip count and
 sizes depend on the iteration, and is unrolled at most."""
-CURE = (
-    "expected numbers, or arrays of one dtype and shape, where the condition is known only when the compiled code "
-    "runs. Write `np.where(condition, a, b)` for a choice between elements, or take the branch outside of the "
-    "compiled function"
-)
-"""Advice for branches whose sides do not match."""
 
 # Loops and branches
 
@@ -231,20 +226,11 @@ def if_(test: Any, yes: Callable[[], Any], no: Callable[[], Any], state: State) 
         _trace_until_stable(tracer, state, lambda state, _: trace_if(tracer, test, yes, no, state))
     except ListGrowsError:
         raise
-    except BranchMismatchError as error:
-        if error.is_placed:
-            raise
-        raise BranchMismatchError(f"{place_of(error, state.line)}: {error}: {CURE}", is_placed=True) from None
     except UnsupportedError as error:
-        if not tracer.depth:
-            reason = placed(error, state.line)
-            tracer.note(str(reason))
-            try:
-                bool(test)  # raises an error that names the source line
-            except ConcretizationError as error_at_line:
-                text = f"{error_at_line}. Why both sides cannot be compiled: {reason}"
-                raise ConcretizationError(text, is_placed=True) from None
-        raise
+        side = assumed_side(tracer, test, error)
+        if side is None:
+            raise described(tracer, test, error, state.line) from None
+        (yes if side else no)()
 
 
 # Operators
@@ -255,7 +241,13 @@ def select(test: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
     tracer = current()
     if tracer is None or is_decided(test):
         return yes() if test else no()
-    return select_value(tracer, test, yes, no)
+    try:
+        return select_value(tracer, test, yes, no)
+    except UnsupportedError as error:
+        side = assumed_side(tracer, test, error)
+        if side is None:
+            raise
+        return yes() if side else no()
 
 
 def and_test(first: Any, compute_second: Callable[[], Any]) -> Any:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import Traced
+from jitkernels.compiler.capture.array_proxy import Traced, traced
 from jitkernels.compiler.capture.control_flow.loop_state import Variable, as_number
 from jitkernels.compiler.capture.control_flow.trace_branch import trace_if
-from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, DynamicArray, as_operand
+from jitkernels.compiler.capture.dynamic.dynamic_array import FUNCTIONS, DynamicArray, KnownElements, as_operand
 from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice, is_computed
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
@@ -90,10 +90,18 @@ def materialized(array: DynamicArray) -> DynamicSlice:
     return result
 
 
+def _elements(tracer: Tracer, array: Any) -> Any:
+    """An array to concatenate: one element is not broadcast."""
+    if isinstance(array, list | tuple | np.ndarray):
+        array = traced(tracer, array)
+    is_known = type(array) is Traced and array.ndim == 1
+    return KnownElements(array) if is_known else as_operand(tracer, array)
+
+
 def concatenated(arrays: Sequence[Any], axis: Any = 0) -> DynamicSlice:
     """``numpy.concatenate`` of vectors."""
     tracer = next(array for array in arrays if isinstance(array, DynamicArray)).tracer
-    parts = [as_operand(tracer, array) for array in arrays]
+    parts = [_elements(tracer, array) for array in arrays]
     if axis not in (0, None) or not all(isinstance(part, DynamicArray) and part.ndim == 1 for part in parts):
         raise UnknownSizeError("numpy.concatenate of arrays of computed length and others than vectors")
     most: Number = 0

@@ -12,7 +12,6 @@ from jitkernels.compiler.capture.control_flow.dynamic_list import DynamicList
 from jitkernels.compiler.capture.control_flow.iterables import LoopIterable, LoopRange
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.dynamic.dynamic_array import (
-    OVERLAP,
     DynamicArray,
     Source,
     applied,
@@ -25,7 +24,7 @@ from jitkernels.compiler.capture.dynamic.dynamic_gather import assign_masked
 from jitkernels.compiler.capture.ints import induction_symbols, intervals
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy.masked_proxy import is_congruent
-from jitkernels.compiler.capture.override_registry import serves
+from jitkernels.compiler.capture.override_registry import SERVICES, serves
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.graph import Node
@@ -125,19 +124,23 @@ class DynamicSlice(DynamicArray):
         """Assign to all elements."""
         if self._is_itself(value):
             return
-        elements = as_operand(self.tracer, value)
+        elements = self._unaliased(as_operand(self.tracer, value))
         is_array = isinstance(elements, DynamicArray)
         if is_array:
             require_same_length(self.tracer, self.length, elements.length)
-            storage = self.base.view.storage
-            if any(source is storage for source, _ in elements.sources):
-                raise UnknownSizeError(OVERLAP)
 
         def assign(index: Any) -> None:
             element = elements.at(index) if is_array else elements
             self.base[self.position(index)] = element
 
         self.each(assign)
+
+    def _unaliased(self, operand: Any) -> Any:
+        """An operand of an assignment to these elements; copied where it is computed from others of this array."""
+        storage = self.base.view.storage
+        if isinstance(operand, DynamicArray) and any(source is storage for source, _ in operand.sources):
+            return SERVICES["materialize"](operand)
+        return operand
 
     def _is_itself(self, value: Any) -> bool:
         """Whether a value is this slice, as it is for the assignment of ``a[i:j] += b``."""
@@ -152,13 +155,10 @@ class DynamicSlice(DynamicArray):
         )
 
     def operate_in_place(self, ufunc: Any, other: Any) -> Any:
-        elements = as_operand(self.tracer, other)
+        elements = self._unaliased(as_operand(self.tracer, other))
         is_array = isinstance(elements, DynamicArray)
         if self.ndim != 1:
             raise UnknownSizeError(f"numpy.{ufunc.__name__} in place of rows of computed number")
-        storage = self.base.view.storage
-        if is_array and any(source is storage for source, _ in elements.sources):
-            raise UnknownSizeError(OVERLAP)
         result = applied(self.tracer, ufunc, (self, other))
         if not np.can_cast(result.dtype, self.dtype, "same_kind"):
             raise UnknownSizeError(f"numpy.{ufunc.__name__} in place")
@@ -272,15 +272,25 @@ def _clamped(tracer: Tracer, value: Any, length: Any) -> Any:
     return as_number(tracer, node, int)
 
 
+def _without_ellipsis(array: Traced, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The parts of a key, with slices of whole dimensions in place of ``...``."""
+    positions = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(positions) != 1:
+        return parts
+    selected = sum(part is not None for part in parts) - 1
+    whole = (slice(None),) * (array.ndim - selected)
+    return (*parts[: positions[0]], *whole, *parts[positions[0] + 1 :])
+
+
 def dynamic_slice(array: Traced, key: Any) -> DynamicSlice | DynamicColumns | None:
     """The slice at computed bounds that a key selects; None for other keys."""
-    parts = key if type(key) is tuple else (key,)
+    parts = _without_ellipsis(array, key if type(key) is tuple else (key,))
     computed = [
         i for i, part in enumerate(parts) if type(part) is slice and any(map(is_computed, (part.start, part.stop)))
     ]
     if not computed:
         return None
-    if len(computed) > 1 or any(part is None or part is Ellipsis for part in parts):
+    if len(computed) > 1 or any(part is None for part in parts):
         raise UnknownSizeError("several slices at computed bounds")
     position = computed[0]
     others = [*parts[:position], *parts[position + 1 :]]

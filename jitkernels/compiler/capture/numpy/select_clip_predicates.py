@@ -24,7 +24,7 @@ from jitkernels.compiler.capture.numpy.ufuncs import (
     stored_or_new,
 )
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, overrides
-from jitkernels.compiler.capture.symint import as_symint
+from jitkernels.compiler.capture.symint import SymInt, as_symint
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -313,10 +313,25 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return call_with_shape_of(values.tracer, call, "interp", "float64", values, values, table, heights)
 
 
+def is_traced_order(order: Any) -> bool:
+    """Whether the order of a norm is a float that only the compiled code knows; calls with special ones bail out.
+
+    NumPy counts elements for 0, and takes the largest or smallest for infinities.
+    """
+    if type(order) is not Traced or order.ndim or order.python is not float:
+        return False
+    special = builder.elementwise("logical_not", builder.elementwise("isfinite", order.node))
+    zero = builder.elementwise("equal", order.node, 0.0)
+    order.tracer.checks.append(builder.elementwise("logical_or", special, zero))
+    return True
+
+
 @overrides(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:  # noqa: A002
     tracer = tracer_of()
     array: Any = traced(tracer, x)
+    if type(ord) is SymInt:
+        ord = int(ord)  # noqa: A001  # guards the order
     if array.dtype.kind == "c":
         array = np.abs(array)
     elif array.dtype.kind != "f":
@@ -329,9 +344,11 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> An
             nothing = total == 0
             return np.where(nothing, total, np.sqrt(np.where(nothing, array.dtype.type(1), total)))
         return np.sqrt(total)
+    size_: Any = np.abs(array)
+    if len(over) == 1 and is_traced_order(ord):
+        return np.power(np.sum(np.power(size_, ord), axis=over, keepdims=keepdims), 1 / ord)
     if len(over) != 1 or type(ord) not in (int, float):
         raise UnsupportedError("norm of matrices by this order")
-    size_: Any = np.abs(array)
     if abs(ord) == np.inf:
         return (np.max if ord > 0 else np.min)(size_, axis=over, keepdims=keepdims)
     if ord == 0:

@@ -168,8 +168,6 @@ class Flattener:
             return "partial", *(self.flatten(item) for item in (value.func, value.args, value.keywords))
         if kind.__name__ == CYTHON and str(value.__module__).startswith(STATEFUL):
             return "static", kind, free_variables.Same(value)
-        if kind is types.ModuleType:
-            impure.refuse_module(value)
         if kind is types.ModuleType or is_native(value):
             return "static", kind, free_variables.Same(value)
         if (inner := getattr(kind, "__jitkernels_traced__", None)) is not None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import enum
-import operator
 import types
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +16,10 @@ from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
 from jitkernels.compiler.capture.control_flow.tagged_union import TaggedUnion
 from jitkernels.compiler.capture.dynamic import computed_size
 from jitkernels.compiler.capture.dynamic.dynamic_slice import DynamicSlice
-from jitkernels.compiler.capture.functionalization import PlaneView, Storage, View
+from jitkernels.compiler.capture.functionalization import Storage, View
 from jitkernels.compiler.capture.pytree import dynamic_results, result_recipe
 from jitkernels.compiler.capture.pytree.result_aliases import check_aliases
+from jitkernels.compiler.capture.pytree.result_views import extent_reader, view_builder
 from jitkernels.compiler.capture.pytree.transposed_results import transposed_axes
 from jitkernels.compiler.capture.structured import structured_array
 from jitkernels.compiler.capture.symint import SymInt
@@ -27,7 +27,6 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, pytree, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Graph, Node
-from jitkernels.compiler.ir.ops import strided_view
 from jitkernels.compiler.ir.regions import leaked
 from jitkernels.compiler.transforms import bounds_checks
 from jitkernels.core.frozen_dataclass import frozen_dataclass
@@ -200,7 +199,7 @@ class ResultPlanner:
         if value.leaf is not None:
             return self._leaf(value.leaf)
         self.views += 1
-        read = _reader(value.extent)
+        read = extent_reader(value.extent)
         return lambda known: read(known.values)
 
     def _leaf(self, leaf: int) -> Make:
@@ -242,32 +241,10 @@ class ResultPlanner:
         if is_leaf:
             self.leaves.add(number)
         self.views += 1
-        steps: list[tuple[Any, list[Callable[[Mapping[str, int]], int]]]] = []
-        current: View | None = view
-        while current is not None and current.parent is not None:
-            steps.insert(
-                0,
-                (
-                    current.name if type(current) is PlaneView else current.map,
-                    [_reader(extent) for extent in current.shape],
-                ),
-            )
-            current = current.parent
-        is_readonly = view.is_readonly
+        is_readonly, build = view.is_readonly, view_builder(view)
 
         def make(known: ResultInputs) -> Any:
-            array = (known.leaves if is_leaf else known.arrays)[number]
-            if not steps:
-                return array.view()
-            values = known.values
-            for index_map, readers in steps:
-                shape = tuple([read(values) for read in readers])
-                if type(index_map) is str:
-                    array = getattr(array, index_map)
-                elif index_map is None:
-                    array = array.reshape(shape)
-                else:
-                    array = strided_view(array, index_map, shape, partial(_read, values))
+            array = build((known.leaves if is_leaf else known.arrays)[number], known.values)
             if is_readonly or (is_leaf and not known.leaves[number].flags.writeable):
                 array.flags.writeable = False
             return array
@@ -287,18 +264,6 @@ PART_BUILDERS: dict[type, Callable[[ResultPlanner, Any], Make]] = {
         structured_array.RESULT_TYPES, lambda planner, v: structured_array.builder_of(v, planner.make, planner.users)
     ),
 }
-
-
-def _reader(extent: Any) -> Callable[[Mapping[str, int]], int]:
-    """A function that evaluates an extent, with fast paths for constants and symbols."""
-    if type(extent) is int:
-        return lambda _: extent
-    name = symbolic_dims.bare(extent)
-    return operator.itemgetter(name) if name is not None else partial(symbolic_dims.evaluated, extent)
-
-
-def _read(values: Mapping[str, int], extent: Any) -> int:
-    return extent if type(extent) is int else symbolic_dims.evaluated(extent, values)
 
 
 def _children(value: Any) -> Sequence[Any]:
