@@ -198,9 +198,11 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Rang
             matrix = Matrices(offset(all_matrices.x, at), offset(all_matrices.y, at), rows, n)
             turn_matrix(matrix, Range(0, n) if is_batch else part)
 
+    is_straight = min(attr.rows, attr.n) >= SQUARE  # all but thin matrices are transposed by tiles in LLVM IR
     return range_kernel_of(
-        attr, f"transpose_{attr.dtype}", body, extent=along, block=block, reads_first=True, **variant
-    )
+        attr, f"transpose_{attr.dtype}", body, extent=along, block=block, reads_first=True, straight=is_straight,
+        **variant,
+    )  # fmt: skip
 
 
 def check_ids(ids: Any, table_rows: int, count: int) -> int:
