@@ -1,4 +1,4 @@
-"""TRANSPOSE: a kernel has fast code for the sizes of its class, and is right for all others; graphs need few objects."""
+"""TRANSPOSE: kernels have fast code for the sizes of their class, and are right for others; graphs need few objects."""
 
 import numpy as np
 import pytest

@@ -29,7 +29,8 @@ def test_layers(options: dict[str, int], has_state: bool) -> None:
         given = (tuple(state),) if has_state else ()
         found, expected = compiled(layer)(x, *given), layer(x, *given)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-    assert recorded.modules and not recorded.reasons
+    assert recorded.modules
+    assert not recorded.reasons
 
 
 def test_a_layer_of_float64_is_unrolled() -> None:
