@@ -26,8 +26,8 @@ def lstm_layer(
         raise NotImplementedError("a recurrent layer other than an LSTM of one direction, without gradients")
     if is_empty(x.shape) or x.dtype.kind != "f":
         raise NotImplementedError("an LSTM of no elements, or of no floating-point numbers")
-    biases = (b_ih, b_hh) if has_biases else (None, None)
+    b_ih, b_hh = (b_ih, b_hh) if has_biases else (None, None)
     ordered = np.flip(x, 0) if reverse else x
-    y, h_n, c_n = jk.lstm(ordered, w_ih, w_hh, *biases, np.squeeze(h0, 0), np.squeeze(c0, 0))
+    y, h_n, c_n = jk.lstm(ordered, w_ih, w_hh, b_ih, b_hh, np.squeeze(h0, 0), np.squeeze(c0, 0))
     y = np.flip(y, 0) if reverse else y
     return y, np.expand_dims(h_n, 0), np.expand_dims(c_n, 0), np.zeros((0,), np.uint8)
