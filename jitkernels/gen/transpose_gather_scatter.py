@@ -1,6 +1,6 @@
 """Generated TRANSPOSE, GATHER and SCATTER_ADD."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,24 +62,46 @@ def _thin(count: int) -> Callable[..., None]:
     return thin
 
 
-two, three, four, five, six, seven = (_thin(count) for count in range(2, SQUARE))
+def _few_of(counts: Sequence[int]) -> Callable[..., None]:
+    """Transpose a skinny matrix, fast if it has one of these numbers of rows or columns.
+
+    LLVM takes a tenth of a second for each, so that a kernel has those of its size class alone.
+    """
+    function = _thin_any
+    for count in counts:
+        function = _or_thin(count, function)
+    return function
 
 
 @inlined()
-def few(x: Any, y: Any, count: int, length: int, begin: int, end: int, is_rows: bool) -> None:
-    """Transpose two to seven rows, or so many columns."""
-    if count == 2:
-        two(x, y, length, begin, end, is_rows)
-    elif count == 3:
-        three(x, y, length, begin, end, is_rows)
-    elif count == 4:
-        four(x, y, length, begin, end, is_rows)
-    elif count == 5:
-        five(x, y, length, begin, end, is_rows)
-    elif count == 6:
-        six(x, y, length, begin, end, is_rows)
-    else:
-        seven(x, y, length, begin, end, is_rows)
+def _thin_any(x: Any, y: Any, count: int, length: int, begin: int, end: int, is_rows: bool) -> None:
+    for j in range(begin, end):
+        for i in range(count):
+            if is_rows:
+                y[count * j + i] = x[length * i + j]
+            else:
+                y[length * i + j] = x[count * j + i]
+
+
+def _or_thin(known: int, others: Callable[..., None]) -> Callable[..., None]:
+    thin = _thin(known)
+
+    @inlined()
+    def either(x: Any, y: Any, count: int, length: int, begin: int, end: int, is_rows: bool) -> None:
+        if count == known:
+            thin(x, y, length, begin, end, is_rows)
+        else:
+            others(x, y, count, length, begin, end, is_rows)
+
+    return either
+
+
+def _thin_counts(attr: TransposeAttr) -> list[int]:
+    """The numbers of rows or columns, of which there are few, in the size class of a kernel."""
+    found = {
+        count for size in (attr.rows, attr.n) if size <= SQUARE for count in range(size // 2 + 1, min(size + 1, SQUARE))
+    }
+    return sorted(found - {1})
 
 
 def transpose_variants(attr: TransposeAttr) -> list[Variant]:
@@ -98,8 +120,9 @@ class Matrices(NamedTuple):
     n: int
 
 
-def turning_of(dtype: str) -> Any:
-    """Return the function that transposes some columns of a matrix, of some rows."""
+def turning_of(dtype: str, counts: Sequence[int]) -> Any:
+    """Return the function that transposes some columns of a matrix, of some rows; `counts`: as for `_few_of`."""
+    few = _few_of(counts)
     side, tiles = CACHE_LINE_BYTES // np.dtype(dtype).itemsize, transpose_tiles(dtype)
 
     @inlined()
@@ -180,7 +203,8 @@ def streaming_turn(dtype: str, turn: Any) -> Any:
 @implements(TransposeAttr, variants=transpose_variants)
 def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> RangeKernel:
     along, block = _along(attr)
-    is_batch, turn = along == "batch", turning_of(attr.dtype)
+    block = 1 << (block.bit_length() - 1) // 3 * 3  # powers of 8, so that a graph needs few objects
+    is_batch, turn = along == "batch", turning_of(attr.dtype, _thin_counts(attr))
     # Without streaming, the name is bound to a small function, as the object includes it all the same.
     turn_in_lines = streaming_turn(attr.dtype, turn) if stream else store_fence
 
@@ -198,9 +222,12 @@ def transpose(attr: TransposeAttr, stream: bool = False, **variant: Any) -> Rang
             matrix = Matrices(offset(all_matrices.x, at), offset(all_matrices.y, at), rows, n)
             turn_matrix(matrix, Range(0, n) if is_batch else part)
 
+    # All but thin matrices are transposed by tiles in LLVM IR; the class of 8 begins with 5.
+    is_straight = min(attr.rows, attr.n) > SQUARE
     return range_kernel_of(
-        attr, f"transpose_{attr.dtype}", body, extent=along, block=block, reads_first=True, **variant
-    )
+        attr, f"transpose_{attr.dtype}", body, extent=along, block=block, reads_first=True, straight=is_straight,
+        **variant,
+    )  # fmt: skip
 
 
 def check_ids(ids: Any, table_rows: int, count: int) -> int:

@@ -7,8 +7,8 @@ import torch
 from torch_cases import MODELS, Recorded, compiled, made, step
 
 pytestmark = pytest.mark.usefixtures("traced_recurrence")
-STAYING = {"aten.randn_like.default", "aten.mkldnn_rnn_layer.default"}
-"""Random numbers, and the layer of oneDNN that torch's LSTM is without gradients."""
+STAYING = {"aten.randn_like.default"}
+"""Random numbers."""
 
 
 @pytest.fixture

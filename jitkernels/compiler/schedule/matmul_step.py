@@ -13,6 +13,7 @@ from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.codegen.source_protocol import External
 from jitkernels.compiler.ir import builder, matrix_ops, symbolic_dims
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
+from jitkernels.compiler.ir.regions import LoopParts
 from jitkernels.compiler.ir.symbolic_dims import Number, same
 from jitkernels.core import cpu_target
 from jitkernels.core.cached_property import unlocked_cached_property
@@ -220,13 +221,20 @@ class MatMulStep:
 
 
 def factors(nodes: Iterable[Node]) -> set[Node]:
-    """The operands of products and kernels, which must be dense in memory."""
-    return {
-        operand
-        for node in nodes
-        if node.operation in ("matmul", "kernel")
-        for operand in (operands(node)[0] if node.operation == "matmul" else node.inputs)
-    }
+    """The operands of products and kernels, also of those in loops, which must be dense in memory.
+
+    Where an array that a loop reads lies in another order, each iteration would copy it.
+    """
+    found: set[Node] = set()
+    for node in nodes:
+        if node.operation in ("matmul", "kernel"):
+            found.update(operands(node)[0] if node.operation == "matmul" else node.inputs)
+        elif node.operation == "loop":
+            loop = LoopParts(node)
+            inside = factors(loop.body)
+            pairs = zip(loop.captured, loop.captured_parameters, strict=True)
+            found.update(operand for operand, parameter in pairs if parameter in inside)
+    return found
 
 
 def operands(node: Node) -> tuple[tuple[Node, Node], tuple[bool, bool]]:

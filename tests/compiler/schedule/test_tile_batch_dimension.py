@@ -276,6 +276,20 @@ def test_kernels_inside_of_loops_are_timed() -> None:
     assert any("conv2d" in one.kernel and one.runs == 4 for one in inside)
 
 
+def test_filters_in_another_order_are_copied_before_the_loop() -> None:
+    """As torch has them: kernels take them in C order, and each image would copy them again."""
+
+    def function(x: Any, w: Any, v: Any) -> Any:
+        return conv(conv(x, np.transpose(w, (2, 3, 1, 0)), activation="relu"), np.transpose(v, (2, 3, 1, 0)))
+
+    x, filters = images(4), [np.ascontiguousarray(np.transpose(one, (3, 2, 0, 1))) for one in (FIRST, SECOND)]
+    compiled = jk.jit(function, strict=True, profile=True)
+    compare(compiled(x, *filters), features(x))
+    assert loops_of(compiled, x, *filters)
+    inside = [one.kernel for one in compiled.stats().times if one.inside]
+    assert sum("copy" in kernel for kernel in inside) == 1  # of the image
+
+
 def test_bundles(tmp_path: Path) -> None:
     compiled, x = jk.jit(inception, strict=True), images(4)
     expected = compiled(x)
