@@ -14,7 +14,7 @@ from array_api_cases import all_lazy
 
 import jitkernels as jk
 
-pytestmark = pytest.mark.per_push()
+pytestmark = pytest.mark.per_push
 
 xp = jk.xp
 __all__ = ["all_lazy"]

@@ -16,7 +16,7 @@ from jitkernels.attrs.schema.registry import MORE, all_schemas, implementation, 
 from jitkernels.errors import ArgumentTypeError, AttrError, NotUsableError, RegistrationError, UnknownNameError
 from jitkernels.tools import testing
 
-pytestmark = pytest.mark.per_push()
+pytestmark = pytest.mark.per_push
 
 
 @pytest.mark.parametrize("row", cases.every_row())

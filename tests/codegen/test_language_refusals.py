@@ -18,7 +18,7 @@ from jitkernels.codegen.source_protocol import External, Module
 from jitkernels.errors import BuildError
 from jitkernels.runtime.loading import loader
 
-pytestmark = pytest.mark.per_push()
+pytestmark = pytest.mark.per_push
 
 REFUSED = {
     "unknown = missing": "missing has no value.*: missing",

@@ -22,7 +22,7 @@ from jitkernels.compiler.passes import GLOBAL, LOCAL, matchers, optimize
 from jitkernels.errors import GraphError
 from jitkernels.microkernels.maths import basic
 
-pytestmark = pytest.mark.per_push()
+pytestmark = pytest.mark.per_push
 
 PASSES = {one.name: one for one in (*LOCAL, *GLOBAL)}
 RULES = {f"{name}.{rule}" for name, one in PASSES.items() for rule in one.rules}
