@@ -19,6 +19,7 @@ class OrderStatisticsAttr(KernelAttr, kernel_type="ORDER_STATISTICS"):
     n: int
     count: int
     dtype: str = "float32"
+    streams = ((1 << 14, 1024, 1),)
     arrays = (
         Argument("x", "in", "*rows n"),
         Argument("k", "in", "count", dtype="int64", domain=(0, "n")),

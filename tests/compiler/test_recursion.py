@@ -6,7 +6,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from jitted import reasons
+from jitted import notes, reasons
 
 import jitkernels as jk
 
@@ -97,7 +97,7 @@ def test_recursion_that_values_decide(function: Callable[..., Any]) -> None:
     compiled = jk.jit(function)
     for n in (0, 7):
         np.testing.assert_array_equal(compiled(np.ones(3), n), function(np.ones(3), n))
-    assert "calls itself too often" in str(reasons(compiled))
+    assert "calls itself too often" in str([*reasons(compiled), *notes(compiled)])
 
 
 @pytest.mark.parametrize(("function", "n"), [(deep, 100), (fibonacci, 16)])

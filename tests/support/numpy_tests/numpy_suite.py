@@ -91,8 +91,8 @@ def _count_ways() -> None:
     profile_counters.Profile.done = done  # type: ignore[method-assign]
     specialize = vars(cold_call)["specialize"]
 
-    def explained(*args: Any) -> Any:
-        result = specialize(*args)
+    def explained(*args: Any, **kwargs: Any) -> Any:
+        result = specialize(*args, **kwargs)
         if result.graph is None:
             reasons[result.reason] += 1
         return result
