@@ -21,7 +21,7 @@ MAX_COMPARED_LATER_SECONDS = 5e-3
 """Compiled calls of up to so many seconds are compared once many have run, which took as long as the plain function may
 take in one call. Slower ones never are."""
 CALLS_BEFORE, CALLS_WITH_LOOPS_BEFORE = 20, 150
-"""So many."""
+"""Compiled calls after which such code is compared, without loops and with them."""
 TOO_SLOW = 4
 """Slowdown against compiled code after which the plain function is not timed again."""
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import cpu_target
+from jitkernels.microkernels.sort.base_cases import writers
 from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF
-from jitkernels.microkernels.sort.key_division import division
-from jitkernels.microkernels.sort.part_results import writers
 from jitkernels.microkernels.sort.pivot_partition import has_permutations
+from jitkernels.microkernels.sort.pivot_selection import division
 from jitkernels.microkernels.sort.radix_sort import DIGIT, WORDS, radix_passes
 from jitkernels.microkernels.sort.sort_tasks import (
     FIRST,

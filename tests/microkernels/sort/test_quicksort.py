@@ -12,7 +12,7 @@ from jitkernels.attrs.schema.signature import AnyArray
 from jitkernels.attrs.sort_topk import SortAttr
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.gen import order_statistics, sort_topk
-from jitkernels.microkernels.sort import key_division, quicksort
+from jitkernels.microkernels.sort import pivot_selection, quicksort
 from jitkernels.runtime.loading import loader
 
 DTYPES = ("float32", "float64")
@@ -25,7 +25,7 @@ LENGTHS = (*range(1, 71), *range(129, 200), 255, 256, 257, 1000, 2047, 2048, 204
 def vector_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """The width of vectors, in code for this processor, for one without permutations, or with few divisions."""
     if request.param == "without permutations":
-        monkeypatch.setattr(key_division, "has_permutations", lambda *_: False)
+        monkeypatch.setattr(pivot_selection, "has_permutations", lambda *_: False)
         monkeypatch.setattr(quicksort, "has_permutations", lambda *_: True)
     if "divided" in request.param:
         monkeypatch.setattr(quicksort, "PARTITIONS_PER_BIT", int("rarely" in request.param))

@@ -95,7 +95,7 @@ def _polynomial_reader(extent: Any) -> Callable[[Values], int] | None:
     terms = [(monomial, count) for monomial, count in extent.terms.items() if monomial]
     if any(len(monomial) > 1 or monomial[0].operation for monomial, _ in terms):
         return None
-    if terms == [(terms[0][0], 1)] and not constant:
+    if len(terms) == 1 and terms[0][1] == 1 and not constant:
         return extent_reader(extent)
     factors = [(monomial[0].text, count) for monomial, count in terms]
     return lambda values: constant + sum([count * values[name] for name, count in factors])

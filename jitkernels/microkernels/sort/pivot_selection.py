@@ -1,4 +1,4 @@
-"""Division of a part around a pivot, the median of a sample."""
+"""Selection of a pivot, the median of a sample, and the division of a part around it."""
 
 from typing import Any, NamedTuple
 

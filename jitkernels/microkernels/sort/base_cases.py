@@ -1,4 +1,4 @@
-"""Results of the parts of a row: short ones are sorted by networks, equal keys are one value."""
+"""Base cases of quicksort: networks sort short parts, equal keys are one value."""
 
 from typing import Any
 
