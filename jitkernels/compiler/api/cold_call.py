@@ -162,8 +162,7 @@ class ColdCalls(TimedCalls):
                 self._count_fallback(recompile_limit.REASON)
                 return None, call, None
             with building_ahead(cached=self.config.cache and self.config.backend == "native"):
-                may_assume = self._is_plain and not self.config.strict
-                specialization = specialize(call.structure, call.leaves, self.config, may_assume=may_assume)
+                specialization = specialize(call.structure, call.leaves, self.config, may_assume=self._may_assume())
             reporter = warning_reporter(self._signature, specialization)
             specialization.reporter = reporter if self._is_plain else None  # which runs the plain function
             symbols = specialization.symbols_of(call.leaves)

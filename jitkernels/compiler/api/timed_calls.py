@@ -42,6 +42,11 @@ class TimedCalls:
         may_be_plain = self._is_plain and not (self.is_interpreter or self.is_part or self.config.strict)
         return may_be_plain and settings.read("JITKERNELS_POLICY") != "reproducible"
 
+    def _may_assume(self: Any) -> bool:
+        """Whether the first call may decide of which side of a branch there is code: not where bits must not."""
+        is_plain = self._is_plain and not self.config.strict
+        return is_plain and settings.read("JITKERNELS_POLICY") != "reproducible"
+
     def _trial(self: Any, specialization: Specialization, link: CompiledLink, *, repeats: bool = False) -> LinkTrial:
         return LinkTrial(
             link, self._refused, self.__wrapped__, takes_out=self._takes_out, has_loops=specialization.has_flows,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jitted import notes
 
 import jitkernels as jk
 from jitkernels.errors import TracingError
@@ -144,6 +145,14 @@ def test_functions_of_c_run_once() -> None:
 def test_strict_functions_are_not_for_one_side() -> None:
     with pytest.raises(TracingError, match="on one side of a branch"):
         jk.jit(of_dtypes, strict=True)(X, 0.5)
+
+
+def test_reproducible_results_do_not_depend_on_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JITKERNELS_POLICY", "reproducible")
+    compiled = jk.jit(of_dtypes)
+    for limit in (0.5, 1e9):
+        np.testing.assert_array_equal(compiled(X, limit), of_dtypes(X, limit))
+    assert "one side of a branch" not in str(notes(compiled))
 
 
 def test_branches_in_loops_have_both_sides() -> None:
