@@ -34,16 +34,19 @@ def product_along(x: Any, dim: int, keepdim: bool = False, dtype: Any = None, re
 
 
 def _moments(x: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-    """Variance and mean: the sum of squared distances over the number of elements less a correction."""
+    """Variance and mean: the sum of |x - mean|^2 over the number of elements less a correction."""
     axes = _axes(x, dim)
     average = np.mean(x, axis=axes, keepdims=True)
     count = 1
     for axis in axes:
         count = count * x.shape[axis]
     centred = x - average
-    squares = np.sum(centred * centred, axis=axes, keepdims=True)
+    powers = centred * centred
+    if x.dtype.kind == "c":
+        powers = centred.real * centred.real + centred.imag * centred.imag
+    squares = np.sum(powers, axis=axes, keepdims=True)
     correction = 1 if correction is None else correction
-    variance = squares / like(max(int(count) - correction, 0), x)
+    variance = squares / like(max(int(count) - correction, 0), squares)
     return (variance, average) if keepdim else (np.squeeze(variance, axes), np.squeeze(average, axes))
 
 
