@@ -5,6 +5,7 @@ globals of a traced function refer to this module's proxies instead of NumPy.
 """
 
 import builtins
+import functools
 import math
 import sys
 import types
@@ -41,11 +42,17 @@ def creates(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 
 class FunctionProxy:
-    """Proxy of a NumPy function."""
+    """Proxy of a NumPy function, which equals the function; `shared_proxy` keeps the identity as well."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
         self.__name__ = getattr(function, "__name__", "function")
+
+    def __eq__(self, other: object) -> bool:
+        return self.function == original(other)
+
+    def __hash__(self) -> int:
+        return hash(self.function)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         tracer = current()
@@ -61,6 +68,17 @@ class FunctionProxy:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
+
+
+@functools.cache
+def shared_proxy(function: Any) -> FunctionProxy:
+    """The one proxy of a function: code may compare functions by identity."""
+    return FunctionProxy(function)
+
+
+def original(value: Any) -> Any:
+    """What a proxy of a function or module stands for; other values are returned unchanged."""
+    return value.function if type(value) is FunctionProxy else value._module if type(value) is ModuleProxy else value
 
 
 def has_traced(tree: Any) -> bool:
@@ -88,15 +106,20 @@ class ModuleProxy:
         if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type(np.sum)):
             if name.startswith(("load", "from", "gen", "save", "show", "test", "info")) or "file" in name:
                 raise UnsupportedError(f"numpy.{name}")
-            return FunctionProxy(value)
+            return shared_proxy(value)
         return stand_in(value)
+
+
+@functools.cache
+def _shared_module(module: types.ModuleType) -> ModuleProxy:
+    return ModuleProxy(module)
 
 
 def _array_namespace(array: Traced, /, *, api_version: str | None = None) -> Any:
     """What `ndarray.__array_namespace__` returns, in a trace. Raises ValueError as it does."""
     plain: Any = np.empty(0)
     plain.__array_namespace__(api_version=api_version)
-    return ModuleProxy(np)
+    return _shared_module(np)
 
 
 METHODS["__array_namespace__"] = _array_namespace
@@ -164,7 +187,7 @@ def stand_in(value: Any) -> Any:
         if value.__name__ == "numpy.random":
             return hooks.trace_random_module(value)
         if value.__name__.partition(".")[0] == "numpy":
-            return ModuleProxy(value)
+            return _shared_module(value)
         if is_impure_module(value):
             return ImpureModule(value)
         return MathProxy() if value is math else BuiltinsProxy() if value is builtins else value
@@ -180,7 +203,7 @@ def stand_in(value: Any) -> Any:
         is_known = value in CREATION or value in TABLE
     except TypeError:
         return frozen(value)
-    return FunctionProxy(value) if is_known and not isinstance(value, np.ufunc | type) else value
+    return shared_proxy(value) if is_known and not isinstance(value, np.ufunc | type) else value
 
 
 class MathProxy:

@@ -29,7 +29,7 @@ from jitkernels.compiler.capture.control_flow.trace_loop import Loop
 from jitkernels.compiler.capture.control_flow.tuple_comparisons import compare_tuples
 from jitkernels.compiler.capture.control_flow.unbound_checks import check_bound, check_caught, check_free_bound
 from jitkernels.compiler.capture.ints.int64_arithmetic import min_or_max
-from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
+from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED, original
 from jitkernels.compiler.capture.override_registry import serves
 from jitkernels.compiler.capture.source_locations import placed
 from jitkernels.compiler.capture.trace_context import Tracer, current
@@ -301,7 +301,10 @@ def is_(left: Any, right: Any) -> Any:
     leaves = [value.view.storage.leaf for value in (left, right) if type(value) is Traced and not value.is_scalar]
     if left is not right and len(leaves) == 2 and None not in leaves:
         raise UnsupportedError("an identity test of two array arguments")
-    return left is right
+    tracer = current()
+    if left is not right and tracer is not None and {id(left), id(right)} <= tracer.copied_arguments.keys():
+        raise UnsupportedError(f"an identity test of two arguments of type {type(left).__name__}")
+    return original(left) is original(right)
 
 
 def in_(value: Any, container: Any) -> Any:

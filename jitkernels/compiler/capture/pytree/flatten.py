@@ -56,6 +56,27 @@ ARGUMENT = "an argument"
 """What reasons begin with that are about a value, whose name the caller knows."""
 
 
+SENTINEL_ATTRIBUTES = frozenset({
+    "__module__", "__doc__", "__dict__", "__weakref__", "__slots__", "__annotations__", "__new__", "__init__",
+    "__repr__", "__str__", "__reduce__", "__copy__", "__deepcopy__",
+})  # fmt: skip
+"""Attributes of classes that give their instances nothing to compute with."""
+
+
+def is_sentinel(value: Any) -> bool:
+    """Whether all that code can do with an object is to compare its identity: it has no attributes and no methods."""
+    if getattr(value, "__dict__", None) or dataclasses.is_dataclass(value):
+        return False
+    classes = type(value).__mro__[:-1]
+    if any(getattr(base, "__slots__", ()) for base in classes):
+        return False
+    return all(
+        name in SENTINEL_ATTRIBUTES or name.startswith(f"_{base.__name__.lstrip('_')}__")  # private: no code reads it
+        for base in classes
+        for name in vars(base)
+    )
+
+
 class Flattener:
     """Collects the leaves of one call in order. `flatten` returns the hashable structure."""
 
@@ -193,6 +214,8 @@ class Flattener:
     def _object(self, value: Any, kind: type) -> Any:
         if any(base.__module__.startswith(STATEFUL) for base in kind.__mro__):
             return self._generator(value)
+        if is_sentinel(value):
+            return "static", kind, free_variables.Same(value)
         if dataclasses.is_dataclass(value):
             names = pytree.attribute_names(value)
         elif kind.__module__ in ("builtins", "numpy") or not hasattr(value, "__dict__"):

@@ -91,6 +91,9 @@ class Unflattener:
 
     def _remember(self, copy: Any) -> Any:
         self._copies.append((copy, _content(copy)))
+        tracer = current()
+        if tracer is not None:
+            tracer.copied_arguments[id(copy)] = copy
         return copy
 
     def _object(self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...], methods: tuple[Any, ...]) -> Any:

@@ -6,7 +6,7 @@ import dis
 import functools
 import linecache
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from jitkernels.codegen.function_ast import parse_unverified
 from jitkernels.compiler.capture.bytecode_calls import calls_variables
@@ -33,7 +33,7 @@ def rewrite_code(code: types.CodeType, aliases: Aliases = (), *, resolves: bool 
     `aliases`: names of the function with the Python builtins that they refer to, see `StatementRewriter`. `resolves`:
     whether callees need resolution, even without control flow.
     """
-    if not (_has_control_flow(code) or resolves or calls_variables(code)):
+    if not (_has_control_flow(code) or _has_tests(code) or resolves or calls_variables(code)):
         return None
     return _rewrite(code, aliases)[0]
 
@@ -92,9 +92,21 @@ def _is_unsupported(node: ast.AST) -> bool:
 @cached_per_code
 def _has_control_flow(code: types.CodeType) -> bool:
     """Whether a function, or one inside it, has loops or branches."""
-    return any("JUMP" in step.opname or step.opname == "FOR_ITER" for step in dis.get_instructions(code)) or any(
-        map(_has_control_flow, (constant for constant in code.co_consts if isinstance(constant, types.CodeType)))
-    )
+    return any("JUMP" in name or name == "FOR_ITER" for name in _operations(code))
+
+
+@cached_per_code
+def _has_tests(code: types.CodeType) -> bool:
+    """Whether it tests identity or membership, which Python decides by the proxies of a trace."""
+    return any(name in ("IS_OP", "CONTAINS_OP") for name in _operations(code))
+
+
+def _operations(code: types.CodeType) -> Iterator[str]:
+    """The names of the instructions of a function, and of those inside it."""
+    yield from (step.opname for step in dis.get_instructions(code))
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _operations(constant)
 
 
 def bare(tree: ast.FunctionDef) -> ast.FunctionDef:
