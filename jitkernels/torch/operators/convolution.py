@@ -224,6 +224,8 @@ def avg_pool1d(
 
 
 def _averaged(x: Any, options: Any, count_include_pad: bool) -> Any:
+    if x.dtype.kind != "f":
+        raise NotImplementedError("averages of ints, which torch rounds toward zero")
     y = jk.avg_pool2d(images(_batched(x, 4)), count_include_pad=count_include_pad, **options)
     shape = (*x.shape[:-2], *y.shape[1:3])
     return np.reshape(channels_first(y, 4), shape) if x.ndim == 2 else _as_before(channels_first(y, 4), x.ndim)

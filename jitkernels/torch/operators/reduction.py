@@ -125,8 +125,8 @@ def all_true(x: Any, dim: Any = None, keepdim: bool = False, result: Any = None)
 @operator("logsumexp.default", promotes="tensors")
 def logsumexp(x: Any, dim: Sequence[int], keepdim: bool = False) -> Any:
     axes = _axes(x, dim)
-    most = highest(x, axes)
-    most = np.where(np.isinf(most), like(0, x), most)
+    most = highest(x.real if x.dtype.kind == "c" else x, axes)
+    most = np.where(np.isinf(most), like(0, most), most)
     total = np.log(np.sum(np.exp(x - most), axis=axes, keepdims=True)) + most
     return total if keepdim else np.squeeze(total, axes)
 
