@@ -1,4 +1,4 @@
-"""Identity and membership: what a traced function compares is the caller's object, whatever stands for it in the trace."""
+"""Identity and membership: a traced function compares the caller's objects, whatever stands for them in the trace."""
 
 from collections.abc import Callable
 from typing import Any

@@ -22,7 +22,7 @@ DTYPES = torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64
 UNORDERED = "sort", "topk", "mode", "median", "kthvalue", "unique"
 """Operators that give some index of equal elements."""
 SEED = 42
-"""What torch's samples seed some operators with, as they run and as they are traced: what is compiled draws the same."""
+"""What torch's samples seed some operators with, as they run and as they are traced."""
 CASES = cases(DTYPES)
 
 

@@ -36,6 +36,7 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     shape_ops,
     traced_fourier,
     ufuncs,
+    vectorized_function,
 )
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.override_registry import SERVICES

@@ -149,7 +149,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, dt
     if ord == 1:
         return np.sum(size, axis=axes, keepdims=keepdim)
     if ord == 0:
-        return np.sum(x != 0, axis=axes, keepdims=keepdim, dtype=x.dtype)
+        return np.sum(x != 0, axis=axes, keepdims=keepdim, dtype=size.dtype)
     if ord in (float("inf"), float("-inf")):
         return (np.max if ord > 0 else np.min)(size, axis=axes, keepdims=keepdim)
-    return np.power(np.sum(np.power(size, like(ord, x)), axis=axes, keepdims=keepdim), like(1 / ord, x))
+    return np.power(np.sum(np.power(size, like(ord, size)), axis=axes, keepdims=keepdim), like(1 / ord, size))

@@ -13,7 +13,7 @@ from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, common
 from jitkernels.compiler.capture.source_locations import line_of
 from jitkernels.compiler.capture.symint import SymInt
-from jitkernels.compiler.capture.trace_context import Tracer, user_frame
+from jitkernels.compiler.capture.trace_context import Tracer, current, user_frame
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import is_known
@@ -135,6 +135,9 @@ def join_kinds(name: str, first: Kind, other: Kind, line: int = 0) -> Kind:
         return first
     if first is Unset:
         return other
+    tracer = current()
+    if tracer is not None:
+        tracer.joined_kinds.append((first, other))
     if first is not None and other is not None:
         if first in PYTHON_NUMBERS and other in PYTHON_NUMBERS and bool not in (first, other):
             return common(first, other)

@@ -193,6 +193,10 @@ class Flattener:
             return "static", kind, free_variables.Same(value)
         if (inner := getattr(kind, "__jitkernels_traced__", None)) is not None:
             return self.flatten(inner(value))
+        if kind is np.vectorize:
+            if value.signature or value.excluded or value.cache:
+                raise UnsupportedError("numpy.vectorize with a signature, excluded arguments or a cache")
+            return "object", kind, ("pyfunc", "otypes"), (self.flatten(value.pyfunc), self.flatten(value.otypes)), ()
         refuse_stencil(value)
         if field_views.is_structured(value):
             return "structured", kind, value.dtype, tuple(map(self._array, field_views.fields_of(value)))

@@ -13,6 +13,7 @@ from jitkernels.compiler.capture.bytecode_calls import only_called
 from jitkernels.compiler.capture.control_flow import runtime_hooks
 from jitkernels.compiler.capture.free_variables import names_of
 from jitkernels.compiler.capture.numpy_namespace_proxy import BUILTINS, CALLED, seen, stand_in
+from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.pytree.flatten import Leaf
 from jitkernels.compiler.capture.rewrite.aliases import aliases_of, value_of
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
@@ -97,6 +98,8 @@ class Unflattener:
         return copy
 
     def _object(self, kind: type, names: tuple[str, ...], parts: tuple[Any, ...], methods: tuple[Any, ...]) -> Any:
+        if kind is np.vectorize:
+            return SERVICES["vectorize"](*map(self.unflatten, parts))
         result: Any = blank(kind)
         for name, part in zip(names, parts, strict=True):
             object.__setattr__(result, name, self.unflatten(part))
