@@ -11,7 +11,8 @@ loops go first, so that a convolution by windows ends as one reduction over all 
 5. For that, iterations must be independent: all that reads or writes a loop-carried array has in one of its dimensions
    indices that no other iteration has, ``factor * i + c`` for c from a range shorter than the distance of iterations.
 6. A loop stays as it is where one iteration computes much: a nest of its own costs little then, and its operands are
-   in the caches; and where it computes only scalars, for which loops have code of their own.
+   in the caches; and where it computes only scalars, for which loops have code of their own, unless these go through
+   functions such as ``cos``: nests have vector code for them, loops call them for one number after another.
 """
 
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.dim_proofs import Factored, factored, substituted
 from jitkernels.compiler.ir.graph import Graph, Node, number_of, readers, transformed
 from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
+from jitkernels.compiler.ir.elementwise_ops import FLOATS
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.region_memory import is_direct
 from jitkernels.compiler.ir.regions import REGIONS, LoopParts, regions_of, symbols_in
@@ -33,6 +35,8 @@ from jitkernels.compiler.transforms.loop_ints import Ints, int_of, ints_inside
 
 MAX_ITERATION_ELEMENTS = 1 << 12
 """The most elements that an iteration stores, or that one of its reductions or products has."""
+MIN_FUNCTION_COST = 10.0
+"""In additions: the cost from which on a function is worth a nest of its own."""
 MAX_BATCHED_ELEMENTS = 1 << 22
 """The most elements of a batched value that may need memory of its own."""
 
@@ -77,7 +81,8 @@ def _vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | No
         return None
     if parts.condition.outputs[0].options.get("value") is not True:
         return None
-    if all(is_direct(node) for node in parts.body):
+    is_scalar = all(is_direct(node) for node in parts.body)
+    if is_scalar and not any(map(_has_vector_code, parts.body)):
         return None
     trip_count = (end - begin + step - 1) // step if step > 0 else (begin - end - step - 1) // -step
     if symbolic_dims.is_loop_variant(trip_count) or symbolic_dims.value_of(trip_count) < 1:
@@ -92,7 +97,19 @@ def _vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | No
         return None
     if not is_at_least(trip_count, 1) and not symbolic_dims.is_at_least_now(trip_count, 1):
         return None
+    scope.has_scalar_loops |= is_scalar
     return [batch.known[output] for output in parts.body.outputs]
+
+
+def _has_vector_code(node: Node) -> bool:
+    """Whether a number goes through a function of which vectors have faster code."""
+    scalar = OPERATIONS[node.operation].scalar
+    return (
+        scalar is not None
+        and scalar.cost >= MIN_FUNCTION_COST
+        and isinstance(scalar.code.get("f"), str)
+        and node.inputs[0].dtype in FLOATS
+    )
 
 
 def _are_own(parts: LoopParts, batch: "_Batch") -> bool:

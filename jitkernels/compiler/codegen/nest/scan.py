@@ -10,7 +10,7 @@ from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
 from jitkernels.compiler.codegen.core.load_store import Memory
-from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
+from jitkernels.compiler.ir.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
 
 FLOATS = {"sum": "fadd", "prod": "fmul"}

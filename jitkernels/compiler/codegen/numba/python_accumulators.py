@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder, Register, llvm_type
-from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
+from jitkernels.compiler.ir.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.numba.python_expressions import constant_text
 from jitkernels.compiler.codegen.numba.spelling import FLOATS, Spelling
 

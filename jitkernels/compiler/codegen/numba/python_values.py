@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jitkernels.compiler.codegen.core.ir_builder import Block
-from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
+from jitkernels.compiler.ir.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.nest.scan import FLOATS as SCANS_OF_FLOATS
 from jitkernels.compiler.codegen.nest.scheduled_nest import ScheduledNest
 from jitkernels.compiler.codegen.numba.python_expressions import constant_text, extent_text, index_text, parenthesize
