@@ -6,20 +6,24 @@ and the loop is vectorized as one over windows that never leave their array.
 
 1. The view has in some dimensions the start ``max(s, 0)``, the stop ``min(e, extent)``, or both, for s and e that
    depend on loops; its array is none that these loops write.
-2. All that reads it is a reduction over these dimensions whose identity the copy is padded with.
+2. All that reads it are reductions over these dimensions, or elementwise operations below them, and there is a number
+   to pad with which they ignore: zero in a sum of squares, or infinity in a minimum.
 3. No padding is longer than its dimension, and windows begin at many of the elements, so that the copy costs little.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_proofs import larger, smaller
-from jitkernels.compiler.ir.graph import Graph, Node, readers, transformed
+from jitkernels.compiler.ir.graph import Graph, Node, transformed
+from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.reduction_identity import identity
 from jitkernels.compiler.ir.regions import LoopParts, parameter, regions_of
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_at_least_now, is_loop_variant, same, value_of
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_at_least_now, is_loop_variant, same, same_shape, value_of
 
 KINDS = frozenset({"sum", "min", "max", "any", "all"})
 """Reductions that ignore their identity wherever it stands."""
@@ -53,28 +57,23 @@ def pad_clipped_windows(graph: Graph) -> Graph:
     """Let the loops of a graph read padded copies of arrays of which they reduce clipped windows."""
     if not any(node.operation == "loop" for node in graph):
         return graph
+    return transformed(graph, lambda node: with_whole_windows(node) if node.operation == "loop" else node)
 
-    def rule(node: Node) -> Node:
-        if node.operation != "loop":
-            return node
-        parts = LoopParts(node)
-        arrays = dict(zip(parts.captured_parameters, parts.captured, strict=True))
-        found = _windows_in(parts.body, arrays)
-        if not found:
-            return node
-        copies: dict[Any, Node] = {}
-        for one in found.values():
-            if one.key not in copies:
-                copies[one.key] = _padded(one)
-        return _with_copies(node, copies, found)
 
-    return transformed(graph, rule)
+def with_whole_windows(loop: Node) -> Node:
+    """A loop that reads padded copies of the arrays of which it, or a loop in it, reduces clipped windows."""
+    parts = LoopParts(loop)
+    found = _windows_in(parts.body, dict(zip(parts.captured_parameters, parts.captured, strict=True)))
+    copies: dict[Any, Node] = {}
+    for one in found.values():
+        if one.key not in copies:
+            copies[one.key] = _padded(one)
+    return _with_copies(loop, copies, found) if found else loop
 
 
 def _windows_in(body: Graph, arrays: Mapping[Node, Node]) -> dict[Node, _Found]:
     """The clipped views of a loop's body, and of the loops in it. `arrays`: of the graph, by parameter."""
     found: dict[Node, _Found] = {}
-    users = readers(body)
     for node in body:
         if node.operation == "loop":
             parts = LoopParts(node)
@@ -83,7 +82,7 @@ def _windows_in(body: Graph, arrays: Mapping[Node, Node]) -> dict[Node, _Found]:
             found |= _windows_in(parts.body, inside)
         elif node.operation == "view" and node.inputs[0] in arrays and any(map(is_loop_variant, node.shape)):
             window = _window_of(node)
-            fill = None if window is None else _fill_of(node, window, users, body)
+            fill = None if window is None else _fill_of(node, window, body)
             if window is not None and fill is not None:
                 found[node] = _Found(window, arrays[node.inputs[0]], fill)
     return found
@@ -133,21 +132,57 @@ def _is_worth(first: Number, most: Number, pads: Sequence[Number]) -> bool:
     return windows * MAX_ELEMENTS_PER_WINDOW >= value_of(most) and all(is_at_least_now(most - one, 0) for one in pads)
 
 
-def _fill_of(view: Node, window: _Window, users: Mapping[Node, Sequence[Node]], body: Graph) -> Any:
-    """What reductions of the view ignore; None where it is read by something else, or that differs."""
+def _fill_of(view: Node, window: _Window, body: Graph) -> Any:
+    """What reductions of the view ignore; None where it is read by something else, or nothing is ignored by all."""
     clipped = {axis for axis, (new, old) in enumerate(zip(window.extents, view.shape, strict=True)) if new is not old}
-    fills = []
-    for reader in users[view]:
-        reductions = users[reader] if reader.operation == "cast" else [reader]
-        for node in reductions:
-            if node.operation != "reduce" or node.options["kind"] not in KINDS or not clipped <= {*node.options["axes"]}:
-                return None
-            kind = node.options["kind"]
-            if reader.operation == "cast" and kind in ("min", "max"):
-                return None
-            fills.append(identity(kind, view.dtype, zero=-0.0))
-    kept = any(root is view or (root.operation == "cast" and root.inputs[0] is view) for root in body.roots)
-    return None if kept or len({repr(one) for one in fills}) != 1 else fills[0]
+    fills = [identity(kind, view.dtype, zero=-0.0) for kind in ("sum", "min", "max", "any", "all")]
+    return next((fill for fill in dict.fromkeys(fills) if _is_ignored(view, fill, clipped, body)), None)
+
+
+def _is_ignored(view: Node, fill: Any, clipped: Collection[int], body: Graph) -> bool:
+    """Whether no result of a body depends on padding with `fill` in these dimensions of a view."""
+    padded: dict[Node, tuple[Any, Collection[int]]] = {view: (fill, clipped)}
+    for node in body:
+        if node is view or not any(operand in padded for operand in node.inputs):
+            continue
+        if node.operation == "reduce" and node.options["kind"] in KINDS:
+            value, dims = padded[node.inputs[0]]
+            kind, axes = node.options["kind"], node.options["axes"]
+            if value != identity(kind, node.inputs[0].dtype):
+                return False
+            left = {dim - sum(axis < dim for axis in axes) for dim in dims if dim not in axes}
+            if left:
+                padded[node] = identity(kind, node.dtype), left
+            continue
+        value = _value_of(node, padded)
+        if value is None:
+            return False
+        padded[node] = value, _dims_of(node, padded)
+    return not any(root in padded for root in body.roots)
+
+
+def _dims_of(node: Node, padded: Mapping[Node, tuple[Any, Collection[int]]]) -> Collection[int]:
+    """The dimensions of an elementwise node that are padded."""
+    return {
+        dim + node.ndim - operand.ndim for operand in node.inputs if operand in padded for dim in padded[operand][1]
+    }
+
+
+def _value_of(node: Node, padded: Mapping[Node, tuple[Any, Collection[int]]]) -> Any:
+    """What a node is where its operands are padded; None where that is not known."""
+    scalar = OPERATIONS[node.operation].scalar
+    operands = []
+    for operand in node.inputs:
+        if operand in padded:
+            operands.append(np.dtype(operand.dtype).type(padded[operand][0]))
+        elif operand.operation == "constant":
+            operands.append(np.dtype(operand.dtype).type(operand.options["value"]))
+        else:
+            return None
+    with np.errstate(all="ignore"):
+        if node.operation == "cast":
+            return operands[0].astype(node.dtype).item()
+        return None if scalar is None else np.asarray(scalar.numpy(*operands)).item()
 
 
 def _padded(found: _Found) -> Node:
@@ -180,13 +215,22 @@ def _rewritten(body: Graph, own: Mapping[Any, Node], found: Mapping[Node, _Found
         elif node.operation == "loop" and any(view in found for view in _views_in(node)):
             inner = node.replace_inputs(operands)
             new[node] = _with_copies(inner, own, found)
-        elif node.operation == "cast" and node.inputs[0] in found:
-            new[node] = Node("cast", operands, node.dtype, operands[0].shape, node.options)
         else:
-            new[node] = node.replace_inputs(operands)
+            new[node] = _resized(node, operands)
     return Graph(
         body.inputs, tuple(new[one] for one in body.outputs), checks=tuple(new[one] for one in body.checks)
     )
+
+
+def _resized(node: Node, operands: Sequence[Node]) -> Node:
+    """A node of other operands, which may be longer than its own."""
+    if all(one is other or same_shape(one.shape, other.shape) for one, other in zip(operands, node.inputs, strict=True)):
+        return node.replace_inputs(operands)
+    if node.operation == "reduce":
+        shape = [extent for axis, extent in enumerate(operands[0].shape) if axis not in node.options["axes"]]
+    else:
+        shape = builder.broadcast_shapes([operand.shape for operand in operands])
+    return Node(node.operation, operands, node.dtype, shape, node.options)
 
 
 def _views_in(node: Node) -> list[Node]:
