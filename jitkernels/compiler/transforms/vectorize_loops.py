@@ -109,6 +109,8 @@ def vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | Non
 
 def iterations_of(parts: LoopParts, ints: Ints) -> Iterations | None:
     """The iterations of a loop that runs all of them; None where their number is no extent."""
+    if not parts.counts:
+        return None
     begin, end, step = (int_of(bound, ints) for bound in parts.bounds)
     if begin is None or end is None or not isinstance(step, int) or not step:
         return None
