@@ -111,6 +111,8 @@ def _without_folds(graph: Graph, scope: Scope, ints: Ints) -> Graph | None:
         node = old.replace_inputs([new[operand] for operand in old.inputs])
         if node.operation == "item" and node.inputs[0] in results:
             node = results[node.inputs[0]][node.options["index"]]
+        elif node.operation == "item":
+            node = _selected(node)
         elif node.operation == "loop":
             body: Graph = node.options["body"]
             inside = _without_folds(body, scope, ints_inside(node, body, ints, scope))
@@ -124,6 +126,18 @@ def _without_folds(graph: Graph, scope: Scope, ints: Ints) -> Graph | None:
                 results[node] = folded
         new[old] = node
     return graph.remade([new[one] for one in graph.outputs], (), [new[one] for one in graph.checks])
+
+
+def _selected(item: Node) -> Node:
+    """A result of a branch that chooses between two numbers which are there anyway, as a selection of one."""
+    sides = _sides_of(item)
+    if sides is None or item.ndim:
+        return item
+    condition, yes, no, _ = sides
+    known = {*item.inputs[0].inputs}
+    if all(value in known or value.operation == "constant" for value in (yes, no)):
+        return Node("where", (condition, yes, no), item.dtype, ())
+    return item
 
 
 def _folded_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
