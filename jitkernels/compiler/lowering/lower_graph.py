@@ -143,7 +143,8 @@ def _plan(
         graph = recognize_attention.recognize_attention(graph)
     lowered = decompose_kernels.decompose_fusible_kernels(graph)
     if level >= 2 and not in_flow:
-        lowered = batch_loop_products(lower_contractions(vectorize_loops(pad_clipped_windows(raise_reductions(lowered, scope)), scope)), scope)
+        raised = pad_clipped_windows(raise_reductions(lowered, scope))
+        lowered = batch_loop_products(lower_contractions(vectorize_loops(raised, scope)), scope)
     graph = simplify(lowered)
     if bounds_checks.count_gathers(graph) < bounds_checks.count_gathers(lowered):
         # NumPy checks indices even where their result is unused: keep the bounds checks.

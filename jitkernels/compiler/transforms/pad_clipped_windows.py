@@ -23,7 +23,7 @@ from jitkernels.compiler.ir.graph import Graph, Node, transformed
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.reduction_identity import identity
 from jitkernels.compiler.ir.regions import LoopParts, parameter, regions_of
-from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_at_least_now, is_loop_variant, same, same_shape, value_of
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_at_least_now, is_loop_variant, same, same_shape
 
 KINDS = frozenset({"sum", "min", "max", "any", "all"})
 """Reductions that ignore their identity wherever it stands."""
@@ -128,8 +128,10 @@ def _is_worth(first: Number, most: Number, pads: Sequence[Number]) -> bool:
     limits = [dim_bounds.limit(first, is_upper=is_upper) for is_upper in (False, True)]
     if any(one is None for one in limits):
         return False
-    windows = value_of(limits[1]) - value_of(limits[0]) + 1
-    return windows * MAX_ELEMENTS_PER_WINDOW >= value_of(most) and all(is_at_least_now(most - one, 0) for one in pads)
+    windows = limits[1] - limits[0] + 1
+    return is_at_least_now(windows * MAX_ELEMENTS_PER_WINDOW - most, 0) and all(
+        is_at_least_now(most - one, 0) for one in pads
+    )
 
 
 def _fill_of(view: Node, window: _Window, body: Graph) -> Any:
@@ -217,14 +219,14 @@ def _rewritten(body: Graph, own: Mapping[Any, Node], found: Mapping[Node, _Found
             new[node] = _with_copies(inner, own, found)
         else:
             new[node] = _resized(node, operands)
-    return Graph(
-        body.inputs, tuple(new[one] for one in body.outputs), checks=tuple(new[one] for one in body.checks)
-    )
+    return Graph(body.inputs, tuple(new[one] for one in body.outputs), checks=tuple(new[one] for one in body.checks))
 
 
 def _resized(node: Node, operands: Sequence[Node]) -> Node:
     """A node of other operands, which may be longer than its own."""
-    if all(one is other or same_shape(one.shape, other.shape) for one, other in zip(operands, node.inputs, strict=True)):
+    if all(
+        one is other or same_shape(one.shape, other.shape) for one, other in zip(operands, node.inputs, strict=True)
+    ):
         return node.replace_inputs(operands)
     if node.operation == "reduce":
         shape = [extent for axis, extent in enumerate(operands[0].shape) if axis not in node.options["axes"]]

@@ -14,23 +14,16 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from jitkernels.compiler.ir import builder, symbolic_dims
+from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.dim_proofs import needs, positive_part
 from jitkernels.compiler.ir.graph import Graph, Node, has_value, readers, transformed
 from jitkernels.compiler.ir.reduction_identity import COMBINING
 from jitkernels.compiler.ir.regions import REGIONS, LoopParts, regions_of, walk_nodes
 from jitkernels.compiler.ir.symbolic_dims import Scope
 from jitkernels.compiler.transforms.loop_ints import Ints, ints_inside
+from jitkernels.compiler.transforms.loop_iterations import Iterations, forget, iterations_of
 from jitkernels.compiler.transforms.pad_clipped_windows import with_whole_windows
-from jitkernels.compiler.transforms.vectorize_loops import (
-    Batch,
-    Iterations,
-    StaysLoopError,
-    forget,
-    iterations_of,
-    vectorize_loops,
-    vectorized_results,
-)  # fmt: skip
+from jitkernels.compiler.transforms.vectorize_loops import Batch, StaysLoopError, vectorize_loops, vectorized_results
 
 MAX_ITERATIONS = 32
 """Of inner loops for which vectors of the outer loop pay more than vectors of partial sums, now."""
@@ -147,7 +140,7 @@ def _folded_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
     if iterations is None or not parts.induction[0].options.get("symbol"):
         return None
     folds = _folds_of(parts)
-    if folds is None or not (_is_short(iterations) or _sums_products(folds)):
+    if folds is None or not (_sums_products(folds) or _is_short(iterations)):
         return None
     iterations = iterations._replace(trip_count=_at_least_zero(iterations.trip_count))
     skipped = {node for fold in folds.values() for node in fold.nodes} | folds.keys()
@@ -171,7 +164,9 @@ def _at_least_zero(trip_count: symbolic_dims.Number) -> symbolic_dims.Number:
 
 
 def _is_short(iterations: Iterations) -> bool:
-    return symbolic_dims.value_of(iterations.trip_count) <= MAX_ITERATIONS
+    """Whether a loop has few iterations; a guard keeps other calls from the code, which adds in another order."""
+    most = dim_bounds.limit(iterations.trip_count, is_upper=True)
+    return most is not None and not symbolic_dims.is_at_least_now(most, MAX_ITERATIONS + 1)
 
 
 def _sums_products(folds: dict[Node, _Fold]) -> bool:

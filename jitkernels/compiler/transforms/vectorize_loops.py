@@ -23,15 +23,16 @@ from jitkernels.compiler.ir import access_map, builder, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import traced_product
 from jitkernels.compiler.ir.dim_proofs import EXTREMES, Factored, factored, outermost, substituted
-from jitkernels.compiler.ir.graph import Graph, Node, number_of, readers, transformed
-from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
 from jitkernels.compiler.ir.elementwise_ops import FLOATS
+from jitkernels.compiler.ir.graph import Graph, Node, readers, transformed
+from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.region_memory import is_direct
 from jitkernels.compiler.ir.regions import REGIONS, LoopParts, regions_of, symbols_in
-from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, is_at_least, same
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope, is_at_least, same
 from jitkernels.compiler.transforms.batch_loop_matmuls import broadcastable
 from jitkernels.compiler.transforms.loop_ints import Ints, int_of, ints_inside
+from jitkernels.compiler.transforms.loop_iterations import Iterations, forget, iterations_of, normalized
 
 MAX_ITERATION_ELEMENTS = 1 << 12
 """The most elements that an iteration stores, or that one of its reductions or products has."""
@@ -42,16 +43,6 @@ MAX_BATCHED_ELEMENTS = 1 << 22
 
 STAYING = frozenset({"loop", "branch", "item", "call", "kernel", "bounded", "overflows", "native_call"})
 """Operations that keep their loop."""
-NUMBER_SUFFIX = "t"
-"""Of the symbol of an iteration's number, after the symbol of the induction variable."""
-
-
-class Iterations(NamedTuple):
-    """The iterations of a loop: the first value of the induction variable, its step, and their number."""
-
-    begin: Number
-    step: int
-    trip_count: Number
 
 
 def vectorize_loops(graph: Graph, scope: Scope, ints: Ints = MappingProxyType({})) -> Graph:
@@ -107,19 +98,6 @@ def vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | Non
     return [batch.known[output] for output in parts.body.outputs]
 
 
-def iterations_of(parts: LoopParts, ints: Ints) -> Iterations | None:
-    """The iterations of a loop that runs all of them; None where their number is no extent."""
-    if not parts.counts:
-        return None
-    begin, end, step = (int_of(bound, ints) for bound in parts.bounds)
-    if begin is None or end is None or not isinstance(step, int) or not step:
-        return None
-    if parts.condition.outputs[0].options.get("value") is not True:
-        return None
-    trip_count = (end - begin + step - 1) // step if step > 0 else (begin - end - step - 1) // -step
-    return Iterations(begin, step, trip_count)
-
-
 def _has_vector_code(node: Node) -> bool:
     """Whether a number goes through a function of which vectors have faster code."""
     scalar = OPERATIONS[node.operation].scalar
@@ -164,7 +142,7 @@ class Batch:
     ) -> None:
         self.induction, self.trip_count = parts.induction[0], iterations.trip_count
         self.symbol: str = self.induction.options["symbol"]
-        self.number, self.value = _normalized(self.symbol, iterations, scope)
+        self.number, self.value = normalized(self.symbol, iterations, scope)
         self.ints = ints
         written = {
             parameter
@@ -382,25 +360,6 @@ class Batch:
         if not rows:
             raise StaysLoopError
         self.rows[home] = rows
-
-
-def _normalized(symbol: str, iterations: Iterations, scope: Scope) -> tuple[Extent, Number]:
-    """The number of an iteration as an extent, and the value of the induction variable in it."""
-    begin, step, trip_count = iterations
-    if same(begin, 0) and step == 1:
-        number = Extent({(Atom(symbol),): 1}, scope)
-        return number, number
-    name = symbol + NUMBER_SUFFIX
-    scope.loop_variant[name] = 0, trip_count - 1
-    number = scope.symbol(name, max(symbolic_dims.value_of(trip_count) - 1, 2))
-    return number, begin + step * number
-
-
-def forget(parts: LoopParts, scope: Scope) -> None:
-    """Remove the symbol of iteration numbers, which occurs in no vectorized node."""
-    name = parts.induction[0].options["symbol"] + NUMBER_SUFFIX
-    scope.loop_variant.pop(name, None)
-    scope.values.pop(name, None)
 
 
 def _is_apart(left: _Row, right: _Row) -> bool:

@@ -14,7 +14,7 @@ from jitkernels.compiler.capture.numpy.numpy_callouts import traced_copy
 from jitkernels.compiler.capture.numpy.shape_ops import of_array
 from jitkernels.compiler.capture.numpy_namespace_proxy import CREATION
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES
-from jitkernels.compiler.capture.random import bit_generators, distributions, generator_states
+from jitkernels.compiler.capture.random import bit_generators, derived_distributions, distributions, generator_states
 from jitkernels.compiler.capture.random.words import StateWord, cast
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
@@ -141,14 +141,14 @@ class TracedRandom:
 
     def _standard_gamma(self, shape: Any) -> Callable[[Any], Any]:
         """What draws a standard gamma number. Calls with a shape below one, whose numbers take powers, bail out."""
-        self._check(distributions.check_shape, shape, "gamma numbers of a shape below one")
-        draw = traced_copy(distributions.standard_gamma)
+        self._check(derived_distributions.check_shape, shape, "gamma numbers of a shape below one")
+        draw = traced_copy(derived_distributions.standard_gamma)
         return lambda bits: draw(bits, self._standard_normal, traced_copy(self._exponential), shape)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         mean, factor = self._float(loc, "loc"), self._float(scale, "scale")
         traced_copy(distributions.check_scale)(factor)
-        draw = traced_copy(distributions.laplace)
+        draw = traced_copy(derived_distributions.laplace)
         return self._drawn(size, lambda bits: draw(bits, mean, factor))
 
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
@@ -169,7 +169,7 @@ class TracedRandom:
     def noncentral_chisquare(self, df: Any, nonc: Any, size: Any = None) -> Any:
         """Of more than one degree of freedom; calls with fewer bail out."""
         root = self._float(nonc, "nonc")
-        self._check(distributions.check_positive, root, "a noncentrality that is not positive")
+        self._check(derived_distributions.check_positive, root, "a noncentrality that is not positive")
         root = np.sqrt(root)
         draw = self._standard_gamma((self._float(df, "df") - np.float64(1.0)) / np.float64(2.0))
 
@@ -192,8 +192,8 @@ class TracedRandom:
 
     def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
         mean = self._float(lam, "lam")
-        self._check(distributions.check_mean, mean, "such a mean of a Poisson distribution")
-        draw = traced_copy(distributions.poisson)
+        self._check(derived_distributions.check_mean, mean, "such a mean of a Poisson distribution")
+        draw = traced_copy(derived_distributions.poisson)
         result = self._drawn(size, lambda bits: draw(bits, mean), "int64")
         return as_number(self._tracer, result.node, int) if size is None else result
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jitkernels.compiler.codegen.core.ir_builder import Block
-from jitkernels.compiler.ir.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.nest.scan import FLOATS as SCANS_OF_FLOATS
 from jitkernels.compiler.codegen.nest.scheduled_nest import ScheduledNest
 from jitkernels.compiler.codegen.numba.python_expressions import constant_text, extent_text, index_text, parenthesize
@@ -16,6 +15,7 @@ from jitkernels.compiler.codegen.numba.spelling import Spelling
 from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.ir.reduction_identity import COMBINING, identity
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, symbols_of
 from jitkernels.compiler.schedule.nest.nest_values import scanned_loop
