@@ -21,9 +21,9 @@ from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_proofs import larger, smaller
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
 from jitkernels.compiler.ir.ops import OPERATIONS
-from jitkernels.compiler.ir.reduction_identity import identity
 from jitkernels.compiler.ir.regions import LoopParts, parameter, regions_of
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, is_at_least_now, is_loop_variant, same, same_shape
+from jitkernels.compiler.transforms.reduction_identity import identity
 
 KINDS = frozenset({"sum", "min", "max", "any", "all"})
 """Reductions that ignore their identity wherever it stands."""
@@ -90,7 +90,8 @@ def _windows_in(body: Graph, arrays: Mapping[Node, Node]) -> dict[Node, _Found]:
 
 def _window_of(view: Node) -> _Window | None:
     """The window that a view shows a part of; None where it shows all of it, or no window is known."""
-    index_map, paddings, extents = [], [], [*view.shape]
+    index_map, extents = [], [*view.shape]
+    paddings: list[tuple[Number, Number]] = []
     for (start, steps), most in zip(view.options["map"], view.inputs[0].shape, strict=True):
         if len(steps) != 1 or steps[0][1] != 1 or not any(map(is_loop_variant, (start, view.shape[steps[0][0]]))):
             if any(is_loop_variant(view.shape[dimension]) for dimension, _ in steps):
@@ -125,10 +126,10 @@ def _unclipped(bound: Number, edge: Number, clip: Any) -> Number:
 
 def _is_worth(first: Number, most: Number, pads: Sequence[Number]) -> bool:
     """Whether paddings are shorter than the dimension, and the loops have a window for few elements of it."""
-    limits = [dim_bounds.limit(first, is_upper=is_upper) for is_upper in (False, True)]
-    if any(one is None for one in limits):
+    low, high = (dim_bounds.limit(first, is_upper=is_upper) for is_upper in (False, True))
+    if low is None or high is None:
         return False
-    windows = limits[1] - limits[0] + 1
+    windows = high - low + 1
     return is_at_least_now(windows * MAX_ELEMENTS_PER_WINDOW - most, 0) and all(
         is_at_least_now(most - one, 0) for one in pads
     )
@@ -228,10 +229,9 @@ def _resized(node: Node, operands: Sequence[Node]) -> Node:
         one is other or same_shape(one.shape, other.shape) for one, other in zip(operands, node.inputs, strict=True)
     ):
         return node.replace_inputs(operands)
+    shape = builder.broadcast_shapes([operand.shape for operand in operands])
     if node.operation == "reduce":
-        shape = [extent for axis, extent in enumerate(operands[0].shape) if axis not in node.options["axes"]]
-    else:
-        shape = builder.broadcast_shapes([operand.shape for operand in operands])
+        shape = tuple(extent for axis, extent in enumerate(shape) if axis not in node.options["axes"])
     return Node(node.operation, operands, node.dtype, shape, node.options)
 
 

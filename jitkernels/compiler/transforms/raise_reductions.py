@@ -17,12 +17,12 @@ from typing import NamedTuple
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.dim_proofs import needs, positive_part
 from jitkernels.compiler.ir.graph import Graph, Node, has_value, readers, transformed
-from jitkernels.compiler.ir.reduction_identity import COMBINING
 from jitkernels.compiler.ir.regions import REGIONS, LoopParts, regions_of, walk_nodes
 from jitkernels.compiler.ir.symbolic_dims import Scope
 from jitkernels.compiler.transforms.loop_ints import Ints, ints_inside
 from jitkernels.compiler.transforms.loop_iterations import Iterations, forget, iterations_of
 from jitkernels.compiler.transforms.pad_clipped_windows import with_whole_windows
+from jitkernels.compiler.transforms.reduction_identity import COMBINING
 from jitkernels.compiler.transforms.vectorize_loops import Batch, StaysLoopError, vectorize_loops, vectorized_results
 
 MAX_ITERATIONS = 32

@@ -10,7 +10,7 @@ from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast, splat
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, suffix
 from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
 from jitkernels.compiler.codegen.nest.value_emitter import ValueEmitter
-from jitkernels.compiler.ir.reduction_identity import COMBINING, identity
+from jitkernels.compiler.transforms.reduction_identity import COMBINING, identity
 
 LAST = {"int8": (1 << 8) - 1, "int16": (1 << 16) - 1, "int32": (1 << 31) - 1, "int64": (1 << 63) - 1}
 """The index of an accumulator that has taken no element."""

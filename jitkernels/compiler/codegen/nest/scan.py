@@ -11,7 +11,7 @@ from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
 from jitkernels.compiler.codegen.core.load_store import Memory
 from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
-from jitkernels.compiler.ir.reduction_identity import COMBINING, identity
+from jitkernels.compiler.transforms.reduction_identity import COMBINING, identity
 
 FLOATS = {"sum": "fadd", "prod": "fmul"}
 

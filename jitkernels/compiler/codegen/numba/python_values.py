@@ -15,10 +15,10 @@ from jitkernels.compiler.codegen.numba.spelling import Spelling
 from jitkernels.compiler.ir import access_map
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.reduction_identity import COMBINING, identity
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, symbols_of
 from jitkernels.compiler.schedule.nest.nest_values import scanned_loop
+from jitkernels.compiler.transforms.reduction_identity import COMBINING, identity
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MAX_INLINED_CHARS = 72
