@@ -23,9 +23,14 @@ from jitkernels.compiler.transforms.loop_ints import Ints, ints_inside
 from jitkernels.compiler.transforms.loop_iterations import Iterations, forget, iterations_of
 from jitkernels.compiler.transforms.pad_clipped_windows import with_whole_windows
 from jitkernels.compiler.transforms.reduction_identity import COMBINING
-from jitkernels.compiler.transforms.vectorize_loops import Batch, StaysLoopError, vectorize_loops, vectorized_results
+from jitkernels.compiler.transforms.vectorize_loops import (
+    BatchedIterations,
+    StaysLoopError,
+    vectorize_loops,
+    vectorized_results,
+)
 
-MAX_ITERATIONS = 32
+MAX_FOLDED_ITERATIONS = 32
 """Of inner loops for which vectors of the outer loop pay more than vectors of partial sums, now."""
 SUMMED = frozenset({"float32", "float64", "int64"})
 
@@ -145,7 +150,7 @@ def _folded_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
     iterations = iterations._replace(trip_count=_at_least_zero(iterations.trip_count))
     skipped = {node for fold in folds.values() for node in fold.nodes} | folds.keys()
     try:
-        batch = Batch(parts, iterations, scope, ints_inside(loop, parts.body, ints, scope), skipped)
+        batch = BatchedIterations(parts, iterations, scope, ints_inside(loop, parts.body, ints, scope), skipped)
         results = []
         for parameter, start, output in zip(parts.carried_parameters, parts.carried, parts.body.outputs, strict=True):
             results.append(_total(folds[parameter], start, batch, iterations) if output is not parameter else start)
@@ -166,7 +171,7 @@ def _at_least_zero(trip_count: symbolic_dims.Number) -> symbolic_dims.Number:
 def _is_short(iterations: Iterations) -> bool:
     """Whether a loop has few iterations; a guard keeps other calls from the code, which adds in another order."""
     most = dim_bounds.limit(iterations.trip_count, is_upper=True)
-    return most is not None and not symbolic_dims.is_at_least_now(most, MAX_ITERATIONS + 1)
+    return most is not None and not symbolic_dims.is_at_least_now(most, MAX_FOLDED_ITERATIONS + 1)
 
 
 def _sums_products(folds: dict[Node, _Fold]) -> bool:
@@ -178,7 +183,7 @@ def _sums_products(folds: dict[Node, _Fold]) -> bool:
     )
 
 
-def _total(fold: _Fold, start: Node, batch: Batch, iterations: Iterations) -> Node:
+def _total(fold: _Fold, start: Node, batch: BatchedIterations, iterations: Iterations) -> Node:
     """What a carried number is after all iterations."""
     total = start
     for term, is_negative in fold.terms:

@@ -85,7 +85,7 @@ def vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | Non
     if symbolic_dims.is_loop_variant(trip_count) or symbolic_dims.value_of(trip_count) < 1:
         return None
     try:
-        batch = Batch(parts, iterations, scope, ints_inside(loop, parts.body, ints, scope))
+        batch = BatchedIterations(parts, iterations, scope, ints_inside(loop, parts.body, ints, scope))
     except StaysLoopError:
         return None
     finally:
@@ -109,7 +109,7 @@ def _has_vector_code(node: Node) -> bool:
     )
 
 
-def _are_own(parts: LoopParts, batch: "Batch") -> bool:
+def _are_own(parts: LoopParts, batch: "BatchedIterations") -> bool:
     """Whether each result is the loop-carried array at its own position, or a number that no iteration changes."""
     return all(
         output is parameter or (parameter in batch.rows and batch.home.get(output) is parameter)
@@ -129,7 +129,7 @@ class _Row(NamedTuple):
     last: Number
 
 
-class Batch:
+class BatchedIterations:
     """The nodes of a loop body for all iterations at once.
 
     `known`: the new node of each node; `varying`: those with the leading dimension. `home`: the parameter of the
