@@ -49,7 +49,7 @@ class FunctionProxy:
         self.__name__ = getattr(function, "__name__", "function")
 
     def __eq__(self, other: object) -> bool:
-        return self.function == original(other)
+        return bool(self.function == original(other))
 
     def __hash__(self) -> int:
         return hash(self.function)

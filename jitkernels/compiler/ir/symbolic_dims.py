@@ -58,13 +58,15 @@ class Scope:
     """The symbols of one trace with their values in the traced call, and the guards on them.
 
     `loop_variant` symbols differ between iterations of a loop, between two bounds of older symbols; their value is a
-    guess, and no guard depends on them. `few` has all values of some.
+    guess, and no guard depends on them. `few` has all values of some. `has_scalar_loops`: loops of scalars became
+    dimensions of loop nests, which round products as Python does (see `codegen.core.fma_contraction`).
     """
 
     values: dict[str, int] = field(default_factory=dict)
     guards: dict[tuple[Any, str], Guard] = field(default_factory=dict)
     loop_variant: dict[str, tuple["Number", "Number"]] = field(default_factory=dict)
     few: dict[str, tuple["Number", ...]] = field(default_factory=dict)
+    has_scalar_loops: bool = False
 
     def symbol(self, name: str, value: int) -> "Extent":
         """A new symbol; expected at least 2."""

@@ -99,7 +99,8 @@ class SegmentBuilder:
         A unit that occurs again (rematerialization) is called again.
         """
         # Loops and branches report no floating-point errors, but for those that tile arrays.
-        self.has_flows = any(is_control_flow(node) and not is_tiled_loop(node) for node in self.program.graph)
+        flows = (is_control_flow(node) and not is_tiled_loop(node) for node in self.program.graph)
+        self.has_flows = self.scope.has_scalar_loops or any(flows)
         is_guarded = self.emitted is None and bool(self.program.graph.writes) and not self.has_flows
         kind = GuardedLibrary if is_guarded else Library
         # A kernel body contains what it calls: the caller declares its externals before.

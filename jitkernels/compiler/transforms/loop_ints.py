@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable, Mapping
 
 from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.dim_proofs import larger, smaller
 from jitkernels.compiler.ir.graph import Graph, Node, number_of
 from jitkernels.compiler.ir.regions import LoopParts
 from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope
@@ -28,6 +29,8 @@ INDEX_ARITHMETIC: dict[str, Callable[[Number, Number], Number | None]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": _quotient,
     "right_shift": _shifted,
 }  # fmt: skip
+CHOICES = {"greater": True, "greater_equal": True, "less": False, "less_equal": False}
+"""Comparisons, and whether the left operand is the maximum where they are true."""
 Ints = Mapping[Node, Number]
 """The parameters of a region that are ints of enclosing loops, as extents of the loops' symbols."""
 
@@ -42,14 +45,14 @@ def ints_inside(flow: Node, region: Graph, ints: Ints, scope: Scope) -> dict[Nod
         captured = zip(region.inputs[first:], parts.captured, strict=True)
     known = {parameter: int_of(operand, ints) for parameter, operand in captured if not parameter.ndim}
     if flow.operation == "loop" and parts.counts:
-        known[region.inputs[0]] = _induction_symbol(parts, scope)
+        known[region.inputs[0]] = _induction_symbol(parts, ints, scope)
     return {parameter: number for parameter, number in known.items() if number is not None}
 
 
-def _induction_symbol(parts: LoopParts, scope: Scope) -> Extent | None:
+def _induction_symbol(parts: LoopParts, ints: Ints, scope: Scope) -> Extent | None:
     """The symbol of an induction variable, if it has one and its limits are extents."""
     name = parts.induction[0].options.get("symbol")
-    begin, end, step = map(number_of, parts.bounds)
+    begin, end, step = (int_of(bound, ints) for bound in parts.bounds)
     if not name or begin is None or end is None or not isinstance(step, int):
         return None
     if name not in scope.loop_variant:
@@ -62,7 +65,26 @@ def int_of(node: Node, ints: Ints) -> Number | None:
     """A 0-d node as an extent of loops' symbols; None where it is none."""
     if node in ints:
         return ints[node]
+    if node.operation == "where" and node.dtype == "int64" and not node.ndim:
+        return _extreme_of(node, ints)
     if node.operation not in INDEX_ARITHMETIC or node.dtype != "int64" or node.ndim:
         return number_of(node)
     left, right = (int_of(operand, ints) for operand in node.inputs)
     return None if left is None or right is None else INDEX_ARITHMETIC[node.operation](left, right)
+
+
+def _extreme_of(node: Node, ints: Ints) -> Number | None:
+    """The maximum or minimum that Python's `max` or `min` of two ints is; None for other choices."""
+    condition, yes, no = node.inputs
+    if condition.operation not in CHOICES:
+        return None
+    left, right, first, second = (int_of(one, ints) for one in (*condition.inputs, yes, no))
+    if left is None or right is None or first is None or second is None:
+        return None
+    if symbolic_dims.same(left, first) and symbolic_dims.same(right, second):
+        is_max = CHOICES[condition.operation]
+    elif symbolic_dims.same(left, second) and symbolic_dims.same(right, first):
+        is_max = not CHOICES[condition.operation]
+    else:
+        return None
+    return (larger if is_max else smaller)(left, right)

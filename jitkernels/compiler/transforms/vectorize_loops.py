@@ -11,35 +11,38 @@ loops go first, so that a convolution by windows ends as one reduction over all 
 5. For that, iterations must be independent: all that reads or writes a loop-carried array has in one of its dimensions
    indices that no other iteration has, ``factor * i + c`` for c from a range shorter than the distance of iterations.
 6. A loop stays as it is where one iteration computes much: a nest of its own costs little then, and its operands are
-   in the caches; and where it computes only scalars, for which loops have code of their own.
+   in the caches; and where it computes only scalars, for which loops have code of their own, unless these go through
+   functions such as ``cos``: nests have vector code for them, loops call them for one number after another.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 from jitkernels.compiler.ir import access_map, builder, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.dim_bounds import traced_product
-from jitkernels.compiler.ir.dim_proofs import Factored, factored, substituted
-from jitkernels.compiler.ir.graph import Graph, Node, number_of, readers, transformed
+from jitkernels.compiler.ir.dim_proofs import EXTREMES, Factored, factored, outermost, substituted
+from jitkernels.compiler.ir.elementwise_ops import FLOATS
+from jitkernels.compiler.ir.graph import Graph, Node, readers, transformed
 from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
 from jitkernels.compiler.ir.ops import OPERATIONS
 from jitkernels.compiler.ir.region_memory import is_direct
 from jitkernels.compiler.ir.regions import REGIONS, LoopParts, regions_of, symbols_in
-from jitkernels.compiler.ir.symbolic_dims import Atom, Extent, Number, Scope, is_at_least, same
+from jitkernels.compiler.ir.symbolic_dims import Extent, Number, Scope, is_at_least, same
 from jitkernels.compiler.transforms.batch_loop_matmuls import broadcastable
 from jitkernels.compiler.transforms.loop_ints import Ints, int_of, ints_inside
+from jitkernels.compiler.transforms.loop_iterations import Iterations, forget, iterations_of, normalized
 
 MAX_ITERATION_ELEMENTS = 1 << 12
 """The most elements that an iteration stores, or that one of its reductions or products has."""
+MIN_FUNCTION_COST = 10.0
+"""In additions: the cost from which on a function is worth a nest of its own."""
 MAX_BATCHED_ELEMENTS = 1 << 22
 """The most elements of a batched value that may need memory of its own."""
 
 STAYING = frozenset({"loop", "branch", "item", "call", "kernel", "bounded", "overflows", "native_call"})
 """Operations that keep their loop."""
-NUMBER_SUFFIX = "t"
-"""Of the symbol of an iteration's number, after the symbol of the induction variable."""
 
 
 def vectorize_loops(graph: Graph, scope: Scope, ints: Ints = MappingProxyType({})) -> Graph:
@@ -59,7 +62,7 @@ def vectorize_loops(graph: Graph, scope: Scope, ints: Ints = MappingProxyType({}
         }
         if any(inner[name] is not region for name, region in regions.items()):
             node = Node(node.operation, node.inputs, node.dtype, node.shape, {**node.options, **inner})
-        vectorized = _vectorized_results(node, scope, ints) if node.operation == "loop" else None
+        vectorized = vectorized_results(node, scope, ints) if node.operation == "loop" else None
         if vectorized is not None:
             results[node] = vectorized
         return node
@@ -67,35 +70,46 @@ def vectorize_loops(graph: Graph, scope: Scope, ints: Ints = MappingProxyType({}
     return transformed(graph, rule)
 
 
-def _vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
+def vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
     """The results of a loop as nodes without it; None where it stays a loop."""
     parts = LoopParts(loop)
     if not parts.counts or parts.condition.checks or parts.body.checks or not parts.induction[0].options.get("symbol"):
         return None
-    begin, end, step = map(number_of, parts.bounds)
-    if begin is None or end is None or not isinstance(step, int) or not step:
+    iterations = iterations_of(parts, ints)
+    if iterations is None:
         return None
-    if parts.condition.outputs[0].options.get("value") is not True:
+    is_scalar = all(is_direct(node) for node in parts.body)
+    if is_scalar and not any(map(_has_vector_code, parts.body)):
         return None
-    if all(is_direct(node) for node in parts.body):
-        return None
-    trip_count = (end - begin + step - 1) // step if step > 0 else (begin - end - step - 1) // -step
+    trip_count = iterations.trip_count
     if symbolic_dims.is_loop_variant(trip_count) or symbolic_dims.value_of(trip_count) < 1:
         return None
     try:
-        batch = _Batch(parts, Iterations(begin, step, trip_count), scope, ints_inside(loop, parts.body, ints, scope))
-    except _StaysLoopError:
+        batch = BatchedIterations(parts, iterations, scope, ints_inside(loop, parts.body, ints, scope))
+    except StaysLoopError:
         return None
     finally:
-        _forget(parts, scope)
+        forget(parts, scope)
     if not _are_own(parts, batch):
         return None
     if not is_at_least(trip_count, 1) and not symbolic_dims.is_at_least_now(trip_count, 1):
         return None
+    scope.has_scalar_loops |= is_scalar
     return [batch.known[output] for output in parts.body.outputs]
 
 
-def _are_own(parts: LoopParts, batch: "_Batch") -> bool:
+def _has_vector_code(node: Node) -> bool:
+    """Whether a number goes through a function of which vectors have faster code."""
+    scalar = OPERATIONS[node.operation].scalar
+    return (
+        scalar is not None
+        and scalar.cost >= MIN_FUNCTION_COST
+        and isinstance(scalar.code.get("f"), str)
+        and node.inputs[0].dtype in FLOATS
+    )
+
+
+def _are_own(parts: LoopParts, batch: "BatchedIterations") -> bool:
     """Whether each result is the loop-carried array at its own position, or a number that no iteration changes."""
     return all(
         output is parameter or (parameter in batch.rows and batch.home.get(output) is parameter)
@@ -103,16 +117,8 @@ def _are_own(parts: LoopParts, batch: "_Batch") -> bool:
     )
 
 
-class _StaysLoopError(Exception):
+class StaysLoopError(Exception):
     """Iterations may depend on one another, or a value has no batched form."""
-
-
-class Iterations(NamedTuple):
-    """The iterations of a loop: the first value of the induction variable, its step, and their number."""
-
-    begin: Number
-    step: int
-    trip_count: Number
 
 
 class _Row(NamedTuple):
@@ -123,33 +129,38 @@ class _Row(NamedTuple):
     last: Number
 
 
-class _Batch:
+class BatchedIterations:
     """The nodes of a loop body for all iterations at once.
 
     `known`: the new node of each node; `varying`: those with the leading dimension. `home`: the parameter of the
     loop-carried array whose memory a node is; `rows`: by such a parameter and dimension, the indices of its accesses.
+    `folded`: carried numbers and what accumulates in them, which have no batched form.
     """
 
-    def __init__(self, parts: LoopParts, iterations: Iterations, scope: Scope, ints: Ints) -> None:
+    def __init__(
+        self, parts: LoopParts, iterations: Iterations, scope: Scope, ints: Ints, folded: Collection[Node] = ()
+    ) -> None:
         self.induction, self.trip_count = parts.induction[0], iterations.trip_count
         self.symbol: str = self.induction.options["symbol"]
-        self.number, self.value = _normalized(self.symbol, iterations, scope)
+        self.number, self.value = normalized(self.symbol, iterations, scope)
         self.ints = ints
         written = {
             parameter
             for parameter, output in zip(parts.carried_parameters, parts.body.outputs, strict=True)
-            if output is not parameter
+            if output is not parameter and parameter not in folded
         }
         if any(not parameter.ndim for parameter in written):
-            raise _StaysLoopError
+            raise StaysLoopError
         self.home: dict[Node, Node] = {parameter: parameter for parameter in written}
         self.rows: dict[Node, dict[int, list[_Row]] | None] = dict.fromkeys(written)
         parameters = (*parts.carried_parameters, *parts.captured_parameters)
         self.known: dict[Node, Node] = dict(zip(parameters, (*parts.carried, *parts.captured), strict=True))
         self.varying: set[Node] = set()
         self.readers = readers(parts.body)
+        for one in folded:
+            self.known.pop(one, None)
         for node in parts.body:
-            if node not in self.known:
+            if node not in self.known and node not in folded:
                 self.known[node] = self._batched(node)
 
     def _affine(self, number: Number) -> Factored:
@@ -164,13 +175,15 @@ class _Batch:
         if affine is None or atom.text in symbolic_dims.symbols_of(affine.rest) | symbolic_dims.symbols_of(
             affine.factor
         ):
-            raise _StaysLoopError
+            raise StaysLoopError
         return affine
 
     def _batched(self, node: Node) -> Node:
         """The node for all iterations."""
         if node is self.induction:
             return self._varying(node, self._sequence(self.ints[self.induction]))
+        if not all(operand in self.known for operand in node.inputs):
+            raise StaysLoopError
         operands = [self.known[operand] for operand in node.inputs]
         varies = [operand in self.varying for operand in node.inputs]
         has_symbol = self.symbol in symbols_in([node])
@@ -178,17 +191,17 @@ class _Batch:
             return self._access(node, operands)
         if not any(varies) and not has_symbol:
             if node.operation in STAYING:
-                raise _StaysLoopError
+                raise StaysLoopError
             return node.replace_inputs(operands)
         if node.operation == "extent":
             return self._varying(node, builder.cast(self._sequence(node.options["extent"]), node.dtype))
         if any(self.symbol in symbolic_dims.symbols_of(extent) for extent in node.shape):
-            raise _StaysLoopError
+            raise StaysLoopError
         if node.operation == "view" or (node.operation == "gather" and is_direct(node)):
             index_map = self._map(self._index_map(node), is_wide=varies[0])
             return self._varying(node, builder.view(operands[0], index_map, (self.trip_count, *node.shape)))
         if has_symbol:
-            raise _StaysLoopError
+            raise StaysLoopError
         self._check_size(node)
         return self._varying(node, self._operation(node, operands, varies))
 
@@ -198,6 +211,15 @@ class _Batch:
 
     def _sequence(self, number: Number) -> Node:
         """The values of an int in all iterations."""
+        atom = outermost(number, EXTREMES) if self.symbol in symbolic_dims.symbols_of(number) else None
+        if atom is not None:
+            parts = factored(number, atom)
+            if parts is None or self.symbol in symbolic_dims.symbols_of(parts.factor):
+                raise StaysLoopError
+            sides = [self._sequence(side) for side in (atom.left, atom.right)]
+            clamped = builder.elementwise({"max": "maximum", "min": "minimum"}[atom.operation], *sides)
+            scaled = builder.elementwise("multiply", clamped, builder.extent(parts.factor))
+            return builder.elementwise("add", scaled, self._sequence(parts.rest))
         affine = self._affine(number)
         numbers = Node("iota", (), "int64", (self.trip_count,), {"axis": 0})
         scaled = builder.elementwise("multiply", numbers, builder.extent(affine.factor))
@@ -208,7 +230,7 @@ class _Batch:
         dims: list[tuple[Number, tuple[tuple[int, Number], ...]]] = [(0, ((0, 1),))] if is_wide else []
         for start, steps in index_map:
             if any(self.symbol in symbolic_dims.symbols_of(step) for _, step in steps):
-                raise _StaysLoopError
+                raise StaysLoopError
             rest, factor = self._affine(start)
             own = () if same(factor, 0) else ((0, factor),)
             dims.append((rest, (*own, *((loop + 1, step) for loop, step in steps))))
@@ -225,9 +247,9 @@ class _Batch:
             stored.append((node,))
         shapes = [(self.trip_count, *one.shape) for nodes in stored for one in nodes]
         if not is_elementwise and traced_product(node.shape) > MAX_ITERATION_ELEMENTS:
-            raise _StaysLoopError
+            raise StaysLoopError
         if not all(symbolic_dims.is_product_at_most_now(shape, MAX_BATCHED_ELEMENTS) for shape in shapes):
-            raise _StaysLoopError
+            raise StaysLoopError
 
     def _operation(self, node: Node, operands: Sequence[Node], varies: Sequence[bool]) -> Node:
         """A node of which operands vary."""
@@ -255,14 +277,14 @@ class _Batch:
                 return self._product(node, operands, varies)
             case "update" | "scatter":
                 return self._assign_in_each(node, operands, is_wide=varies[0])
-        raise _StaysLoopError
+        raise StaysLoopError
 
     def _product(self, node: Node, operands: Sequence[Node], varies: Sequence[bool]) -> Node:
         """A product of matrices: with an invariant matrix, one product of the rows of all iterations."""
         left, right = operands
         shape = (self.trip_count, *node.shape)
         if "is_packed" in node.options or any(operand.ndim != 2 for operand in node.inputs):
-            raise _StaysLoopError
+            raise StaysLoopError
         if varies[0] and not varies[1]:
             rows = builder.reshape(left, (self.trip_count * left.shape[1], left.shape[2]))
             return builder.reshape(matmul(rows, right), shape)
@@ -275,14 +297,14 @@ class _Batch:
         """A view of a loop-carried array, or an assignment to a part of it."""
         home = self.home.get(node.inputs[0])
         if home is None or any(operand in self.home for operand in node.inputs[1:]):
-            raise _StaysLoopError
+            raise StaysLoopError
         index_map, extents = self._index_map(node), node.options.get("extents", ())
         if node.operation in ("view", "gather"):
             self._note(home, index_map, node.shape)
             shape = (self.trip_count, *node.shape)
             return self._varying(node, builder.view(operands[0], self._map(index_map, is_wide=False), shape))
         if traced_product(extents) > MAX_ITERATION_ELEMENTS:
-            raise _StaysLoopError
+            raise StaysLoopError
         self._note(home, index_map, extents)
         self.home[node] = home
         shape = (self.trip_count, *extents)
@@ -295,7 +317,7 @@ class _Batch:
             array = builder.broadcast_to(array, (self.trip_count, *node.shape))
         index_map = self._map(self._index_map(node), is_wide=True)
         if any(dimension == 0 for _, steps in index_map[1:] for dimension, _ in steps):
-            raise _StaysLoopError
+            raise StaysLoopError
         return _assigned(array, self._value(node, operands[1]), index_map, (self.trip_count, *extents))
 
     def _value(self, node: Node, value: Node) -> Node:
@@ -308,20 +330,20 @@ class _Batch:
             index_map: IndexMap = node.options["map"]
             return index_map
         if not is_direct(node) or node.operation not in ("gather", "scatter") or node.options.get("adds"):
-            raise _StaysLoopError
+            raise StaysLoopError
         return tuple((self._index(index), ()) for index in node.inputs[1 if node.operation == "gather" else 2 :])
 
     def _index(self, node: Node) -> Number:
         """An index of an element as an extent. Raises where it is none."""
         number = int_of(node, self.ints)
         if number is None:
-            raise _StaysLoopError
+            raise StaysLoopError
         return number
 
     def _note(self, home: Node, index_map: IndexMap, extents: Sequence[Number]) -> None:
         """Note an access to a loop-carried array. Raises where another iteration may access the same elements."""
         if any(self.symbol in symbolic_dims.symbols_of(extent) for extent in extents):
-            raise _StaysLoopError
+            raise StaysLoopError
         found: dict[int, _Row] = {}
         for dimension, (start, steps) in enumerate(index_map):
             affine = self._affine(start)
@@ -336,27 +358,8 @@ class _Batch:
             if dimension in found and all(_is_apart(row, found[dimension]) for row in (*others, found[dimension]))
         }
         if not rows:
-            raise _StaysLoopError
+            raise StaysLoopError
         self.rows[home] = rows
-
-
-def _normalized(symbol: str, iterations: Iterations, scope: Scope) -> tuple[Extent, Number]:
-    """The number of an iteration as an extent, and the value of the induction variable in it."""
-    begin, step, trip_count = iterations
-    if same(begin, 0) and step == 1:
-        number = Extent({(Atom(symbol),): 1}, scope)
-        return number, number
-    name = symbol + NUMBER_SUFFIX
-    scope.loop_variant[name] = 0, trip_count - 1
-    number = scope.symbol(name, max(symbolic_dims.value_of(trip_count) - 1, 2))
-    return number, begin + step * number
-
-
-def _forget(parts: LoopParts, scope: Scope) -> None:
-    """Remove the symbol of iteration numbers, which occurs in no vectorized node."""
-    name = parts.induction[0].options["symbol"] + NUMBER_SUFFIX
-    scope.loop_variant.pop(name, None)
-    scope.values.pop(name, None)
 
 
 def _is_apart(left: _Row, right: _Row) -> bool:
@@ -372,7 +375,7 @@ def _assigned(array: Node, value: Node, index_map: IndexMap, extents: Sequence[N
     wide = builder.broadcast_to(value, extents)
     order = [dimension for _, steps in index_map for dimension, _ in steps]
     if len(order) != len(set(order)):
-        raise _StaysLoopError
+        raise StaysLoopError
     order += [dimension for dimension in range(len(extents)) if dimension not in order]
     sorted_map = tuple(
         (start, tuple((order.index(dimension), step) for dimension, step in steps)) for start, steps in index_map

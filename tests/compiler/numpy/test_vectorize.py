@@ -126,8 +126,10 @@ def test_errors_are_numpys(function: Callable[..., Any], argument: Any) -> None:
 )
 def test_other_options_run_in_numpy(options: dict[str, Any]) -> None:
     a = np.linspace(0, 2, 6).reshape(2, 3)
-    function = {"signature": lambda u: u.sum(), "otypes": lambda u: (u, u)}.get(next(iter(options)), lambda u: u + 1)
-    function = (lambda u: u + 1) if options == {"otypes": [int]} else function
-    inside, outside = (lambda a: np.vectorize(function, **options)(a)), np.vectorize(function, **options)
-    for program in (inside, lambda a: outside(a)):
+    functions: dict[str, Callable[[Any], Any]] = {"signature": lambda u: u.sum(), "dd": lambda u: (u, u)}
+    key = "dd" if options.get("otypes") == "dd" else next(iter(options))
+    function = functions.get(key, lambda u: u + 1)
+    outside = np.vectorize(function, **options)
+    programs: list[Callable[[Any], Any]] = [lambda a: np.vectorize(function, **options)(a), lambda a: outside(a)]
+    for program in programs:
         np.testing.assert_array_equal(jk.jit(program)(a), program(a))

@@ -147,3 +147,47 @@ def test_random_programs(start: int, tmp_path: Path) -> None:
             assert_alike(outcome(compiled, shape, ""), outcome(function, shape, ""))
         loops += bool(loops_of(compiled))
     assert 2 < loops < 15
+
+
+def clipped_program(seed: int) -> str:
+    """A function that reduces windows which end at the edges of a vector, and numbers in inner loops."""
+    pick = random.Random(seed)
+    begin = pick.choice(("max(i - r, 0)", "max(0, i - 1)", "i", "max(i - r + 1, 0)", "0"))
+    end = pick.choice(("i + r + 1", "min(i + r, n)", "min(n, i + 2)", "i + 1", "n"))
+    reduced = pick.choice(
+        (
+            "{}.sum()", "{}.mean()", "np.max({})", "{}.min()", "({} > 0).any()", "np.all({} > -1)",
+            "np.sum(np.square({}))", "len({})", "np.sum(np.abs({}) > 0.5)", "np.sum(np.exp({}))", "np.prod({})",
+        )
+    ).format(f"x[{begin}:{end}]")  # fmt: skip
+    first, last = pick.choice(("max(i - r, 0)", "0", "max(0, i - 2)")), pick.choice(("min(i + r + 1, n)", "r", "n"))
+    term = pick.choice(("s += x[k]", "s += x[k] * y[k]", "s -= y[k] * 2", "s = s + x[k] - y[k]", "s = y[k] * x[k] + s"))
+    choice = pick.choice(("if x[k] > 1: f = True", "if not x[k] > -1: f = False", "f = f and x[k] > 0"))
+    lines = [
+        "import numpy as np", "", "", "def function(x, y, r):", "    n = len(x)",
+        "    a, b, c = np.zeros(n), np.zeros(n), np.zeros(n, np.bool_)",
+        f"    for i in range({pick.choice((0, 0, 1))}, n):", f"        a[i] = {reduced}", "    for i in range(n):",
+        f"        s, f = {pick.choice(('0.0', '1.5', 'x[i]'))}, {pick.choice((True, False))}",
+        f"        for k in range({first}, {last}):", f"            {term}", "        b[i] = s",
+        f"        for k in range({first}, {last}):", f"            {choice}", "        c[i] = f", "    return a, b, c",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("start", [0, *(pytest.param(i, marks=pytest.mark.full) for i in range(8, 200, 8))])
+def test_random_clipped_programs(start: int, tmp_path: Path) -> None:
+    for seed in range(start, start + 8):
+        function = function_of(clipped_program(seed), f"clipped_{seed}", tmp_path)
+        compiled = jk.jit(function)
+        for n, r in ((20, 3), (5, 7), (40, 1), (3, 2), (64, 0)):
+            x = np.random.default_rng(n).standard_normal(n)
+            try:
+                expected: Any = function(x, x[::-1].copy(), r)
+            except (IndexError, ValueError) as error:
+                expected = [repr(error)]
+            try:
+                found: Any = compiled(x, x[::-1].copy(), r)
+            except (IndexError, ValueError) as error:
+                found = [repr(error)]
+            assert_alike([*found], [*expected])

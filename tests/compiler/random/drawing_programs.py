@@ -20,6 +20,31 @@ def program(*arguments: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
     return enter
 
 
+@program(700)
+def continuous_distributions(n: int) -> Any:
+    g = GENERATOR
+    return (
+        g.laplace(1.5, 2.0, n), g.laplace(), g.lognormal(0.3, 1.2, n), g.lognormal(), g.gamma(2.5, 3.0, n),
+        g.standard_gamma(1.0, n), g.chisquare(5, n), g.chisquare(2), g.standard_t(3, n),
+        g.noncentral_chisquare(4.5, 2.0, n),
+    )  # fmt: skip
+
+
+@program(700)
+def poisson(n: int) -> Any:
+    return GENERATOR.poisson(3.2, n), GENERATOR.poisson(10, n), GENERATOR.poisson(123.4, (n, 2)), GENERATOR.poisson()
+
+
+@program(700)
+def legacy_distributions(n: int) -> Any:
+    np.random.seed(5)
+    total = 0.0
+    for i in range(n):
+        total += np.random.laplace(i, 2.0) + np.random.lognormal(0.1, 0.2) + np.random.gamma(1 + i % 7, 2.0)
+        total += np.random.chisquare(3 + i) * np.random.standard_t(4) - np.random.poisson(i * 0.1 + 0.5)
+    return total, np.random.poisson(77.7, n), np.random.noncentral_chisquare(3, 0.5, n), np.random.chisquare(2, n)
+
+
 @program(500)
 def of_a_global(n: int) -> Any:
     total = 0.0

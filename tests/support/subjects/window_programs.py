@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from clipped_window_programs import RAISED
 
 
 def correlated(a: Any, b: Any, w: Any) -> Any:
@@ -301,7 +302,7 @@ Program = Callable[..., Any]
 INDEPENDENT: tuple[Program, ...] = (
     correlated, convolved_rows, strided, strided_ranges, pooled, filtered, filtered_last, own_row, backwards,
     every_second, mirrored, row_pairs, blocks, columns_of_transpose, through_view, in_steps_of_time, whole_numbers,
-    largest_at, rows_in_list, with_matrix, biased,
+    largest_at, rows_in_list, with_matrix, biased, *RAISED,
 )  # fmt: skip
 DEPENDENT: tuple[Program, ...] = (
     previous_row, next_row, overlapping, one_place, two_to_one, accumulated, histogram, view_of_next, sum_of_all,

@@ -55,7 +55,7 @@ def _dtype_of(otypes: Any) -> np.dtype[Any] | None:
     """The dtype of the result; None for that of the first element."""
     if not otypes:
         return None
-    dtypes = [np.dtype(one) for one in otypes]
+    dtypes: list[np.dtype[Any]] = [np.dtype(one) for one in otypes]
     if len(dtypes) != 1 or dtypes[0].kind != "f":
         raise UnsupportedError("numpy.vectorize with otypes other than one dtype of floats")
     return dtypes[0]

@@ -14,12 +14,13 @@ from jitkernels.compiler.capture.numpy.numpy_callouts import traced_copy
 from jitkernels.compiler.capture.numpy.shape_ops import of_array
 from jitkernels.compiler.capture.numpy_namespace_proxy import CREATION
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES
-from jitkernels.compiler.capture.random import bit_generators, distributions, generator_states
+from jitkernels.compiler.capture.random import bit_generators, derived_distributions, distributions, generator_states
 from jitkernels.compiler.capture.random.words import StateWord, cast
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError
+from jitkernels.compiler.ir.special_functions import libm_exp
 
 INTEGERS: dict[Any, str] = {np.dtype(name): name for name in ("int64", "int32", "uint64", "uint32")}
 """Dtypes of integers that are drawn by words of 32 or 64 bits."""
@@ -29,6 +30,7 @@ class TracedRandom:
     """What generators of both interfaces have in common. `owner`: the name of the type, for messages."""
 
     owner, is_global = "Generator", False
+    _exponential = staticmethod(distributions.standard_exponential)
 
     def __init__(self, tracer: Tracer, kind: str, arrays: Sequence[Traced]) -> None:
         self._tracer, self._bits = tracer, bit_generators.KINDS[kind](tracer, arrays)
@@ -122,6 +124,78 @@ class TracedRandom:
             return self._drawn(size, lambda bits: factor * draw(bits))
         mean = self._float(loc, "loc")
         return self._drawn(size, lambda bits: mean + factor * draw(bits))
+
+    def _standard_normal(self, bits: Any) -> Any:
+        """A standard normal number of the interface."""
+        return traced_copy(distributions.standard_normal)(bits)
+
+    def _check(self, check: Callable[[Any], None], number: Any, what: str) -> None:
+        """Let calls bail out whose parameter the code is not for. Raises UnsupportedError where all would."""
+        if type(number) is not np.float64:
+            traced_copy(check)(number)
+            return
+        try:
+            check(number)
+        except ValueError:
+            raise UnsupportedError(f"{self.owner} with {what}") from None
+
+    def _standard_gamma(self, shape: Any) -> Callable[[Any], Any]:
+        """What draws a standard gamma number. Calls with a shape below one, whose numbers take powers, bail out."""
+        self._check(derived_distributions.check_shape, shape, "gamma numbers of a shape below one")
+        draw = traced_copy(derived_distributions.standard_gamma)
+        return lambda bits: draw(bits, self._standard_normal, traced_copy(self._exponential), shape)
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        mean, factor = self._float(loc, "loc"), self._float(scale, "scale")
+        traced_copy(distributions.check_scale)(factor)
+        draw = traced_copy(derived_distributions.laplace)
+        return self._drawn(size, lambda bits: draw(bits, mean, factor))
+
+    def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
+        middle, factor = self._float(mean, "mean"), self._float(sigma, "sigma")
+        traced_copy(distributions.check_scale)(factor)
+        return self._drawn(size, lambda bits: libm_exp(middle + factor * self._standard_normal(bits)))
+
+    def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
+        return self._scaled(scale, size, self._standard_gamma(self._float(shape, "shape")))
+
+    def standard_gamma(self, shape: Any, size: Any = None) -> Any:
+        return self._drawn(size, self._standard_gamma(self._float(shape, "shape")))
+
+    def chisquare(self, df: Any, size: Any = None) -> Any:
+        draw = self._standard_gamma(self._float(df, "df") / np.float64(2.0))
+        return self._drawn(size, lambda bits: np.float64(2.0) * draw(bits))
+
+    def noncentral_chisquare(self, df: Any, nonc: Any, size: Any = None) -> Any:
+        """Of more than one degree of freedom; calls with fewer bail out."""
+        root = self._float(nonc, "nonc")
+        self._check(derived_distributions.check_positive, root, "a noncentrality that is not positive")
+        root = np.sqrt(root)
+        draw = self._standard_gamma((self._float(df, "df") - np.float64(1.0)) / np.float64(2.0))
+
+        def one(bits: Any) -> Any:
+            rest = np.float64(2.0) * draw(bits)
+            number = self._standard_normal(bits) + root
+            return rest + number * number
+
+        return self._drawn(size, one)
+
+    def standard_t(self, df: Any, size: Any = None) -> Any:
+        half = self._float(df, "df") / np.float64(2.0)
+        draw, root = self._standard_gamma(half), np.sqrt(half)
+
+        def one(bits: Any) -> Any:
+            number = self._standard_normal(bits)
+            return root * number / np.sqrt(draw(bits))
+
+        return self._drawn(size, one)
+
+    def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
+        mean = self._float(lam, "lam")
+        self._check(derived_distributions.check_mean, mean, "such a mean of a Poisson distribution")
+        draw = traced_copy(derived_distributions.poisson)
+        result = self._drawn(size, lambda bits: draw(bits, mean), "int64")
+        return as_number(self._tracer, result.node, int) if size is None else result
 
     def _plain(self, size: Any, draw: Any, dtype: Any, out: Any) -> Any:
         """Numbers without parameters. Raises UnsupportedError for float32 and for results in a given array."""
@@ -221,6 +295,7 @@ class TracedRandomState(TracedRandom):
     """The functions of `numpy.random`."""
 
     owner, is_global = "numpy.random", True
+    _exponential = staticmethod(distributions.legacy_exponential)
 
     def __init__(self, tracer: Tracer, kind: str, arrays: Sequence[Any]) -> None:
         count = len(generator_states.PARTS[kind])
@@ -246,6 +321,8 @@ class TracedRandomState(TracedRandom):
         if self._kept is None:
             raise UnsupportedError("normal numbers of numpy.random, whose state lies elsewhere than in known NumPys")
         return traced_copy(distributions.legacy_normal)(bits, self._kept)
+
+    _standard_normal = _normal
 
     def standard_normal(self, size: Any = None) -> Any:
         return self._drawn(size, self._normal)

@@ -35,9 +35,7 @@ def elementwise_code(count: int, *, by_scalar: bool) -> types.CodeType:
         *([f"    result = result.astype(np.asarray(function({first})).dtype)"] if by_scalar else []),
         "    return result\n",
     ])  # fmt: skip
-    file = (
-        f"{__file__}:{count}{'s' * by_scalar}"  # a file of the package: tracing does not check what its functions read
-    )
+    file = f"{__file__}:{count}{'s' * by_scalar}"  # of the package: tracing does not check what it reads
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
     rewritten = rewrite_code(inside(compile(text, file, "exec", dont_inherit=True), "vectorized"))
     assert rewritten is not None, "the text above has a branch and a loop"

@@ -8,13 +8,15 @@ from functools import partial
 from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast, splat
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type, suffix
-from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
 from jitkernels.compiler.codegen.nest.value_emitter import ValueEmitter
+from jitkernels.compiler.transforms.reduction_identity import COMBINING, identity
 
 LAST = {"int8": (1 << 8) - 1, "int16": (1 << 16) - 1, "int32": (1 << 31) - 1, "int64": (1 << 63) - 1}
 """The index of an accumulator that has taken no element."""
 EXTREMES = frozenset({"min", "max", "argmin", "argmax"})
+MIN_BYTE_LANES = 16
+"""Bools that fill a vector register as bytes."""
 
 
 @dataclass
@@ -45,7 +47,9 @@ class Accumulator:
         self.has_parts = self.in_parts or self.is_index and self.is_long
         # Sums of half-precision numbers are single, as NumPy's are within a row.
         self.inner = "float32" if self.dtype == "float16" else self.dtype
-        kind = llvm_type(self.inner, self.lanes)
+        # Vectors of single bits fit no register without mask registers: LLVM takes them apart.
+        self.in_bytes = self.kind in ("any", "all") and self.inner == "bool" and self.lanes >= MIN_BYTE_LANES
+        kind = llvm_type("int8" if self.in_bytes else self.inner, self.lanes)
         self.total = function.variable(kind)
         self.index = function.variable(llvm_type(self.index_dtype, self.lanes)) if self.is_index else ""
         self.part = function.variable(kind) if self.in_parts else self.total
@@ -121,6 +125,9 @@ class Accumulator:
 
     def _accumulate(self, block: Block, value: Register, mask: str, index: str, *, has_nan: bool = True) -> None:
         """Accumulate; a NaN in the accumulator stays in any case."""
+        if self.in_bytes:
+            self._accumulate_bytes(block, value, mask)
+            return
         function, kind = self.values.function, llvm_type(self.inner, self.lanes)
         bit = llvm_type("bool", self.lanes)
         old = Register(self._load(block, self.part), self.inner, self.lanes)
@@ -145,6 +152,17 @@ class Accumulator:
             if mask:
                 new = function.new(block, f"select {bit} {mask}, {kind} {new}, {kind} {old.text}")
         self._store(block, self.part, new)
+
+    def _accumulate_bytes(self, block: Block, value: Register, mask: str) -> None:
+        """Accumulate bools, each of which is a byte of ones or zeros."""
+        new, bit, byte = self.values.function.new, llvm_type("bool", self.lanes), llvm_type("int8", self.lanes)
+        text, is_any = value.text, self.kind == "any"
+        if mask:
+            off = splat("false" if is_any else "true", "i1", self.lanes)
+            text = new(block, f"select {bit} {mask}, {bit} {text}, {bit} {off}")
+        taken, old = new(block, f"sext {bit} {text} to {byte}"), new(block, f"load {byte}, ptr {self.part}")
+        total = new(block, f"{'or' if is_any else 'and'} {byte} {old}, {taken}")
+        block.lines.append(f"  store {byte} {total}, ptr {self.part}")
 
     def store_only(self, block: Block, value: Register, mask: str, index: str) -> None:
         """Store the only element of every active lane, and the identity in the others."""
@@ -352,9 +370,18 @@ class Accumulator:
         return splat(str(LAST[self.index_dtype]), llvm_type(self.index_dtype), lanes or self.lanes)
 
     def _store(self, block: Block, at: str, text: str) -> None:
+        if self.in_bytes:
+            bit, byte = llvm_type("bool", self.lanes), llvm_type("int8", self.lanes)
+            text = self.values.function.new(block, f"sext {bit} {text} to {byte}")
+            block.lines.append(f"  store {byte} {text}, ptr {at}")
+            return
         block.lines.append(f"  store {llvm_type(self.inner, self.lanes)} {text}, ptr {at}")
 
     def _load(self, block: Block, at: str) -> str:
+        if self.in_bytes:
+            byte = llvm_type("int8", self.lanes)
+            text = self.values.function.new(block, f"load {byte}, ptr {at}")
+            return self.values.function.new(block, f"icmp ne {byte} {text}, zeroinitializer")
         return self.values.function.new(block, f"load {llvm_type(self.inner, self.lanes)}, ptr {at}")
 
 

@@ -10,8 +10,8 @@ from jitkernels.codegen.python.types import NUMBERS, constant
 from jitkernels.compiler.codegen.core.casts import broadcast, emit_cast
 from jitkernels.compiler.codegen.core.ir_builder import Block, Register, llvm_type
 from jitkernels.compiler.codegen.core.load_store import Memory
-from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.core.scalar_calls import emit_elementwise
+from jitkernels.compiler.transforms.reduction_identity import COMBINING, identity
 
 FLOATS = {"sum": "fadd", "prod": "fmul"}
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from jitkernels.codegen.python.types import NUMBERS
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder, Register, llvm_type
-from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.numba.python_expressions import constant_text
 from jitkernels.compiler.codegen.numba.spelling import FLOATS, Spelling
+from jitkernels.compiler.transforms.reduction_identity import COMBINING, identity
 
 MAX_ADDITIONS_OF_PART = 16
 """Elements of a part, whatever lanes numba makes of it: so many additions at most before parts are joined."""

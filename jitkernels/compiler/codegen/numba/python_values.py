@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jitkernels.compiler.codegen.core.ir_builder import Block
-from jitkernels.compiler.codegen.core.reduction_identity import COMBINING, identity
 from jitkernels.compiler.codegen.nest.scan import FLOATS as SCANS_OF_FLOATS
 from jitkernels.compiler.codegen.nest.scheduled_nest import ScheduledNest
 from jitkernels.compiler.codegen.numba.python_expressions import constant_text, extent_text, index_text, parenthesize
@@ -19,6 +18,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.strided_array import StridedArray
 from jitkernels.compiler.ir.symbolic_dims import Number, symbols_of
 from jitkernels.compiler.schedule.nest.nest_values import scanned_loop
+from jitkernels.compiler.transforms.reduction_identity import COMBINING, identity
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
 MAX_INLINED_CHARS = 72

@@ -13,7 +13,7 @@ from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.static_dim_policy import MAX_SHORT_TRIP_COUNT, MIN_STATIC_ELEMENTS
 from jitkernels.compiler.ir.strided_array import StridedArray, is_small_stride
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
-from jitkernels.compiler.schedule.nest.nest_targets import Targets
+from jitkernels.compiler.schedule.nest.nest_targets import NestTarget, Targets
 from jitkernels.compiler.schedule.nest.nest_values import scanned_loop
 from jitkernels.compiler.schedule.nest.scratch_values import choose_scratch_values
 from jitkernels.compiler.schedule.nest.shared_loads import keeps_rows
@@ -24,6 +24,8 @@ MAX_SCATTERED = 16
 """The most lanes of small elements that are stored one by one: each takes some instructions."""
 COMPUTE_BOUND_COST = 12
 """The cost of an element, in additions, from which on the loop is bound by computation, not by stores."""
+LONG_REDUCTION = 8
+"""Elements from which on a reduction takes longer than storing its result in several vectors."""
 CHEAP = 2.0
 """The cost of an element, in additions, up to which memory is the bottleneck."""
 
@@ -271,7 +273,9 @@ class Loops(Targets):
     def widest(self) -> int:
         """Bytes of the widest element that is vectorized."""
         inner = [target for target in self.targets if self.lane_loop in target.loops]
-        if self.lane_loop in self.rows or not inner:
+        if self.lane_loop in self.rows:  # what is computed once of a long reduction does not count
+            inner = [target for target in self.targets if self._is_long_reduction(target)]
+        if not inner:
             nodes = [node for region in self.nest.regions for node in (*region.nodes, *region.leaves)]
         else:  # values computed once per row do not count
             nodes = [node for target in inner for node, _ in self.values.needed(target.node, target.index_map)]
@@ -279,6 +283,11 @@ class Loops(Targets):
         # Scalars fill no vector, nor do indices.
         fills = [node for node in nodes if node.shape and node.operation != "iota" and not self._is_one_index(node)]
         return max([NUMBERS[PLANES.get(node.dtype, node.dtype)].size for node in fills], default=1)
+
+    def _is_long_reduction(self, target: NestTarget) -> bool:
+        """Whether each lane of the rows reduces many elements, now."""
+        loops = [loop for loop in target.loops if loop in self.extents and loop not in self.rows]
+        return target.reduction is not None and traced_product(self.extents[loop] for loop in loops) >= LONG_REDUCTION
 
     def _is_one_index(self, node: Node) -> bool:
         """Return whether a node is the index found in the whole array: the searched elements determine the lanes.
