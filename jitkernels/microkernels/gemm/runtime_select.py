@@ -107,7 +107,11 @@ def _needed(
     found: list[RangeKernel] = []
 
     def noted(part: _Part) -> _Part:
-        return part._replace(missing=lambda: found.append(parts.kernels[part.missing]) or 0)
+        def missing() -> int:
+            found.append(parts.kernels[part.missing])
+            return 0
+
+        return part._replace(missing=missing)
 
     _check_parts(attr, _Selected(*map(noted, selected)), conditions)(m, n, k)
     return found

@@ -13,14 +13,7 @@ from contextvars import ContextVar
 from functools import partial
 
 from jitkernels.codegen import object_cache
-from jitkernels.codegen.compile_ahead import (
-    AheadJob,
-    begun,
-    end_helpers,
-    has_idle_helper,
-    job_count,
-    start_helpers,
-)
+from jitkernels.codegen.compile_ahead import AheadJob, begun, end_helpers, has_idle_helper, job_count, start_helpers
 from jitkernels.codegen.ir_source import I64Source
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import DeferredIR, Source, symbol_of
