@@ -26,7 +26,7 @@ def job_count() -> int:
     is_python = PurePath(sys.executable or "").name.startswith("python") and not hasattr(sys, "frozen")
     if cores < 2 or not is_python or settings.read("JITKERNELS_COMPILER") == "process":
         return 0
-    return min(cores + 1, MAX_JOBS)  # this process rather traces than compiles
+    return min(cores - 1, MAX_JOBS)  # this process traces meanwhile, or compiles as well
 
 
 _idle: list[Helper] = []
@@ -40,6 +40,11 @@ def start_helpers() -> None:
     with suppress(OSError):
         while len(idle) < job_count():
             idle.append(Helper())
+
+
+def has_idle_helper() -> bool:
+    """Whether a helper waits for a job."""
+    return bool(_own_idle())
 
 
 @atexit.register
@@ -73,6 +78,11 @@ class AheadJob:
             return None
         _own_idle().append(self._helper)
         return None if answer.startswith(ERROR) else answer.removeprefix(OBJECT)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether `result` would not wait for long."""
+        return self._helper.has_answered
 
     def cancel(self) -> None:
         """Kill the helper."""

@@ -8,6 +8,7 @@ If LLVM crashes the helper, the job raises an error: this process would crash as
 started, or is killed twice, this process compiles itself, with one warning.
 """
 
+import fcntl
 import json
 import os
 import select
@@ -18,15 +19,19 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import IO
 
 from jitkernels.codegen.compile_job import CompileJob, from_json, to_json
+from jitkernels.codegen.dump import dumps_intermediates
 from jitkernels.core import settings
 from jitkernels.core.atomic_files import warn_once
 from jitkernels.errors import BuildError
 
 IDLE_SECONDS = 2.0
 LENGTH = struct.Struct("<q")
+PIPE_BYTES = 1 << 20
+"""The most that Linux lets a pipe hold; jobs have up to 800 kB."""
 OBJECT, ERROR = b"o", b"e"
 """The first byte of an answer."""
 CRASHES = (signal.SIGABRT, signal.SIGSEGV, signal.SIGILL, signal.SIGBUS, signal.SIGFPE)
@@ -63,6 +68,7 @@ class Helper:
             bufsize=0,  # a forked child would flush the buffer again
             start_new_session=True,
         )
+        _enlarge(self._process.stdin)
 
     def ask(self, job: CompileJob) -> bytes:
         """Send a job and return the answer. Raises HelperLostError."""
@@ -76,7 +82,13 @@ class Helper:
             self.end()
             raise HelperLostError(self._process.returncode)
         with self._lost():
-            _write(self._process.stdin, json.dumps([_folder(), settings.present(), to_json(job)]).encode())
+            _write(self._process.stdin, _message(job))
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether `receive` would not wait for long: an answer has begun to arrive, or the helper is lost."""
+        assert self._process.stdout is not None, "a pipe"
+        return bool(select.select([self._process.stdout], [], [], 0)[0])
 
     def receive(self) -> bytes:
         """Wait for the answer to a job, and return it. Raises HelperLostError."""
@@ -185,6 +197,13 @@ def compiled(job: CompileJob) -> bytes | None:
     return None
 
 
+def _enlarge(pipe: IO[bytes] | None) -> None:
+    """Let a pipe hold a job, so that who sends it to a helper that is still starting does not wait. Linux can."""
+    if pipe is not None and hasattr(fcntl, "F_SETPIPE_SZ"):
+        with suppress(OSError):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+
 def _write(pipe: IO[bytes], text: bytes) -> None:
     rest = memoryview(LENGTH.pack(len(text)) + text)
     while rest:
@@ -206,6 +225,12 @@ def _read_exactly(pipe: IO[bytes], length: int) -> bytes:
             raise EOFError
         result += piece
     return bytes(result)
+
+
+def _message(job: CompileJob) -> bytes:
+    """A job as a helper reads it: intermediate texts only where they are going to be dumped."""
+    sent = job if dumps_intermediates() else replace(job, forms={})
+    return json.dumps([_folder(), settings.present(), to_json(sent)]).encode()
 
 
 def _folder() -> str:

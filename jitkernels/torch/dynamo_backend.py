@@ -10,7 +10,10 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
 from torch.fx import GraphModule
 
+from jitkernels.core.fork_locks import build_lock
+from jitkernels.dispatch.native import launcher
 from jitkernels.errors import ArgumentError
+from jitkernels.runtime.loading import build_ahead
 from jitkernels.runtime.threads.team_size import share_openmp_threads
 from jitkernels.torch.aten_decompositions import decompositions
 from jitkernels.torch.compiled_module import CompiledModule
@@ -35,6 +38,8 @@ def compile_graph(
         raise ArgumentError(f"options: expected {FREEZE!r} alone, got {', '.join(map(repr, sorted(unknown)))}")
     freezes = bool((options or {}).get(FREEZE, False))
     share_openmp_threads()  # what stays torch's runs on them
+    with build_lock, build_ahead.building_ahead(cached=True):
+        launcher.begin_build()  # most traces call kernels
     return aot_autograd(**aot_compilers(freezes=freezes))(graph, example_inputs)  # type: ignore[no-any-return]
 
 

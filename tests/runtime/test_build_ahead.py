@@ -1,5 +1,6 @@
 """Large kernels are built by helper processes; whatever goes wrong with these, this process builds them."""
 
+import fcntl
 import os
 import sys
 from collections.abc import Iterator
@@ -52,7 +53,7 @@ def helpers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[compile_ahead.Ahea
         jobs.extend([job] if job is not None else [])
         return job
 
-    monkeypatch.setattr(build_ahead, "LARGE_KEY", 0)
+    monkeypatch.setattr(build_ahead, "LARGE_COST", 0)
     monkeypatch.setattr(build_ahead, "begun", noted)
     monkeypatch.setattr(cpu_target, "cpu_count", lambda: 2)
     monkeypatch.setattr(sys, "executable", os.path.realpath(sys.executable))
@@ -74,7 +75,8 @@ def test_helpers_build_what_a_source_links_to(helpers: list[Any], monkeypatch: p
         assert len(helpers) == 1
 
 
-def test_jobs_begin_before_their_code_is_loaded(helpers: list[Any]) -> None:
+def test_jobs_begin_before_their_code_is_loaded(helpers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_target, "cpu_count", lambda: 4)
     kernels, unused = (new_kernel(), new_kernel()), new_kernel()
     with build_lock:
         build_ahead.begin(kernels[0])
@@ -85,7 +87,7 @@ def test_jobs_begin_before_their_code_is_loaded(helpers: list[Any]) -> None:
         assert len(helpers) == 3
         build_ahead.build(caller_of(*kernels))
         assert all(map(loader.is_kept, kernels))
-        assert not loader.is_kept(unused)
+        assert not build_ahead._jobs  # nobody needs the other one: it is kept if it was done
 
 
 @pytest.mark.parametrize("method", ["__init__", "send", "receive"])
@@ -134,7 +136,7 @@ def test_a_forked_child_waits_for_no_helper_of_its_parent(helpers: list[Any], mo
 
 
 def test_where_this_process_compiles_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compile_ahead.job_count() == 3
+    assert compile_ahead.job_count() == 1
     with monkeypatch.context() as patched:
         patched.setattr(sys, "executable", "/usr/bin/editor")  # which embeds Python
         assert compile_ahead.job_count() == 0
@@ -155,6 +157,40 @@ def test_lazy_kernels_are_not_built_ahead() -> None:
         externals = (lazy_link.later(new_kernel()).link,)
 
     assert not list(build_ahead._linked(cast(Any, Caller())))
+
+
+def test_requested_kernels_are_built_from_when_they_are_known_to_be_needed(helpers: list[Any]) -> None:
+    kernel, other = lazy_link.later(new_kernel()), lazy_link.later(new_kernel())
+    with build_lock:
+        with build_ahead.building_ahead(cached=True):
+            build_ahead.begin_lazy([kernel.source])
+        build_ahead.build(caller_of(new_kernel(), new_kernel()))
+        assert len(helpers) == 1
+    for one in (kernel, other):
+        words = lazy_link.words_of(one.variable)
+        words[lazy_link.WANTED_WORD] = 1
+    assert build_ahead.build_requested()
+    assert kernel.is_there
+    assert other.is_there
+    assert not build_ahead.build_requested()
+
+
+def test_who_builds_a_kernel_waits_for_its_helper(helpers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = new_kernel()
+    with build_lock, build_ahead.building_ahead(cached=True):
+        build_ahead.begin(kernel)
+        assert len(helpers) == 1
+        monkeypatch.setattr(RangeKernel, "object_code", None)
+        assert loader.built(kernel)[0]
+
+
+def test_jobs_longer_than_a_pipe_do_not_wait_for_a_helper_that_starts() -> None:
+    helper = compiler_process.Helper()
+    pipe = helper._process.stdin
+    assert pipe is not None
+    if hasattr(fcntl, "F_GETPIPE_SZ"):
+        assert fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ) >= 1 << 16
+    helper.kill()
 
 
 def test_no_helper_outlives_a_build() -> None:

@@ -24,7 +24,7 @@ from jitkernels.core.atomic_files import warn_once
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import BuildError, DerivativeError, GraphError, MemoryLimitError, WorkspaceError
-from jitkernels.runtime.loading import lazy_link
+from jitkernels.runtime.loading import build_ahead
 
 MANY_ELEMENTS = 2**62
 TAPE_GROWTH = 4
@@ -195,7 +195,7 @@ class Specialization:
     def link_requested_symbols(self) -> bool:
         """Build and link symbols that a call of the code requested; whether there were any."""
         try:
-            return lazy_link.build_requested()
+            return build_ahead.build_requested()
         except BuildError as error:
             self.note_failure(error)
             return False

@@ -27,7 +27,7 @@ from jitkernels.compiler.codegen.nest.nest_emitter import NestEmitter
 from jitkernels.compiler.codegen.nest.parallel_reduction import BlockwiseEmitter
 from jitkernels.compiler.codegen.nest.serpentine_order import DIRECTION
 from jitkernels.compiler.codegen.steps import gemm_epilogue_rows, matmul_call, numpy_call, registry_call
-from jitkernels.compiler.ir import numpy_call_spec, ops
+from jitkernels.compiler.ir import numpy_call_spec, ops, symbolic_dims
 from jitkernels.compiler.ir.dim_bounds import cases
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.region_memory import Flow, is_control_flow
@@ -51,6 +51,7 @@ from jitkernels.compiler.transforms.trip_count import work_of
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 from jitkernels.errors import GraphError
 from jitkernels.runtime import c_api
+from jitkernels.runtime.loading import build_ahead
 from jitkernels.runtime.threads.parallel_for import MIN_THREAD_WORK
 
 MAX_UNROLLED = 32
@@ -238,11 +239,14 @@ class SegmentBuilder:
 
     def _require_code(self, product: MatMulStep, kernel: External) -> None:
         """Let the segment check at its start whether the parts of a kernel are loaded."""
-        from jitkernels.microkernels.gemm.runtime_select import runtime_select_check
+        from jitkernels.microkernels.gemm.runtime_select import parts_of_call, runtime_select_check
 
         check = runtime_select_check(kernel)
         for sizes in cases(product.sizes) or ():
             self.required_code[check.symbol, key_of_shape(sizes)] = check, sizes
+            if build_ahead.is_on():
+                m, n, k = map(symbolic_dims.value_of, sizes)
+                build_ahead.begin_lazy(parts_of_call(kernel, m, n, k))
 
     def _call(self, call: KernelCall | NumpyCall, number: str) -> None:
         """Emit the call of a kernel or of a NumPy function."""

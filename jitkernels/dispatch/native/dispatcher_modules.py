@@ -5,7 +5,7 @@ them would take most of the first call of a process.
 """
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -34,9 +34,9 @@ ARGUMENTS = (6, 12, MAX_CALL_WORDS)
 
 
 class DispatcherObjects:
-    """The loaded launcher, and the objects of the dispatcher that calls have needed so far.
+    """The launcher, and the objects of the dispatcher that calls have needed so far.
 
-    `addresses` are those of the launcher's functions and variables. Raises BuildError if it cannot be built.
+    `launcher`: its source. `addresses`: those of its functions and variables, once it is loaded.
     """
 
     def __init__(self, slot: int) -> None:
@@ -64,7 +64,12 @@ class DispatcherObjects:
         }
         # The source of the translator is in every key (`jitkernels.codegen.object_cache`).
         self._key = f"{state_of(*TRANSLATED)}\n{self._constants}\n"
-        self.addresses = self._loaded("launcher", LAUNCHER, owns=VARIABLES)
+        self.launcher = self._source("launcher", LAUNCHER, owns=VARIABLES)
+        self.addresses: dict[str, int] = {}
+
+    def load(self) -> None:
+        """Load the launcher. Raises BuildError if it cannot be built."""
+        self.addresses = _addresses(self.launcher, LAUNCHER, VARIABLES)
 
     def load_missing(self) -> bool:
         """Load the part that a call missed; False if there was none. Raises BuildError if it cannot be built."""
@@ -83,18 +88,18 @@ class DispatcherObjects:
 
     def _load(self, title: str, parts: Sequence[str]) -> None:
         links = [link(name, partial(self.addresses.__getitem__, name)) for name in VARIABLES]
-        addresses = self._loaded(title, parts, links)
+        addresses = _addresses(self._source(title, parts, links), parts)
         for name in parts:
             ctypes.c_int64.from_address(self.addresses["jk_parts"] + 8 * PART_NUMBERS[name]).value = addresses[name]
 
-    def _loaded(
+    def _source(
         self,
         name: str,
         exported: Sequence[str],
         links: Sequence[External] = (),
         owns: Mapping[str, int] = MappingProxyType({}),
-    ) -> dict[str, int]:
-        """The addresses of an object's exported functions and variables in this process."""
+    ) -> I64Source:
+        """The source of an object."""
 
         def ir() -> str:
             from jitkernels.codegen.python.i64_functions import translated
@@ -111,8 +116,12 @@ class DispatcherObjects:
             text = translated(native.FUNCTIONS, exported, self._constants, provided, native.INLINED)
             return text.replace(f"@{exported[0]}(", "@entry(")
 
-        source = I64Source(name, self._key, ir, (*externals(), *links))
-        return {exported[0]: loader.address_of(source), **loader.functions_of(source, (*exported[1:], *owns))}
+        return I64Source(name, self._key, ir, (*externals(), *links))
+
+
+def _addresses(source: I64Source, exported: Sequence[str], owns: Iterable[str] = ()) -> dict[str, int]:
+    """The addresses of an object's exported functions and variables in this process."""
+    return {exported[0]: loader.address_of(source), **loader.functions_of(source, (*exported[1:], *owns))}
 
 
 def _called() -> str:

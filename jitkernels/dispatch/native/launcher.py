@@ -26,7 +26,7 @@ from jitkernels.errors import BuildError
 from jitkernels.runtime import c_api
 from jitkernels.runtime.abi_check import reason_for_python, word_at
 from jitkernels.runtime.abi_layout import MAX_DIMENSIONS, MAX_WORDS, Context
-from jitkernels.runtime.loading import loader
+from jitkernels.runtime.loading import build_ahead, loader
 
 FASTCALL, KEYWORDS = 0x80, 0x2
 """CPython's calling convention: METH_FASTCALL | METH_KEYWORDS."""
@@ -77,18 +77,33 @@ def _slot_offset() -> int:
 @functools.cache
 def _loaded() -> "dispatcher_modules.DispatcherObjects | str":
     """The compiled launcher, or the reason why Python serves all calls."""
-    slot, reason = _slot_offset(), reason_for_python()
-    if reason is None and slot < 0:
-        reason = "the memory layout of object slots is unknown"
-    if reason is not None:
-        return reason
+    objects = _objects()
+    if isinstance(objects, str):
+        return objects
     try:
-        return dispatcher_modules.DispatcherObjects(slot)
+        objects.load()
     except BuildError as error:
         if cpu_target.has_compiler():
             raise
         warn_once("launcher", f"calls are served by Python: {error}")
         return str(error)
+    return objects
+
+
+@functools.cache
+def _objects() -> "dispatcher_modules.DispatcherObjects | str":
+    """What the launcher is built from, or the reason why Python serves all calls."""
+    slot, reason = _slot_offset(), reason_for_python()
+    if reason is None and slot < 0:
+        reason = "the memory layout of object slots is unknown"
+    return dispatcher_modules.DispatcherObjects(slot) if reason is None else reason
+
+
+def begin_build() -> None:
+    """Let a helper process build the launcher, where the cache lacks it, while this process does something else."""
+    objects = _objects()
+    if not isinstance(objects, str) and cpu_target.has_compiler():
+        build_ahead.begin_lazy([objects.launcher])
 
 
 def reason_for_slow_path() -> str | None:

@@ -6,6 +6,7 @@ that its calls need.
 """
 
 import functools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -76,20 +77,44 @@ def runtime_select_kernel(
     the rest. A kernel that is `in_parts` has a check, which returns whether the part that the call needs is built
     (`jitkernels.runtime.loading.lazy_link`), and requests it otherwise.
     """
-    parts = _Parts(in_parts)
+    return _selecting(attr, target, _Parts(in_parts), parallel, followed, single_rows)[0]
+
+
+def _selecting(
+    attr: MatMulAttr, target: Target, parts: "_Parts", parallel: bool, followed: bool, single_rows: bool
+) -> "tuple[RangeKernel, Callable[..., Sequence[RangeKernel]]]":
+    """The kernel, and a function of m, n and k that returns the parts that a call of these extents needs."""
     selected = _select(attr, target, parts, parallel=parallel, followed=followed)
     conditions = _conditions(attr, single_rows=single_rows)
-    return RangeKernel(
+    kernel = RangeKernel(
         name="matmul_any_size_followed" if followed else "matmul_any_size",
         arguments=matmul_arguments(attr.dtype, followed=followed),
         body=_body(attr, selected, conditions),
         extent=3,
         vector_bytes=target.lanes(attr.dtype) * element_size(attr.dtype),
-        check=_check_parts(attr, selected, conditions) if in_parts else None,
+        check=_check_parts(attr, selected, conditions) if parts.is_lazy else None,
         straight=True,
         calls=tuple(parts.links),
         names=NAMES,
     )
+    return kernel, partial(_needed, attr, selected, conditions, parts)
+
+
+def _needed(
+    attr: MatMulAttr, selected: _Selected, conditions: "_Conditions", parts: "_Parts", m: int, n: int, k: int
+) -> list[RangeKernel]:
+    """The parts whose absence the check of a call would report."""
+    found: list[RangeKernel] = []
+
+    def noted(part: _Part) -> _Part:
+        def missing() -> int:
+            found.append(parts.kernels[part.missing])
+            return 0
+
+        return part._replace(missing=missing)
+
+    _check_parts(attr, _Selected(*map(noted, selected)), conditions)(m, n, k)
+    return found
 
 
 def _select(attr: MatMulAttr, target: Target, parts: "_Parts", *, parallel: bool, followed: bool) -> _Selected:
@@ -222,9 +247,20 @@ def runtime_select_entry(
 
 @functools.cache
 def _entry(attr: MatMulAttr, target: Target, followed: bool, single_rows: bool, in_parts: bool) -> External:
-    kernel = runtime_select_kernel(attr, target, followed=followed, single_rows=single_rows, in_parts=in_parts)
+    kernel, needed = _selecting(attr, target, _Parts(in_parts), True, followed, single_rows)
     entry: External = loader.entry_of(kernel, kernel.arguments)
+    if in_parts:
+        _needed_parts[entry.symbol] = needed
     return entry
+
+
+_needed_parts: "dict[str, Callable[..., Sequence[RangeKernel]]]" = {}
+"""For entries that are `in_parts`, by symbol: what returns the parts that a call needs."""
+
+
+def parts_of_call(entry: External, m: int, n: int, k: int) -> Sequence[RangeKernel]:
+    """The parts of an entry that is `in_parts` that a call with these extents needs."""
+    return _needed_parts[entry.symbol](m, n, k)
 
 
 def runtime_select_check(entry: External) -> External:
@@ -243,6 +279,7 @@ class _Parts:
 
     def __init__(self, is_lazy: bool) -> None:
         self.is_lazy, self.links = is_lazy, list[External]()
+        self.kernels: dict[Any, RangeKernel] = {}
 
     def called(self, kernel: RangeKernel, *, consumed: bool = False) -> _Part:
         """Return a part, whose results something may consume."""
@@ -251,6 +288,7 @@ class _Parts:
             return _Part(_called(kernel, entry, part, consumed=consumed), _none_missing)
         link = lazy_link.later(kernel)
         self.links.append(link.link)
+        self.kernels[link.missing] = kernel
         return _Part(_called(kernel, link.entry, link.part, consumed=consumed), link.missing)
 
 

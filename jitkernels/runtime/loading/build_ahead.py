@@ -1,31 +1,38 @@
 """Large kernels are built by helper processes, from when a trace meets them until the code that calls them is loaded.
 
-LLVM compiles some kernels for a second each, of which a model calls several. Callers hold `build_lock`.
+LLVM compiles some kernels for a second each, of which a model calls several. `loader.built` waits for objects that are
+being built. Callers hold `build_lock`.
 """
 
 import atexit
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 
 from jitkernels.codegen import object_cache
-from jitkernels.codegen.compile_ahead import AheadJob, begun, end_helpers, job_count, start_helpers
+from jitkernels.codegen.compile_ahead import AheadJob, begun, end_helpers, has_idle_helper, job_count, start_helpers
+from jitkernels.codegen.ir_source import I64Source
 from jitkernels.codegen.range_kernel import RangeKernel
-from jitkernels.codegen.source_protocol import Source, symbol_of
+from jitkernels.codegen.source_protocol import DeferredIR, Source, symbol_of
 from jitkernels.core import cpu_target, settings
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.runtime.loading import lazy_link, loader
 
-LARGE_KEY = 20_000
-"""Characters of the key of a kernel, which grows with its code, from which on a helper is worth its start: other
-kernels compile in less.
-"""
+LARGE_COST = 60_000
+"""The cost of a kernel from which on a helper is worth its start, which takes as long; see `_cost`."""
+FAIR_COST = LARGE_COST // 2
+"""The cost from which on a job is worth sending to a helper that is idle."""
+OPTIMIZED = 6
+"""How many times as long LLVM takes for a character where it optimizes loops."""
 FEW_OBJECTS = 8
 """Files in the cache of a process that has called no model and no function yet."""
 _is_on: ContextVar[bool] = ContextVar("is_on", default=False)
-_jobs: dict[str, tuple[AheadJob, RangeKernel]] = {}
+_jobs: dict[str, tuple[AheadJob, Source]] = {}
+_lazy: set[str] = set()
+"""The jobs for kernels that are linked when a call asks for them."""
 _process = os.getpid()
 
 
@@ -55,17 +62,27 @@ def is_on() -> bool:
 
 
 def begin(source: Source | None) -> None:
-    """Let a helper build a kernel, if it is a large one that is not built yet."""
-    if not _is_on.get() or not isinstance(source, RangeKernel) or not _is_large(source):
+    """Let a helper build what is not built yet, if that takes long."""
+    if not _is_on.get() or not isinstance(source, RangeKernel | I64Source):
         return
     symbol, jobs = symbol_of(source), _own_jobs()
-    if symbol in jobs or len(jobs) >= job_count() or loader.is_built(source):
+    if symbol in jobs or object_cache.objects_directory() is None or loader.is_built(source):
         return
-    if object_cache.objects_directory() is None:
+    _collect()
+    if len(jobs) < job_count() and _cost(source) >= (FAIR_COST if has_idle_helper() else LARGE_COST):
+        job = begun(partial(source.object_code, symbol))
+        if job is not None:
+            jobs[symbol] = job, source
+
+
+def begin_lazy(sources: Iterable[Source]) -> None:
+    """Let helpers build what calls are going to ask for when they are linked, and what it links to."""
+    if not _is_on.get():
         return
-    job = begun(partial(source.object_code, symbol))
-    if job is not None:
-        jobs[symbol] = job, source
+    wanted = {symbol_of(one): one for source in sources for one in (source, *_linked(source))}
+    for symbol, source in wanted.items():
+        begin(source)
+        _lazy.update({symbol} & _own_jobs().keys())
 
 
 def build(*sources: Source) -> None:
@@ -74,40 +91,94 @@ def build(*sources: Source) -> None:
     kernels = {symbol_of(kernel): kernel for source in sources for kernel in _linked(source)}
     jobs = _own_jobs()
     try:
-        large = [kernel for kernel in kernels.values() if _is_large(kernel) and not loader.is_built(kernel)]
-        if large:
-            with building_ahead(cached=True):
-                for kernel in large[1:]:
-                    begin(kernel)
-            for source in (*kernels.values(), *sources) if jobs else ():
-                if symbol_of(source) not in jobs and not loader.is_built(source):
-                    loader.built(source)
-        for symbol, kernel in kernels.items():
-            if symbol in jobs:
-                content = jobs.pop(symbol)[0].result()
-                if content is not None:
-                    loader.keep(kernel, content)
+        missing = [one for symbol, one in kernels.items() if symbol not in jobs and not loader.is_built(one)]
+        if missing or jobs:
+            _build_all(missing, [source for source in sources if not loader.is_built(source)])
+        for symbol in [symbol for symbol in jobs if symbol in kernels]:
+            _keep(symbol)
     finally:
         if not is_inner:
-            cancel()
-            end_helpers()
+            cancel(keeps=_lazy)
+            if not jobs:
+                end_helpers()
+
+
+def _build_all(kernels: Iterable[RangeKernel], sources: Iterable[Source]) -> None:
+    """Build the kernels that take longest in helpers, as these are done with others, and all else here."""
+    waiting, jobs = sorted(kernels, key=_cost), _own_jobs()
+    if not waiting and not jobs:
+        return
+    here = [*sources]
+    while waiting or here:
+        if waiting and (here or len(waiting) > 1):
+            with building_ahead(cached=True):
+                begin(waiting[-1])
+            if symbol_of(waiting[-1]) in jobs:
+                waiting.pop()
+                continue
+        loader.built(here.pop() if here else waiting.pop(0))
+
+
+def build_requested() -> bool:
+    """Build and link what a call has requested, last what helpers are building; return whether there was any.
+
+    A call requests all that it lacks at once: what else helpers are building, it does not need. Raises BuildError.
+    """
+    with build_lock:
+        jobs = _own_jobs()
+        found = sorted(lazy_link.requested(), key=lambda one: symbol_of(one.source) in jobs)
+        try:
+            for function in found:
+                function.bring()
+        finally:
+            if found and not _is_on.get():
+                cancel()
+                end_helpers()
+    return bool(found)
 
 
 @atexit.register
-def cancel() -> None:
-    """End the jobs for kernels that nobody has built."""
+def cancel(keeps: AbstractSet[str] = frozenset()) -> None:
+    """End the jobs for what nobody has built, but for some."""
     jobs = _own_jobs()
-    while jobs:
-        _, (job, _) = jobs.popitem()
+    _collect()
+    for symbol in jobs.keys() - keeps:
+        job, _ = jobs.pop(symbol)
         job.cancel()
+    _lazy.intersection_update(jobs)
 
 
-def _own_jobs() -> dict[str, tuple[AheadJob, RangeKernel]]:
+def _collect() -> None:
+    """Keep what helpers have built meanwhile."""
+    for symbol in [symbol for symbol, (job, _) in _own_jobs().items() if job.is_done]:
+        _keep(symbol)
+
+
+def _keep(symbol: str) -> None:
+    """Wait for the object of a job, and keep it."""
+    job, source = _jobs.pop(symbol)
+    _lazy.discard(symbol)
+    content = job.result()
+    if content is not None:
+        loader.keep(source, content)
+
+
+def _wait(symbol: str) -> None:
+    """Wait for the object of a source that is about to be built, if a helper builds it."""
+    if _jobs and symbol in _own_jobs():
+        _keep(symbol)
+
+
+loader.begun_elsewhere.append(_wait)
+
+
+def _own_jobs() -> dict[str, tuple[AheadJob, Source]]:
     """The jobs of this process; those of a parent are not ours to wait for."""
     global _process
     if _process != os.getpid():
         _process = os.getpid()
         _jobs.clear()
+        _lazy.clear()
     return _jobs
 
 
@@ -121,5 +192,8 @@ def _linked(source: Source) -> Iterator[RangeKernel]:
             yield from _linked(linked)
 
 
-def _is_large(kernel: RangeKernel) -> bool:
-    return kernel.identity is not None and len(kernel.identity.text) >= LARGE_KEY
+def _cost(kernel: RangeKernel | I64Source) -> int:
+    """An estimate of how long LLVM takes: from 1.7 to 2.4 us for each, on a processor of 2021."""
+    if isinstance(kernel, I64Source):
+        return LARGE_COST
+    return len(kernel.text) * (1 if kernel.straight or isinstance(kernel.body, DeferredIR) else OPTIMIZED)

@@ -132,9 +132,14 @@ def of_words(variable: str) -> LazyKernel | None:
     return _known.get(variable)
 
 
+def requested() -> list[LazyKernel]:
+    """The functions that calls have requested."""
+    return [function for function in [*_known.values()] if function.is_wanted]
+
+
 def build_requested() -> bool:
     """Build all requested functions; return whether there were any. Raises BuildError if that fails."""
-    requested = [function for function in [*_known.values()] if function.is_wanted]
-    for function in requested:
+    found = requested()
+    for function in found:
         function.bring()
-    return bool(requested)
+    return bool(found)

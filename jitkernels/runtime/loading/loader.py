@@ -23,6 +23,8 @@ runtime_sources: dict[str, Source] = {}
 """Sources of code that is no kernel, such as that of threads: processes that do the same need them all, by symbol."""
 watchers: list[Callable[[Source, bytes], None]] = []
 """Callbacks for each object that is loaded, with its content."""
+begun_elsewhere: list[Callable[[str], None]] = []
+"""Callbacks before a source is built, with its symbol: they wait for what builds it already."""
 _openings = itertools.count()
 _held: "WeakValueDictionary[str, LoadedObject]" = WeakValueDictionary()
 """All loaded code, including code that is freed with its last reference."""
@@ -141,6 +143,8 @@ def built(source: Source, *, cached: bool = True) -> tuple[bytes, Path | None]:
     Raises BuildError if it cannot be built.
     """
     symbol = symbol_of(source)
+    for wait in begun_elsewhere if cached else ():
+        wait(symbol)
 
     def build() -> bytes:
         try:

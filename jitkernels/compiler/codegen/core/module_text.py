@@ -130,8 +130,7 @@ def segment_text(
     """
     library, flows, calls = parts.library, parts.flows, parts.calls
     function = FunctionBuilder(library, symbol_slots)
-    for check, sizes in parts.required:
-        _require_built(function, check, sizes)
+    _require_built(function, parts.required)
     failed, regions = "0", list[str]()
     for region in parallel_region.regions_of(calls, overlap) if parallel else calls:
         if isinstance(region, SegmentCall):
@@ -191,14 +190,22 @@ def _return_unless_zero(function: FunctionBuilder, status: str) -> None:
     function.block.lines += [f"  ret i64 {status}", f"{onwards}:"]
 
 
-def _require_built(function: FunctionBuilder, check: External, sizes: Sequence[Number]) -> None:
-    """Return from the entry if code for some sizes is not built; the check ignores its other arguments."""
-    kinds = entry_points.types_of(check.arguments)
-    block = function.block
-    arguments = [*map(function.extent, sizes)]
-    passed = ["ptr null" if kind.startswith("ptr") else f"i64 {arguments.pop(0) if arguments else 0}" for kind in kinds]
-    function.library.declare(check.symbol, "i64", ["ptr" if kind.startswith("ptr") else kind for kind in kinds])
-    _return_unless_zero(function, function.new(block, f"call i64 @{check.symbol}({', '.join(passed)})"))
+def _require_built(function: FunctionBuilder, required: Sequence[RequiredCode]) -> None:
+    """Return from the entry if code for some sizes is not built. A check ignores its other arguments.
+
+    All checks are made, so that all that is missing can be built at once.
+    """
+    block, status = function.block, "0"
+    for check, sizes in required:
+        kinds, arguments = entry_points.types_of(check.arguments), [*map(function.extent, sizes)]
+        passed = [
+            "ptr null" if kind.startswith("ptr") else f"i64 {arguments.pop(0) if arguments else 0}" for kind in kinds
+        ]
+        function.library.declare(check.symbol, "i64", ["ptr" if kind.startswith("ptr") else kind for kind in kinds])
+        found = function.new(block, f"call i64 @{check.symbol}({', '.join(passed)})")
+        status = function.new(block, f"or i64 {status}, {found}")
+    if required:
+        _return_unless_zero(function, status)
 
 
 def mark_inlined(text: str) -> str:
