@@ -18,6 +18,8 @@ from jitkernels.attrs.schema import foreign_arrays
 from jitkernels.compiler.capture import free_variables, impure
 from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.numba_dispatchers import as_python, refuse_stencil
+from jitkernels.compiler.capture.pytree.sentinels import is_sentinel
+from jitkernels.compiler.capture.pytree.static_key import static
 from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.capture.structured import field_views
 from jitkernels.compiler.capture.trace_context import INT64
@@ -54,27 +56,6 @@ SHARED = bool, int, float, complex, str, tuple, list, dict, np.ndarray, np.gener
 """Types of attributes of classes and modules that other code may change between calls."""
 ARGUMENT = "an argument"
 """What reasons begin with that are about a value, whose name the caller knows."""
-
-
-SENTINEL_ATTRIBUTES = frozenset({
-    "__module__", "__doc__", "__dict__", "__weakref__", "__slots__", "__annotations__", "__new__", "__init__",
-    "__repr__", "__str__", "__reduce__", "__copy__", "__deepcopy__",
-})  # fmt: skip
-"""Attributes of classes that give their instances nothing to compute with."""
-
-
-def is_sentinel(value: Any) -> bool:
-    """Whether all that code can do with an object is to compare its identity: it has no attributes and no methods."""
-    if getattr(value, "__dict__", None) or dataclasses.is_dataclass(value):
-        return False
-    classes = type(value).__mro__[:-1]
-    if any(getattr(base, "__slots__", ()) for base in classes):
-        return False
-    return all(
-        name in SENTINEL_ATTRIBUTES or name.startswith(f"_{base.__name__.lstrip('_')}__")  # private: no code reads it
-        for base in classes
-        for name in vars(base)
-    )
 
 
 class Flattener:
@@ -406,20 +387,3 @@ def leaves_of(structure: Any) -> Iterator[Leaf]:
     elif type(structure) is tuple and structure[:1] != ("static",):
         for part in structure:
             yield from leaves_of(part)
-
-
-def static(value: Any) -> Any:
-    """A hashable key of a static argument: equal for equal values of equal types."""
-    if isinstance(value, tuple | list):
-        return type(value), tuple(map(static, value))
-    if isinstance(value, dict):
-        return dict, tuple((static(key), static(item)) for key, item in value.items())
-    if isinstance(value, float):
-        return type(value), value.hex()
-    if isinstance(value, complex):
-        return type(value), value.real.hex(), value.imag.hex()
-    try:
-        hash(value)
-    except TypeError:
-        return type(value), free_variables.Same(value)
-    return type(value), value

@@ -10,7 +10,7 @@ import types
 
 from jitkernels.compiler.capture.rewrite.rewrite_function import inside, rewrite_code
 
-NUMBERS = "float({0}) if {1} == 'f' else complex({0}) if {1} == 'c' else bool({0}) if {1} == 'b' else int({0})"
+PYTHON_NUMBER = "float({0}) if {1} == 'f' else complex({0}) if {1} == 'c' else bool({0}) if {1} == 'b' else int({0})"
 """The element as Python's number, by the kind of its dtype."""
 
 
@@ -21,7 +21,7 @@ def elementwise_code(count: int, *, by_scalar: bool) -> types.CodeType:
     `by_scalar`: NumPy's scalar of the first element decides the dtype, which is not that for Python's number.
     """
     arrays, kinds, elements = ([f"{name}{number}" for number in range(count)] for name in "xke")
-    arguments = ", ".join(NUMBERS.format(*names) for names in zip(elements, kinds, strict=True))
+    arguments = ", ".join(PYTHON_NUMBER.format(*names) for names in zip(elements, kinds, strict=True))
     flat = [f"{name}.ravel()" for name in arrays]
     first = ", ".join(f"{one}[0]" for one in flat)
     loop = f"for e0 in {flat[0]}" if count == 1 else f"for {', '.join(elements)} in zip({', '.join(flat)})"
