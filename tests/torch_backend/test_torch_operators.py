@@ -21,6 +21,8 @@ from jitkernels.torch.run_graph import OTHER_SHAPE
 DTYPES = torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64
 UNORDERED = "sort", "topk", "mode", "median", "kthvalue", "unique"
 """Operators that give some index of equal elements."""
+DECOMPOSED = {"linspace": "of ints, which torch's kernel rounds elsewhere"}
+"""Operators whose decompositions by torch give other results than its kernels, and where: the former are expected."""
 SEED = 42
 """What torch's samples seed some operators with, as they run and as they are traced."""
 CASES = cases(DTYPES)
@@ -51,6 +53,8 @@ def _check(info: Any, sample: Any) -> None:
         if graph is None or not all(isinstance(one, torch.Tensor) for one in expected):
             assert info.name in UNTRACED
             return
+        if info.name in DECOMPOSED:
+            expected = graph(*(one.clone() for one in tensors))
         module = CompiledModule(graph)
         torch.manual_seed(SEED)
         found = module(*(one.clone() for one in tensors))
