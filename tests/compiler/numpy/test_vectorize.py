@@ -18,6 +18,10 @@ def decay(u: Any) -> Any:
     return u * 2.5 if u > 1 else math.exp(-u)
 
 
+def clipped_log(u: Any) -> Any:
+    return np.log(u) if u > 1e-3 else -7.0
+
+
 def steps(u: Any, v: Any) -> Any:
     total = 0.0
     for _ in range(20):
@@ -40,6 +44,7 @@ single = np.vectorize(decay, otypes=[np.float32])
 
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "a branch": lambda a: np.vectorize(decay)(a) + 1,
+    "a scalar of NumPy or a float": lambda a: np.vectorize(clipped_log)(a),
     "a loop of two arrays": lambda a: np.vectorize(steps)(a, a * 0.1 + 0.5),
     "imported by name": lambda a: vectorize(lambda u: u * 3)(a),
     "a decorated function": lambda a: decorated(a) * 2,

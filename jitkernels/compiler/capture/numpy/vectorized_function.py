@@ -13,6 +13,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow import runtime_hooks
+from jitkernels.compiler.capture.control_flow.loop_state import dtype_of
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED, stand_in
 from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
@@ -46,7 +47,7 @@ class VectorizedFunction:
         result = types.FunctionType(elementwise_code(len(arrays), by_scalar=by_scalar), names)(*arrays)
         if self.dtype is not None:
             return result.astype(self.dtype)
-        if len(tracer.joined_kinds) > before:
+        if any(dtype_of(first) != dtype_of(other) for first, other in tracer.joined_kinds[before:]):
             raise UnsupportedError("numpy.vectorize of a function that returns numbers of several types")
         return result
 
