@@ -50,7 +50,7 @@ f = jk.jit(lambda x, w: np.exp(x @ w{transposed}))
 for m in {rows}:
     x, w = np.ones((m, 40)), np.ones({shape})
     np.testing.assert_allclose(f(x, w), np.exp(x @ w{transposed}))
-    print(*sorted(name for name in names if name.startswith("matmul")))
+    print(*sorted({{name for name in names if name.startswith("matmul")}}))
     names.clear()
 print(f.stats().compiles)
 """

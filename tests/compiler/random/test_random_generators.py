@@ -190,11 +190,11 @@ def test_threads_draw_each_number_once(fill: Any) -> None:
 @pytest.mark.parametrize(
     ("function", "text"),
     [
-        (lambda g: g.poisson(3.0), "Generator.poisson"),
+        (lambda g: g.binomial(9, 0.5), "Generator.binomial"),
         (lambda g: g.random(3, dtype=np.float32), "float32"),
         (lambda g: g.choice(4, p=[0.1, 0.2, 0.3, 0.4]), "Generator.choice"),
         (lambda g: g.normal(np.zeros(3)), "an array of loc"),
-        (lambda g: (g.random(), np.random.poisson()), "numpy.random.poisson"),
+        (lambda g: (g.random(), np.random.binomial(9, 0.5)), "numpy.random.binomial"),
         (lambda g: (g.random(), np.random.default_rng().random()), "whose seed is no int"),
     ],
 )  # fmt: skip
