@@ -13,6 +13,8 @@ with warnings.catch_warnings():
     from torch.testing._internal.common_methods_invocations import op_db
 
 TOLERANCES = {torch.float32: 2e-4, torch.complex64: 2e-4, torch.float64: 1e-6, torch.complex128: 1e-6}
+SEED = 42
+"""What torch's samples seed some operators with, as they run and as they are traced."""
 EXCLUDED = "jiterator", "sparse.", "to_sparse", "partial_views"
 """Parts of the names of operators of GPUs, of tensors that are not dense, and of views whose copies lack memory."""
 RANDOM = (

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from operator_samples import TOLERANCES, UNTRACED, cases, of_tensors, samples
+from operator_samples import SEED, TOLERANCES, UNTRACED, cases, of_tensors, samples
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from jitkernels.torch.aten_decompositions import decompositions
@@ -23,8 +23,6 @@ UNORDERED = "sort", "topk", "mode", "median", "kthvalue", "unique"
 """Operators that give some index of equal elements."""
 DECOMPOSED = {"linspace": "of ints, which torch's kernel rounds elsewhere"}
 """Operators whose decompositions by torch give other results than its kernels, and where: the former are expected."""
-SEED = 42
-"""What torch's samples seed some operators with, as they run and as they are traced."""
 CASES = cases(DTYPES)
 
 
