@@ -1,5 +1,6 @@
 """``value in container`` in compiled loops: constants, lists that grow, arrays, ranges."""
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -142,3 +143,21 @@ def test_what_is_refused_says_so() -> None:
     with pytest.raises(TracingError, match="in a tuple of more than 64 elements"):
         jk.jit(of_many, strict=True)(ARRAYS[0])
     assert jk.jit(of_many)(ARRAYS[0]) == of_many(ARRAYS[0])
+
+
+def of_colliding(x: Any) -> Any:
+    count = 0
+    for value in x:
+        if value in {0, 8, 16}:
+            count += 1
+    return count
+
+
+def test_order_of_a_constant_set() -> None:
+    """Colliding elements of a constant set may be in another order in code that was loaded from a .pyc file."""
+    saved = frozenset([16, 8, 0])
+    assert [*saved] != [*frozenset([0, 8, 16])]
+    constants = tuple(saved if isinstance(one, frozenset) else one for one in of_colliding.__code__.co_consts)
+    code = of_colliding.__code__.replace(co_consts=constants)
+    x = np.array([0, 3, 8, 16, 8] * 9)
+    assert jk.jit(types.FunctionType(code, globals()), strict=True)(x) == 36

@@ -179,7 +179,18 @@ def _is_same_code(code: types.CodeType, other: types.CodeType) -> bool:
     """Whether two code objects do the same, wherever they are defined."""
     if (code.co_code, code.co_names, code.co_varnames) != (other.co_code, other.co_names, other.co_varnames):
         return False
-    return len(code.co_consts) == len(other.co_consts) and all(
-        _is_same_code(a, b) if isinstance(a, types.CodeType) and isinstance(b, types.CodeType) else repr(a) == repr(b)
-        for a, b in zip(code.co_consts, other.co_consts, strict=True)
-    )
+    return len(code.co_consts) == len(other.co_consts) and all(map(_is_same_constant, code.co_consts, other.co_consts))
+
+
+def _is_same_constant(value: object, other: object) -> bool:
+    """Whether two constants are the same.
+
+    Equal sets may list colliding elements in different orders: code of a .pyc file has them as they were saved.
+    """
+    if isinstance(value, types.CodeType) and isinstance(other, types.CodeType):
+        return _is_same_code(value, other)
+    if isinstance(value, tuple) and isinstance(other, tuple):
+        return len(value) == len(other) and all(map(_is_same_constant, value, other))
+    if isinstance(value, frozenset) and isinstance(other, frozenset):
+        return {*map(repr, value)} == {*map(repr, other)}
+    return repr(value) == repr(other)
