@@ -37,6 +37,10 @@ CALLING = (
 """Further functions for calls from compiled code into Python."""
 METHOD = "_PyObject_GetMethod"
 """CPython's method lookup; not exported by every version."""
+OPTIONAL_ATTRIBUTE = next(
+    (name for name in ("PyObject_GetOptionalAttr", "_PyObject_LookupAttr") if hasattr(ctypes.pythonapi, name)), ""
+)
+"""CPython's attribute lookup that raises nothing for a missing one; the private name until version 3.13."""
 LIBC = ("malloc", "free")
 OBJECTS: dict[str, object] = {
     "jk_ndarray": np.ndarray, "jk_none": None, "jk_float": float, "jk_int": int, "jk_bool": bool, "jk_tuple": tuple,
@@ -88,11 +92,15 @@ def _c_api(name: str) -> Callable[[], int]:
     return partial(symbol_address, name, ctypes.pythonapi)
 
 
+def _has(name: str) -> bool:
+    return bool(name) and hasattr(ctypes.pythonapi, name)
+
+
 @functools.cache
 def externals() -> tuple[External, ...]:
     """The functions and objects that all code called from Python links to."""
     return (
-        *(link(name, _c_api(name)) for name in (*C_API, METHOD) if hasattr(ctypes.pythonapi, name)),
+        *(link(name, _c_api(name)) for name in (*C_API, METHOD, OPTIONAL_ATTRIBUTE) if _has(name)),
         *(link(name, partial(symbol_address, name)) for name in LIBC),
         *(link(name, partial(numpy_function, name)) for name in NUMPY_API),
         *(link(name, partial(id, value)) for name, value in OBJECTS.items()),

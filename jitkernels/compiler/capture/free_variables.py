@@ -36,17 +36,14 @@ ASSIGNABLE = frozenset({"shape"})
 class CodeNames:
     """The globals that a code object reads, and the reason why tracing cannot capture it.
 
-    `chains`: globals followed by the attributes read of them; `attributes`: all attribute names; `strings`: string
-    constants, possibly names of attributes. `refused`, `line`: the reason, and its source line. `assigns`: an attribute
-    that the code assigns; tracing supports that in constructors only, and for `ASSIGNABLE` attributes of variables that
-    are no parameters. `prints`: the line of a call of ``print``, which may be in a branch that is not taken; 0 without
-    one.
+    `chains`: globals followed by the attributes read of them. `refused`, `line`: the reason, and its source line.
+    `assigns`: an attribute that the code assigns; tracing supports that in constructors only, and for `ASSIGNABLE`
+    attributes of variables that are no parameters. `prints`: the line of a call of ``print``, which may be in a branch
+    that is not taken; 0 without one.
     """
 
     names: tuple[str, ...]
     chains: tuple[tuple[str, ...], ...] = ()
-    attributes: frozenset[str] = frozenset()
-    strings: frozenset[str] = frozenset()
     refused: str = ""
     line: int = 0
     assigns: str = ""
@@ -131,18 +128,17 @@ def names_of(code: types.CodeType) -> CodeNames:
                 elif step.argval in IMPURE_BUILTINS:
                     return _refused(f"the function calls {step.argval}", step, part)
                 names.setdefault(step.argval)
-    return CodeNames(
-        tuple(names), tuple(chains), attributes_in(code), _strings_in(code), assigns=assigns, prints=prints
-    )
+    return CodeNames(tuple(names), tuple(chains), assigns=assigns, prints=prints)
 
 
-def _strings_in(code: types.CodeType) -> frozenset[str]:
+@cached_per_code
+def strings_in(code: types.CodeType) -> frozenset[str]:
     """The string constants of a code object and of nested ones."""
     return frozenset(value for part in codes(code) for value in part.co_consts if isinstance(value, str))
 
 
-BY_NAME = {"getattr", "hasattr", "__getattribute__", "attrgetter"}
-"""Functions that read attributes by string names."""
+BY_NAME = {"getattr", "hasattr", "__getattribute__", "attrgetter", "vars", "__dict__"}
+"""Functions, and an attribute, that read attributes by string names."""
 UNUSED = {"__new__", "__init__", "__post_init__", "__init_subclass__", "__repr__", "__str__", "__del__", "__reduce__"}
 """Methods that a trace never calls: construction, display and destruction of objects."""
 WRAPPERS = (
@@ -157,13 +153,22 @@ def attributes_in(code: types.CodeType) -> frozenset[str]:
     """All attribute names that a code object and nested ones may read."""
     names: set[str] = set()
     for part in codes(code):
-        read_names = {
+        names |= {
             step.argval for step in dis.get_instructions(part) if step.opname in (*OF_ATTRIBUTES, "LOAD_SUPER_ATTR")
         }
-        names |= read_names
-        if read_names & BY_NAME or BY_NAME.intersection(part.co_names):
-            names.update(value for value in part.co_consts if isinstance(value, str))
     return frozenset(names)
+
+
+@cached_per_code
+def reads_by_name(code: types.CodeType) -> bool:
+    """Whether a code object or a nested one may read attributes by string names."""
+    return any(not BY_NAME.isdisjoint(part.co_names) for part in codes(code))
+
+
+@cached_per_code
+def handles_exceptions(code: types.CodeType) -> bool:
+    """Whether a code object or a nested one may handle an exception."""
+    return any(part.co_exceptiontable for part in codes(code))
 
 
 def called_by(value: Any) -> Iterator[types.CodeType]:

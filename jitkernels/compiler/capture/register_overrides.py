@@ -1,6 +1,9 @@
 """Fill the override registry: import the modules that implement operations of traced arrays."""
 
-from jitkernels.compiler.capture import strided_views  # noqa: F401  # registers functions
+from jitkernels.compiler.capture import (
+    attribute_lookups,  # noqa: F401  # likewise
+    strided_views,  # noqa: F401  # registers functions
+)
 from jitkernels.compiler.capture.callee_monitor import internal_unless_user_code
 from jitkernels.compiler.capture.control_flow import builtin_folds, list_as_array  # noqa: F401  # register functions
 from jitkernels.compiler.capture.control_flow.tagged_union import unwrapping

@@ -103,8 +103,8 @@ class Tracer:
     `tape_capacity`: the tape capacity, and an array of that length. `winograd`: as in `JitConfig`. `copies_dynamic`:
     arrays of computed length get memory where they are made; `needs_copies`: tracing again so may help.
     `assumable_branches`: of how many branches the code may have the side that the traced call takes alone.
-    `copied_arguments`: the containers and objects that stand for the caller's, by id. `joined_kinds`: the different
-    kinds that a number had on two paths, for each such pair.
+    `copied_arguments`: the containers and objects that stand for the caller's, by id. `strings`: those in the
+    code and values of the call. `joined_kinds`: the different kinds that a number had on two paths, for each such pair.
     `inlined_references`: the schemas whose references are being traced. `call_order`: the token of the last native
     call; `addresses`: constant arrays of the addresses of native functions.
     """
@@ -126,6 +126,7 @@ class Tracer:
         self.loops: list[Any] = []
         self.inlined_references: list[type] = []
         self.copied_arguments: dict[int, Any] = {}
+        self.strings: set[str] = set()
         self.joined_kinds: list[tuple[Any, Any]] = []
         self.loop_operands: list[Any] = []
         self.bailout_results: list[Node] = []

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from jitkernels.compiler.ir.call_abi import AccessStep
 from jitkernels.runtime.abi_layout import Offset
-from jitkernels.runtime.c_api import METHOD
+from jitkernels.runtime.c_api import METHOD, OPTIONAL_ATTRIBUTE
 
 
 class Writer(Protocol):
@@ -28,6 +28,7 @@ DECLARED = (
     "i32 @PyObject_RichCompareBool(ptr, ptr, i32)", "void @PyErr_Clear()",
     "void @PyErr_Fetch(ptr, ptr, ptr)", "void @PyErr_Restore(ptr, ptr, ptr)", "ptr @PyErr_Occurred()",
     "i64 @PyLong_AsLong(ptr)", f"i32 @{METHOD}(ptr, ptr, ptr)",
+    *([f"i32 @{OPTIONAL_ATTRIBUTE}(ptr, ptr, ptr)"] if OPTIONAL_ATTRIBUTE else []),
 )  # fmt: skip
 FUNCTIONS = {
     "jk_attribute": """define internal i1 @jk_attribute(ptr %object, ptr %name, ptr %place) nounwind {
@@ -56,6 +57,25 @@ there:
   call void @Py_DecRef(ptr %found)
   %is.method = icmp eq i32 %bare, 1
   ret i1 %is.method
+}}
+""",
+    "jk_absent": f"""define internal i1 @jk_absent(ptr %object, ptr %name) nounwind {{
+  %place = alloca ptr
+  %found = call i32 @{OPTIONAL_ATTRIBUTE}(ptr %object, ptr %name, ptr %place)
+  %absent = icmp eq i32 %found, 0
+  br i1 %absent, label %yes, label %no
+no:
+  %value = load ptr, ptr %place
+  %none = icmp eq ptr %value, null
+  br i1 %none, label %raised, label %there
+raised:
+  call void @PyErr_Clear()
+  ret i1 false
+there:
+  call void @Py_DecRef(ptr %value)
+  ret i1 false
+yes:
+  ret i1 true
 }}
 """,
     "jk_entry": """define internal ptr @jk_entry(ptr %table, ptr %admit, ptr %object) nounwind {
@@ -274,6 +294,8 @@ def reached(writer: Writer, steps: tuple[AccessStep, ...]) -> list[str]:
                 call = f"call i1 @jk_{step.kind}(ptr {base}, ptr {word}, ptr {slot})"
                 writer.expect(writer.new(call))
                 text = writer.new(f"load ptr, ptr {slot}")
+            case "absent":
+                writer.expect(writer.new(f"call i1 @jk_absent(ptr {base}, ptr {word})"))
             case "bound" | "unchanged":
                 _bound(writer, step, word)
             case "same":
@@ -285,27 +307,15 @@ def reached(writer: Writer, steps: tuple[AccessStep, ...]) -> list[str]:
     return loaded
 
 
-LOOKING = frozenset(
-    {
-        "type",
-        "size",
-        "item",
-        "element",
-        "value",
-        "attribute",
-        "method",
-        "part",
-        "equal",
-        "bound",
-        "unchanged",
-        "content",
-        "entry",
-    }
-)
+LOOKING = frozenset({
+    "type", "size", "item", "element", "value", "attribute", "method", "part", "equal", "bound", "unchanged", "content",
+    "entry", "absent",
+})  # fmt: skip
 """Steps that dereference the object of another step: pending guards must hold first."""
-WORDED = frozenset(
-    {"global", "cell", "held", "type", "value", "attribute", "method", "same", "equal", "bound", "unchanged", "entry"}
-)
+WORDED = frozenset({
+    "global", "cell", "held", "type", "value", "attribute", "method", "same", "equal", "bound", "unchanged", "entry",
+    "absent",
+})  # fmt: skip
 
 
 def _bound(writer: Writer, step: AccessStep, names: str) -> None:

@@ -2,24 +2,23 @@
 
 import ctypes
 import enum
-import functools
 import sys
-import sysconfig
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.free_variables import is_library, names_of
+from jitkernels.compiler.capture.free_variables import Constant, is_library, names_of
 from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.flatten import CYTHON, FOREIGN, Leaf, leaves_of
 from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.capture.structured import field_views
+from jitkernels.compiler.dispatch.globals_table import GlobalsTable, dicts_have_versions
 from jitkernels.compiler.ir.call_abi import AccessStep, FieldStep
 from jitkernels.runtime.abi_layout import Offset
-from jitkernels.runtime.c_api import METHOD
+from jitkernels.runtime.c_api import METHOD, OPTIONAL_ATTRIBUTE
 
 EQUAL: tuple[type, ...] = (int, str, bytes, range)
 """Types of constants that are guarded by equality."""
@@ -139,7 +138,7 @@ class ObjectAccessBuilder:
             structure = dict, tuple(name for name, _ in named), tuple(part for _, part in named)
             self._look(self._step("part", held, keywords), structure, function.__kwdefaults__)
 
-    def _table(self, table: dict[str, Any]) -> "GlobalsTable":
+    def _table(self, table: dict[str, Any]) -> GlobalsTable:
         if id(table) not in self._tables:
             self._tables[id(table)] = GlobalsTable(table, self._word(table))
         return self._tables[id(table)]
@@ -148,8 +147,11 @@ class ObjectAccessBuilder:
         """A global: guarded as a constant, or loaded in each call where it is an array or number."""
         value = table[name]
         is_changed = type(value) in (list, tuple, dict)  # maybe, in itself
-        is_static = type(part) is not Leaf and part[0] == "static" and not is_changed
         function = as_python(value)  # of one that numba compiled
+        if type(part) is not Leaf and part[0] == "guarded" and part[2][0] in ("static", "function"):
+            self._guard(self._held(function), part[1], function)
+            part = part[2]
+        is_static = type(part) is not Leaf and part[0] == "static" and not is_changed
         if is_static or (type(part) is not Leaf and type(function) is types.FunctionType):
             self._table(table).names[name] = value
             if part[0] == "function":
@@ -205,6 +207,10 @@ class ObjectAccessBuilder:
             self.leaves.append(step)
             return
         kind = structure[0]
+        if kind == "guarded":
+            self._look(step, structure[2], value)
+            self._guard(step, structure[1], value)
+            return
         inner = getattr(type(value), "__jitkernels_traced__", None)
         if kind == "function" and self._is_alike(structure, value):
             self._step("type", step, word=self._word(types.FunctionType))
@@ -238,6 +244,23 @@ class ObjectAccessBuilder:
             self._parts(step, structure, value)
         else:
             self._object(step, structure, value)
+
+    def _guard(self, step: int, guards: tuple[tuple[str, Any], ...], value: Any) -> None:
+        """Attributes that are constants of the code, or that the object does not have; how many its dict has."""
+        for name, part in guards:
+            word = self._word(sys.intern(name))
+            if type(part) is int:
+                self._step("size", self._step("attribute", step, word=word), part)
+            elif part is not None:
+                inner = self._step("attribute", step, word=word)
+                if isinstance(part[2], Constant):
+                    self._static(inner, part[2].value)
+                else:
+                    self._step("same", inner, word=self._word(part[2].value))
+            elif OPTIONAL_ATTRIBUTE:
+                self._step("absent", step, word=word)
+            else:
+                raise UnreachableError(f"{name!r}, an attribute that a {type(value).__name__} does not have")
 
     def _is_alike(self, structure: Any, value: Any) -> bool:
         """Whether another function with the same code is accepted, as each call may pass a new closure."""
@@ -338,15 +361,6 @@ class ObjectAccessBuilder:
                 raise UnreachableError(f"a method of {kind.__name__}, which this Python does not let others look up")
 
 
-class GlobalsTable:
-    """The guarded names of a globals dict: bound to fixed values, or missing. `word`: its context slot."""
-
-    def __init__(self, table: dict[str, Any], word: int) -> None:
-        self.table, self.word = table, word
-        self.names: dict[str, Any] = {}
-        self.missing: dict[str, None] = {}
-
-
 def _is_library_function(value: Any) -> bool:
     """Whether a value is a function of a library, compiled by numba or Cython or not."""
     if type(value).__name__ == CYTHON:
@@ -369,28 +383,6 @@ def has_parts(value: Any, offsets: Sequence[int], parts: Sequence[Any]) -> bool:
     return all(
         word in ((0, id(None)) if part is None else (id(part),)) for word, part in zip(pointers, parts, strict=True)
     )
-
-
-@functools.cache
-def dicts_have_versions() -> bool:
-    """Whether dicts have a version number, new after each change, at the offset that compiled code reads.
-
-    CPython 3.11 to 3.13 has; other versions have other data there, which this detects, or another layout.
-    """
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return False
-    d: dict[str, int] = {}
-    seen = [_version(d)]
-    for change in (
-        lambda: d.update(a=1), lambda: d.update(a=2), lambda: d.update(b=1), lambda: d.pop("a"), d.clear,
-    ):  # fmt: skip
-        change()
-        seen.append(_version(d))
-    return len({*seen, _version({"a": 1})}) == len(seen) + 1 and _version(d) == seen[-1]
-
-
-def _version(table: dict[str, int]) -> int:
-    return ctypes.c_uint64.from_address(id(table) + Offset.DICT_VERSION).value
 
 
 def _own(value: dict[Any, Any], key: Any) -> Any:

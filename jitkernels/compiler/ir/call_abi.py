@@ -21,7 +21,8 @@ class AccessStep(NamedTuple):
     next value of a dict by its key, ``attribute`` an attribute by name, ``method`` the function of a method by name,
     ``entry`` is the value of an object in a dict of the context, or what the callable behind that returns;
     ``part`` a field of an object by offset. ``held`` is an object of the context. ``type``, ``size``, ``same`` and
-    ``equal`` guard a property of an object, ``alike`` that it is that of step `number`.
+    ``equal`` guard a property of an object, ``alike`` that it is that of step `number`, ``absent`` that it has no
+    attribute of a name.
 
     ``bound`` guards the bindings of a dict, a tuple of triples in the context: a name, its value (the dict itself for
     unbound), and the value again if an equal object of the type will do. ``unchanged`` does the same by the version of

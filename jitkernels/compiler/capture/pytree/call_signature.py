@@ -125,9 +125,9 @@ class CallSignature:
             function = flattener.function(target) if type(target) is types.FunctionType else flattener.flatten(target)
             parts = [constant(value) if i in statics else take(value) for i, value in enumerate(positional)]
             named_parts = [constant(value) if name in static_names else take(value) for name, value in named.items()]
-            if not flattener.is_late:
+            if not flattener.names.is_late():
                 break
-            flattener = Flattener(static_names, flattener.attributes)  # later arguments add names for earlier ones
+            flattener = Flattener(static_names, flattener.names)  # later arguments add names for earlier ones
         structure = function, (tuple, tuple(parts)), (dict, tuple(named), tuple(named_parts))
         leaves = flattener.leaves
         marks = {extent: -extent for leaf in leaves if (extent := short_extent(leaf))}

@@ -9,7 +9,7 @@ import enum
 import functools
 import operator
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from jitkernels.attrs.schema import foreign_arrays
 from jitkernels.compiler.capture import free_variables, impure
 from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.numba_dispatchers import as_python, refuse_stencil
+from jitkernels.compiler.capture.pytree.attribute_guards import AttributeNames, guarded
 from jitkernels.compiler.capture.pytree.sentinels import is_sentinel
 from jitkernels.compiler.capture.pytree.static_key import static
 from jitkernels.compiler.capture.random import generator_states
@@ -61,19 +62,16 @@ ARGUMENT = "an argument"
 class Flattener:
     """Collects the leaves of one call in order. `flatten` returns the hashable structure."""
 
-    def __init__(self, static_names: tuple[str, ...] = (), attributes: Iterable[str] = ()) -> None:
+    def __init__(self, static_names: tuple[str, ...] = (), names: AttributeNames | None = None) -> None:
         self._static_names = static_names
         self.leaves: list[Any] = []
         self.objects: list[Any] = []
         self.locks: list[tuple[Any, Any]] = []
         self._generators: dict[int, int] = {}
-        self.attributes = set(attributes)
-        self._known = -1
+        self.names = names or AttributeNames()
         self._open: list[int] = []
         self._functions: set[int] = set()
         self._kinds: set[type] = set()
-        self._strings: set[str] = set()
-        self._reads_by_name = False
 
     def flatten(self, value: Any) -> Any:
         """Flatten one value. Raises UnsupportedError for unsupported types."""
@@ -92,28 +90,22 @@ class Flattener:
             return self._leaf(value, NUMBER)
         return self._container(value, kind)
 
-    @property
-    def is_late(self) -> bool:
-        """Whether new attribute names were added after earlier objects were flattened."""
-        return 0 <= self._known < len(self.attributes)
-
     def argument(self, value: Any) -> Any:
         """Flatten an argument. Rejects classes and modules whose mutable attributes the function reads."""
         if isinstance(value, type | types.ModuleType) and not free_variables.is_unchanging(value):
-            for name in sorted(self.attributes):
+            for name in sorted(self.names.all):
                 item = getattr(value, name, None)
                 if isinstance(item, SHARED) and not isinstance(item, enum.Enum):
                     raise UnsupportedError(f"{value.__name__}.{name}, of an argument that is a class or module")
         return self.flatten(value)
 
     def _look_at_function(self, value: Any) -> None:
-        """Reject impure functions; after `getattr` and the like, all strings in code count as attribute names."""
+        """Reject impure functions; `getattr` and the like make names of attributes of all strings."""
         why = impure.why_impure(value)
         if why:
             raise UnsupportedError(why)
         if value is getattr or value is hasattr or value is operator.attrgetter:
-            self._reads_by_name = True
-            self.attributes |= self._strings
+            self.names.read_by_name()
 
     def _leaf(self, value: Any, mark: Leaf) -> Leaf:
         if len(self.leaves) >= MOST_LEAVES:
@@ -140,14 +132,16 @@ class Flattener:
         if kind in CONSTANTS or isinstance(value, type | enum.Enum | np.dtype):
             if kind is slice:
                 return "slice", *(self.flatten(item) for item in (value.start, value.stop, value.step))
-            return "static", kind, value
+            if kind is str:
+                self.names.add_string(value)
+            return guarded(value, ("static", kind, value), self.names)
         if id(value) in self._open:
             raise UnsupportedError(f"an argument of type {kind.__name__} that refers to itself")
         if len(self._open) > MAX_OPEN_CONTAINERS:
             raise UnsupportedError("an argument nested too deeply")
         self._open.append(id(value))
         try:
-            return self._opened(value, kind)
+            return guarded(value, self._opened(value, kind), self.names)
         finally:
             self._open.pop()
 
@@ -232,7 +226,7 @@ class Flattener:
             for value in free_variables.operators_of(kind):
                 self._hidden(value)
         while True:
-            more = [name for name in sorted(self.attributes) if name not in result and name not in own]
+            more = [name for name in sorted(self.names.use("all")) if name not in result and name not in own]
             for name in more:
                 value = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
                 if isinstance(value, types.FunctionType) and not name.startswith("__"):
@@ -245,13 +239,12 @@ class Flattener:
                     result[name] = None
                     self._hidden(value)
             if not more:
-                self._known = len(self.attributes) if self._known < 0 else self._known
                 return tuple((name, value) for name, value in result.items() if value is not None)
 
     def _hidden(self, value: Any) -> None:
         """Collect the attributes that implicitly called code reads: properties, operators, compiled methods."""
         for code in free_variables.called_by(value):
-            self.attributes |= free_variables.attributes_in(code)
+            self.names.add_code(code)
 
     def function(self, value: types.FunctionType) -> Any:
         """Flatten the traced function; its defaults are among the arguments already."""
@@ -315,8 +308,7 @@ class Flattener:
         keywords = {} if is_outermost else value.__kwdefaults__ or {}
         defaults = () if is_outermost else tuple([self.flatten(item) for item in value.__defaults__ or ()])
         keyword_defaults = tuple([(name, self.flatten(item)) for name, item in keywords.items()])
-        self._strings |= names.strings
-        self.attributes |= names.attributes | (names.strings if self._reads_by_name else frozenset())
+        self.names.add_code(value.__code__)
         attributes = free_variables.attributes_of(names, around, value.__globals__)
         parts = []
         for name, item in bound.items():

@@ -4,14 +4,14 @@ import builtins
 import functools
 import operator
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from jitkernels.compiler.capture.bytecode_calls import only_called
 from jitkernels.compiler.capture.control_flow import runtime_hooks
-from jitkernels.compiler.capture.free_variables import names_of
+from jitkernels.compiler.capture.free_variables import names_of, strings_in
 from jitkernels.compiler.capture.numpy_namespace_proxy import BUILTINS, CALLED, seen, stand_in
 from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.pytree.flatten import Leaf
@@ -61,7 +61,11 @@ class Unflattener:
             return next(self._proxies)
         kind = structure[0]
         if kind == "static":
+            if type(structure[2]) is str:
+                self._note_strings((structure[2],))
             return stand_in(structure[2])
+        if kind == "guarded":
+            return self.unflatten(structure[2])
         if kind == "slice":
             return slice(*(self.unflatten(value) for value in structure[1:]))
         if kind is tuple:
@@ -90,6 +94,12 @@ class Unflattener:
             return self._generator(*structure[1:])
         return self._function(structure)
 
+    @staticmethod
+    def _note_strings(strings: Iterable[str]) -> None:
+        tracer = current()
+        if tracer is not None:
+            tracer.strings.update(strings)
+
     def _remember(self, copy: Any) -> Any:
         self._copies.append((copy, _content(copy)))
         tracer = current()
@@ -104,9 +114,8 @@ class Unflattener:
         for name, part in zip(names, parts, strict=True):
             object.__setattr__(result, name, self.unflatten(part))
         for name, (what, item) in methods:
-            value = item.value if what == "value" else types.MethodType(self.unflatten(item), result)
-            if hasattr(result, "__dict__"):
-                vars(result)[name] = value
+            if what == "function" and hasattr(result, "__dict__"):
+                vars(result)[name] = types.MethodType(self.unflatten(item), result)
         return self._remember(result)
 
     def _drawn(self, name: str, part: Any) -> Any:
@@ -142,6 +151,7 @@ class Unflattener:
         code: types.CodeType
         _, code, table, cells, defaults, keywords, bound, read = structure
         references: list[tuple[dict[str, Any], str]] = []
+        self._note_strings(strings_in(code))
         self._enclosing.append(references)
         free = dict(zip(code.co_freevars, map(self.unflatten, cells), strict=True))
         flowing = self._rewritten(code, {**table.value, **free})
