@@ -56,6 +56,7 @@ _LAZY = {
     "get_num_threads": "jitkernels.runtime.threads.num_threads",
     "get_refer": "jitkernels.dispatch.kernel_cache",
     "grad": "jitkernels.compiler.api.grad",
+    "guvectorize": "jitkernels.compiler.api.vectorize",
     "implements": "jitkernels.attrs.schema.registry",
     "jit": "jitkernels.compiler.api.jit",
     "jvp": "jitkernels.compiler.api.grad",
@@ -64,6 +65,7 @@ _LAZY = {
     "unpatch": "jitkernels.patching",
     "use": "jitkernels.selection.overrides",
     "value_and_grad": "jitkernels.compiler.api.grad",
+    "vectorize": "jitkernels.compiler.api.vectorize",
     "vjp": "jitkernels.compiler.api.grad",
 }
 """Attributes imported on first access: a process that only calls kernels, or only compiles expressions, starts as fast

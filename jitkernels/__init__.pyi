@@ -121,6 +121,8 @@ from jitkernels.compiler.api.structured_control_flow import fori_loop as fori_lo
 from jitkernels.compiler.api.structured_control_flow import scan as scan
 from jitkernels.compiler.api.structured_control_flow import switch as switch
 from jitkernels.compiler.api.structured_control_flow import while_loop as while_loop
+from jitkernels.compiler.api.vectorize import guvectorize as guvectorize
+from jitkernels.compiler.api.vectorize import vectorize as vectorize
 from jitkernels.compiler.ir.config import JitConfig as JitConfig
 from jitkernels.dispatch.fourier import fft as fft
 from jitkernels.dispatch.fourier import fft2 as fft2
@@ -203,6 +205,7 @@ __all__ = [
     "get_num_threads",
     "get_refer",
     "grad",
+    "guvectorize",
     "hfft",
     "ifft",
     "ifft2",
@@ -226,6 +229,7 @@ __all__ = [
     "unpatch",
     "use",
     "value_and_grad",
+    "vectorize",
     "vjp",
     "while_loop",
     "xp",

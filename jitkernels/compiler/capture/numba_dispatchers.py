@@ -2,7 +2,7 @@
 
 import sys
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from jitkernels.compiler.ir.builder import UnsupportedError
 DISPATCHERS = "numba.core.dispatcher"
 CALLBACKS = "numba.core.ccallback"
 UFUNCS = "numba.np.ufunc.dufunc"
+GUFUNCS = "numba.np.ufunc.gufunc"
 STENCILS = "numba.stencils.stencil"
 TYPES = "numba.core.types"
 RANGES = "numba.misc.special"
@@ -31,6 +32,32 @@ def python_function(value: Any) -> types.FunctionType | None:
     elif stencils is not None and isinstance(value, stencils.StencilFunc):
         function = stencil_function(value)
     return function if type(function) is types.FunctionType else None
+
+
+class UfuncSource(NamedTuple):
+    """What a universal function was made of: a function of elements, or, with a `layout`, of rows.
+
+    `types`: its loops, as in `numpy.ufunc.types`, if these were declared.
+    """
+
+    function: types.FunctionType
+    layout: str
+    types: tuple[str, ...]
+
+
+def ufunc_source(value: Any) -> UfuncSource | None:
+    """The source of a function under ``@vectorize`` or ``@guvectorize``, of numba or our own; None for other values."""
+    own = getattr(type(value), "__jitkernels_ufunc__", None)
+    if own is not None:
+        source: UfuncSource = own(value)
+        return source
+    ufuncs, generalized = (sys.modules.get(name) for name in (UFUNCS, GUFUNCS))
+    if ufuncs is not None and isinstance(value, ufuncs.DUFunc):
+        function = value._dispatcher.py_func
+        return UfuncSource(function, "", tuple(value.types) if value._frozen else ())
+    if generalized is not None and isinstance(value, generalized.GUFunc) and not value.is_dynamic:
+        return UfuncSource(value.gufunc_builder.py_func, value.signature, tuple(value.types))
+    return None
 
 
 def refuse_stencil(value: Any) -> None:

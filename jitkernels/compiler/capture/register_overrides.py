@@ -38,6 +38,7 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     select_clip_predicates,
     shape_ops,
     traced_fourier,
+    traced_ufunc,
     ufuncs,
     vectorized_function,
 )

@@ -18,7 +18,7 @@ from jitkernels.compiler.capture.pytree.unflatten import Unflattener
 from jitkernels.compiler.capture.source_locations import placed
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Binding, Tracer, is_package_file, pop, push
-from jitkernels.compiler.ir import builder
+from jitkernels.compiler.ir import builder, dim_bounds
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.regions import merge_variants, walk_nodes
@@ -127,6 +127,8 @@ def make_proxies(tracer: Tracer, leaves: Sequence[Any], *, exact: bool) -> list[
         shape = [*map(int, shape)] if exact else shape
         is_c = leaf.flags.c_contiguous
         strides = builder.contiguous(shape) if is_c else _strides(tracer, i, leaf, shape)
+        if is_c:
+            dim_bounds.note_size(shape)
         node = Node("input", (), leaf.dtype.name, shape, {"index": i, "strides": strides})
         tracer.inputs.append(node)
         storage = Storage(node, i, is_c=True if is_c else None)

@@ -12,7 +12,8 @@ from typing import Any
 
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
-from jitkernels.compiler.dispatch.object_guards import FUNCTION_PARTS, ObjectAccessBuilder, UnreachableError, has_parts
+from jitkernels.compiler.dispatch.object_guards import ObjectAccessBuilder, UnreachableError
+from jitkernels.compiler.dispatch.object_layout import FUNCTION_PARTS, has_parts
 from jitkernels.compiler.ir.call_abi import AccessStep
 from jitkernels.runtime import inline_cache
 

@@ -11,11 +11,19 @@ import numpy as np
 
 from jitkernels.compiler.capture.free_variables import Constant, is_library, names_of
 from jitkernels.compiler.capture.native.native_functions import is_native
-from jitkernels.compiler.capture.numba_dispatchers import as_python
+from jitkernels.compiler.capture.numba_dispatchers import as_python, ufunc_source
 from jitkernels.compiler.capture.pytree.flatten import CYTHON, FOREIGN, Leaf, leaves_of
 from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.capture.structured import field_views
 from jitkernels.compiler.dispatch.globals_table import GlobalsTable, dicts_have_versions
+from jitkernels.compiler.dispatch.object_layout import (
+    FUNCTION_CELLS,
+    FUNCTION_CODE,
+    FUNCTION_GLOBALS,
+    FUNCTION_PARTS,
+    PARTS,
+    has_parts,
+)
 from jitkernels.compiler.ir.call_abi import AccessStep, FieldStep
 from jitkernels.runtime.abi_layout import Offset
 from jitkernels.runtime.c_api import METHOD, OPTIONAL_ATTRIBUTE
@@ -27,18 +35,6 @@ SAME: tuple[type, ...] = (
     type(Ellipsis), types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, type(np.sum),
 )  # fmt: skip
 """Types of constants that are guarded by identity: immutable ones, and those whose changes have no effect."""
-PARTS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
-    "slice": (("start", "stop", "step"), (16, 24, 32)),
-    "method": (("__func__", "__self__"), (16, 24)),
-    "partial": (("func", "args", "keywords"), (16, 24, 32)),
-}
-"""Attributes of composite objects, and their byte offsets in such an object."""
-FUNCTION_PARTS = 56, 64
-"""Byte offsets of a function's defaults and keyword defaults."""
-FUNCTION_CODE = 48
-"""Byte offset of a function's code, which module reloaders replace in place."""
-FUNCTION_GLOBALS, FUNCTION_CELLS = 16, 72
-"""Byte offsets of a function's globals dict and closure tuple."""
 HAVE_METHODS = hasattr(ctypes.pythonapi, METHOD)
 
 
@@ -146,6 +142,10 @@ class ObjectAccessBuilder:
     def _named(self, table: dict[str, Any], name: str, part: Any) -> None:
         """A global: guarded as a constant, or loaded in each call where it is an array or number."""
         value = table[name]
+        if type(part) is not Leaf and part[0] == "ufunc":
+            self._table(table).names[name] = value
+            self._ufunc(part, value)
+            return
         is_changed = type(value) in (list, tuple, dict)  # maybe, in itself
         function = as_python(value)  # of one that numba compiled
         if type(part) is not Leaf and part[0] == "guarded" and part[2][0] in ("static", "function"):
@@ -200,6 +200,12 @@ class ObjectAccessBuilder:
             self._seen[id(function)] = function
             self.captured(structure, function)
 
+    def _ufunc(self, structure: Any, value: Any) -> None:
+        """The function under a fixed universal function."""
+        source = ufunc_source(value)
+        assert source is not None, "flattened as one"
+        self._look(self._held(source.function), structure[2], source.function)
+
     def _look(self, step: int, structure: Any, value: Any) -> None:
         if type(structure) is Leaf:
             if structure == FOREIGN:
@@ -210,6 +216,10 @@ class ObjectAccessBuilder:
         if kind == "guarded":
             self._look(step, structure[2], value)
             self._guard(step, structure[1], value)
+            return
+        if kind == "ufunc":
+            self._step("same", step, word=self._word(value))
+            self._ufunc(structure, value)
             return
         inner = getattr(type(value), "__jitkernels_traced__", None)
         if kind == "function" and self._is_alike(structure, value):
@@ -375,14 +385,6 @@ def _is_own(value: Any, name: str) -> bool:
     if isinstance(descriptor, types.MemberDescriptorType):
         return True
     return name in getattr(value, "__dict__", ()) and not hasattr(descriptor, "__set__")
-
-
-def has_parts(value: Any, offsets: Sequence[int], parts: Sequence[Any]) -> bool:
-    """Whether an object holds pointers to `parts` at these byte offsets; None may be null."""
-    pointers = [ctypes.c_int64.from_address(id(value) + offset).value for offset in offsets]
-    return all(
-        word in ((0, id(None)) if part is None else (id(part),)) for word, part in zip(pointers, parts, strict=True)
-    )
 
 
 def _own(value: dict[Any, Any], key: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir import dim_bounds, symbolic_dims
 from jitkernels.compiler.ir.elementwise_ops import DTYPES, PLANES, SCALARS
 from jitkernels.compiler.ir.graph import Node, serial
 from jitkernels.compiler.ir.symbolic_dims import Extent, Number, same
@@ -286,6 +286,7 @@ def reshape(node: Node, shape: Sequence[Number]) -> Node:
         raise ValueError(f"cannot reshape array of size {symbolic_dims.value_of(total)} into shape {_shown(shape)}")
     if len(wanted) == node.ndim and all(map(same, wanted, node.shape)):
         return node
+    dim_bounds.note_size(node.shape)
     result = map_of_split(node.shape, wanted)
     return Node("reshape", (node,), node.dtype, wanted) if result is None else view(node, result, wanted)
 

@@ -2,6 +2,7 @@
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 
@@ -14,9 +15,11 @@ from jitkernels.compiler.ir.symbolic_dims import (
     Number,
     evaluated,
     exact_quotient,
+    is_at_least_now,
     is_loop_variant,
     opaque,
     polynomial,
+    product,
     same,
     symbols_of,
     terms_of,
@@ -26,6 +29,29 @@ from jitkernels.compiler.ir.unsupported import UnknownSizeError
 
 UNBOUNDED_EXTENT = 2**40
 """Larger than any extent: the bound of an int of which nothing is known."""
+
+
+def is_product_at_most_now(extents: Iterable[Number], bound: int) -> bool:
+    """The same of a product and an upper bound; without a guard where extents vary between iterations of a loop."""
+    size = product(extents)
+    if is_loop_variant(size):
+        return value_of(size) <= bound
+    return not is_at_least_now(size, bound + 1)
+
+
+def note_size(shape: Iterable[Number]) -> None:
+    """Record that an array in memory has this shape: its number of elements is below `UNBOUNDED_EXTENT`, too."""
+    size = product(shape)
+    if isinstance(size, Extent) and len(size.terms) == 1 and not is_loop_variant(size):
+        ((monomial, _),) = size.terms.items()
+        if len(monomial) > 1 and not any(atom.operation for atom in monomial):
+            size.scope.sizes.add(tuple(atom.text for atom in monomial))
+
+
+def is_size(monomial: Iterable[Atom], extent: Extent) -> bool:
+    """Whether a product of symbols is at most the number of elements of an array in memory."""
+    names = Counter(atom.text for atom in monomial)
+    return any(names <= Counter(size) for size in extent.scope.sizes)
 
 
 def limit(extent: Number, *, is_upper: bool) -> Number | None:

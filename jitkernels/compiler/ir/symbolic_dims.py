@@ -58,14 +58,16 @@ class Scope:
     """The symbols of one trace with their values in the traced call, and the guards on them.
 
     `loop_variant` symbols differ between iterations of a loop, between two bounds of older symbols; their value is a
-    guess, and no guard depends on them. `few` has all values of some. `has_scalar_loops`: loops of scalars became
-    dimensions of loop nests, which round products as Python does (see `codegen.core.fma_contraction`).
+    guess, and no guard depends on them. `few` has all values of some. `sizes` are products of extents that count the
+    elements of an array, as the names of factors. `has_scalar_loops`: loops of scalars became dimensions of loop nests,
+    which round products as Python does (see `codegen.core.fma_contraction`).
     """
 
     values: dict[str, int] = field(default_factory=dict)
     guards: dict[tuple[Any, str], Guard] = field(default_factory=dict)
     loop_variant: dict[str, tuple["Number", "Number"]] = field(default_factory=dict)
     few: dict[str, tuple["Number", ...]] = field(default_factory=dict)
+    sizes: set[tuple[str, ...]] = field(default_factory=set)
     has_scalar_loops: bool = False
 
     def symbol(self, name: str, value: int) -> "Extent":
@@ -297,14 +299,6 @@ def is_at_least_now(extent: Number, bound: int) -> bool:
     if isinstance(extent, Extent):
         extent.guard(extent - bound if is_so else bound - 1 - extent, ">=", is_choice=True)
     return is_so
-
-
-def is_product_at_most_now(extents: Iterable[Number], bound: int) -> bool:
-    """The same of a product and an upper bound; without a guard where extents vary between iterations of a loop."""
-    size = product(extents)
-    if is_loop_variant(size):
-        return value_of(size) <= bound
-    return not is_at_least_now(size, bound + 1)
 
 
 def product(extents: Iterable[Number]) -> Number:

@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from jitkernels.compiler.ir import builder, symbolic_dims
-from jitkernels.compiler.ir.dim_bounds import traced_product
+from jitkernels.compiler.ir.dim_bounds import is_product_at_most_now, traced_product
 from jitkernels.compiler.ir.graph import Graph, Node, readers, transformed
 from jitkernels.compiler.ir.matrix_ops import matmul, matrix_transpose
 from jitkernels.compiler.ir.symbolic_dims import is_loop_variant, same
@@ -128,7 +128,7 @@ def _is_large(terms: Node, dims: _Dims) -> bool:
         and summed >= MIN_SUMMED
         and rows * columns * summed >= MIN_MULTIPLICATIONS
         and all(
-            symbolic_dims.is_product_at_most_now([terms.shape[dim] for dim in matrix], MAX_MATRIX_ELEMENTS)
+            is_product_at_most_now([terms.shape[dim] for dim in matrix], MAX_MATRIX_ELEMENTS)
             for matrix in ((*dims.batch, *dims.rows, *dims.summed), (*dims.batch, *dims.columns, *dims.summed))
         )
     )

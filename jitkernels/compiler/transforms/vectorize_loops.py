@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from jitkernels.compiler.ir import access_map, builder, symbolic_dims
 from jitkernels.compiler.ir.builder import IndexMap
-from jitkernels.compiler.ir.dim_bounds import traced_product
+from jitkernels.compiler.ir.dim_bounds import is_product_at_most_now, traced_product
 from jitkernels.compiler.ir.dim_proofs import EXTREMES, Factored, factored, outermost, substituted
 from jitkernels.compiler.ir.elementwise_ops import FLOATS
 from jitkernels.compiler.ir.graph import Graph, Node, readers, transformed
@@ -248,7 +248,7 @@ class BatchedIterations:
         shapes = [(self.trip_count, *one.shape) for nodes in stored for one in nodes]
         if not is_elementwise and traced_product(node.shape) > MAX_ITERATION_ELEMENTS:
             raise StaysLoopError
-        if not all(symbolic_dims.is_product_at_most_now(shape, MAX_BATCHED_ELEMENTS) for shape in shapes):
+        if not all(is_product_at_most_now(shape, MAX_BATCHED_ELEMENTS) for shape in shapes):
             raise StaysLoopError
 
     def _operation(self, node: Node, operands: Sequence[Node], varies: Sequence[bool]) -> Node:

@@ -68,6 +68,8 @@ PROGRAMS: dict[str, tuple[Any, str]] = {
     "type": (type, "if F(x) is np.ndarray:\n    y = x * 2"),
     "set": (set, "known = F(x[1:])\nfor i in range(len(x)):\n    y[i] = x[i] in known"),
     "frozenset": (frozenset, "for i in range(len(x)):\n    y[i] = x[i] not in F(x[:2])"),
+    "getattr": (getattr, "for i in range(F(x, 'ndim')):\n    y[i] = F(x, 'scale', 2.0) * len(F(x, 'shape'))"),
+    "hasattr": (hasattr, "if F(x, 'ndim') and not F(x, 'scale'):\n    y = x * 2"),
     "isinstance": (isinstance, "if F(x, np.ndarray):\n    y = x * 2"),
     "float32": (np.float32, "for i in range(len(x)):\n    y[i] = F(x[i]) * 3"),
     "sqrt": (math.sqrt, "for i in range(len(x)):\n    y[i] = F(x[i] + 1.0)"),

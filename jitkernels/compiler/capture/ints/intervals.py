@@ -112,17 +112,20 @@ def lower_limit(extent: Number) -> int:
 def _constant_bound(extent: Number, *, is_upper: bool) -> int:
     if not isinstance(extent, Extent):
         return int(extent)
-    return sum(_limit(monomial, count, largest=(count > 0) == is_upper) for monomial, count in extent.terms.items())
+    return sum(
+        _limit(extent, monomial, count, largest=(count > 0) == is_upper) for monomial, count in extent.terms.items()
+    )
 
 
-def _limit(monomial: Any, count: int, *, largest: bool) -> int:
-    degree = len(monomial)
+def _limit(extent: Extent, monomial: Any, count: int, *, largest: bool) -> int:
+    """The same of one product of an extent."""
+    degree = 1 if len(monomial) > 1 and dim_bounds.is_size(monomial, extent) else len(monomial)
     if any(atom.operation == "floordiv" and _is_among(atom.right, monomial) for atom in monomial):
         degree -= 1  # a quotient times its divisor is at most the dividend
     most: int = LARGEST_EXTENT**degree
     if any(atom.operation or atom.text[0] == "s" for atom in monomial):
         return count * (most if largest else -most)
-    return count * (most if largest else 1 << degree)
+    return count * (most if largest else 1 << len(monomial))
 
 
 def _is_among(extent: Number, monomial: Any) -> bool:

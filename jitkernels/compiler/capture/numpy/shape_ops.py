@@ -11,7 +11,8 @@ from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, trace
 from jitkernels.compiler.capture.numpy.numpy_callouts import call_with_shape_of
 from jitkernels.compiler.capture.numpy.reductions import axes_of, dtype_name, is_given, tracer_of
 from jitkernels.compiler.capture.override_registry import overrides, serves
-from jitkernels.compiler.capture.symint import as_extent
+from jitkernels.compiler.capture.symint import as_extent, as_symint
+from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import PLANES
@@ -246,6 +247,13 @@ def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
     return tuple(
         array if symbolic_dims.same_shape(array.extents, shape) else broadcast_to(array, shape) for array in listed
     )
+
+
+@overrides(np.broadcast_shapes)
+def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:
+    tracer = current()
+    assert tracer is not None, "called in a trace"
+    return tuple(as_symint(tracer, extent) for extent in builder.broadcast_shapes([*map(extents_of, shapes)]))
 
 
 @overrides(np.flip)

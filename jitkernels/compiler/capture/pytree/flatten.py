@@ -17,7 +17,7 @@ import numpy as np
 from jitkernels.attrs.schema import foreign_arrays
 from jitkernels.compiler.capture import free_variables, impure
 from jitkernels.compiler.capture.native.native_functions import is_native
-from jitkernels.compiler.capture.numba_dispatchers import as_python, refuse_stencil
+from jitkernels.compiler.capture.numba_dispatchers import as_python, refuse_stencil, ufunc_source
 from jitkernels.compiler.capture.pytree.attribute_guards import AttributeNames, guarded
 from jitkernels.compiler.capture.pytree.sentinels import is_sentinel
 from jitkernels.compiler.capture.pytree.static_key import static
@@ -123,6 +123,8 @@ class Flattener:
         return self._leaf(value, ARRAY)
 
     def _container(self, value: Any, kind: type) -> Any:
+        if (ufunc := ufunc_source(value)) is not None:
+            return "ufunc", (ufunc.layout, ufunc.types), self.flatten(ufunc.function)
         value = as_python(value)
         kind = type(value)
         if kind is frozenset:

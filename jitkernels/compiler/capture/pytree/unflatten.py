@@ -66,6 +66,9 @@ class Unflattener:
             return stand_in(structure[2])
         if kind == "guarded":
             return self.unflatten(structure[2])
+        if kind == "ufunc":
+            function = self.unflatten(structure[2])
+            return SERVICES["universal"](function, _code_of(structure[2]), *structure[1])
         if kind == "slice":
             return slice(*(self.unflatten(value) for value in structure[1:]))
         if kind is tuple:
@@ -286,6 +289,12 @@ def _content(value: Any) -> list[Any]:
     names = value if isinstance(value, dict) else pytree.attribute_names(value)
     values = value.values() if isinstance(value, dict) else (getattr(value, name) for name in names)
     return [part for entry in zip(names, values, strict=True) for part in entry]
+
+
+def _code_of(structure: Any) -> Any:
+    """The code of the function that a structure describes."""
+    inner = structure[2] if structure[0] == "guarded" else structure
+    return inner[1] if inner[0] == "function" else inner[2].__code__
 
 
 def _is_of_c(kind: type) -> bool:

@@ -33,14 +33,14 @@ def rewrite_code(code: types.CodeType, aliases: Aliases = (), *, resolves: bool 
     `aliases`: names of the function with the Python builtins that they refer to, see `StatementRewriter`. `resolves`:
     whether callees need resolution, even without control flow.
     """
-    if not (_has_control_flow(code) or _has_tests(code) or resolves or calls_variables(code)):
+    if not (has_control_flow(code) or _has_tests(code) or resolves or calls_variables(code)):
         return None
     return _rewrite(code, aliases)[0]
 
 
 def rewrite_blocker(code: types.CodeType) -> str:
     """Why the loops and branches of a function are not rewritten; empty where they are."""
-    if code.co_name.startswith(PART) or not _has_control_flow(code):
+    if code.co_name.startswith(PART) or not has_control_flow(code):
         return ""
     return _rewrite(code, ())[1]
 
@@ -90,7 +90,7 @@ def _is_unsupported(node: ast.AST) -> bool:
 
 
 @cached_per_code
-def _has_control_flow(code: types.CodeType) -> bool:
+def has_control_flow(code: types.CodeType) -> bool:
     """Whether a function, or one inside it, has loops or branches."""
     return any("JUMP" in name or name == "FOR_ITER" for name in _operations(code))
 

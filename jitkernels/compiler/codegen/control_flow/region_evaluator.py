@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from jitkernels.compiler.codegen.control_flow.linear_index import raveled
 from jitkernels.compiler.codegen.core.ir_builder import Register
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import Flow
@@ -79,10 +80,12 @@ class RegionEvaluator:
                 return self._overflows(node.options["of"], *operands)
             case "native_call":
                 return self._native_call(node, operands[0], operands[2:])
+            case "gather" if isinstance(operands[0], Register):  # of a number that is broadcast
+                return operands[0]
             case "gather":
-                return self._loaded(self._element(operands[0], operands[1:]), node.dtype)
+                return self._loaded(self._element(*_raveled(operands[0], node.inputs[1:], values)), node.dtype)
             case "scatter":
-                self._stored(self._element(operands[0], operands[2:]), operands[1])
+                self._stored(self._element(*_raveled(operands[0], node.inputs[2:], values)), operands[1])
                 return operands[0]
             case "loop":
                 return self._flow_loop(node, operands)
@@ -170,3 +173,9 @@ class RegionEvaluator:
 
     def _branch(self, node: Node, operands: list[Any], values: Values) -> list[Any]:
         raise NotImplementedError
+
+
+def _raveled(array: StridedPointer, indices: Sequence[Node], values: Values) -> tuple[StridedPointer, list[Register]]:
+    """The array in as few dimensions as its strides allow, with the indices there."""
+    strides, numbers = raveled(array.strides, indices)
+    return StridedPointer(array.pointer, tuple(strides), array.dtype), [values[number] for number in numbers]

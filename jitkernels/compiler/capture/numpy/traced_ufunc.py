@@ -1,0 +1,187 @@
+"""Universal functions made of a function of elements or of rows, in a trace: ``numba.vectorize`` and ``guvectorize``.
+
+1. Functions without loops and branches are applied to whole arrays, as if they were written for them.
+2. Others are called in loops over the elements of the broadcast arrays, which are compiled with the function.
+3. The dtype of a result is that of the function of the first elements; a function that may return numbers of several
+   types has none for other inputs than float64, int64 and complex128.
+4. Loops for declared types get their arguments cast to those of the first loop that NumPy's safe casts reach.
+"""
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitkernels.compiler.capture.control_flow import runtime_hooks
+from jitkernels.compiler.capture.control_flow.loop_state import dtype_of
+from jitkernels.compiler.capture.numpy.vectorized_function import NATURAL
+from jitkernels.compiler.capture.numpy_namespace_proxy import stand_in
+from jitkernels.compiler.capture.override_registry import SERVICES
+from jitkernels.compiler.capture.plain_ufunc import batch_of, dimensions_of, resolved
+from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
+from jitkernels.compiler.capture.rewrite.rewrite_function import has_control_flow
+from jitkernels.compiler.capture.rewrite.ufunc_loops import elementwise_loops, fold_loops, row_loops
+from jitkernels.compiler.capture.trace_context import Tracer, current
+from jitkernels.compiler.ir.builder import UnsupportedError
+
+numpy: Any = stand_in(np)
+
+
+class TracedUfunc:
+    """A universal function of elements. `types`: its loops, as in `numpy.ufunc.types`; any without."""
+
+    def __init__(self, function: Callable[..., Any], code: types.CodeType, loop_types: Sequence[str]) -> None:
+        self.function, self.types = function, loop_types
+        self.is_of_arrays = not (has_control_flow(code) or _uses_math(function, code))
+
+    def __call__(self, *arguments: Any, out: Any = None, **keywords: Any) -> Any:
+        _refuse(keywords)
+        arrays = [*map(_as_array, arguments)]
+        arrays, dtypes = resolved(arrays, self.types)
+        result = self._called(arrays)
+        if dtypes:
+            results = result if type(result) is tuple else (result,)
+            cast = tuple(one.astype(dtype) for one, dtype in zip(results, dtypes, strict=True))
+            result = cast if type(result) is tuple else cast[0]
+        return result if out is None else _into(out, result)
+
+    def _called(self, arrays: list[Any]) -> Any:
+        shape = numpy.broadcast_shapes(*[array.shape for array in arrays])
+        if self.is_of_arrays or not shape:
+            return self.function(*[array[()] if not shape else array for array in arrays])
+        inputs = [numpy.broadcast_to(array, shape) for array in arrays]
+        dtypes, is_tuple = self._dtypes(inputs)
+        outputs = [numpy.empty(shape, dtype) for dtype in dtypes]
+        self._run(elementwise_loops(len(inputs), len(outputs), len(shape)), *inputs, *outputs)
+        return tuple(outputs) if is_tuple else outputs[0]
+
+    def reduce(
+        self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, **keywords: Any
+    ) -> Any:
+        """As `numpy.ufunc.reduce`, in order along one axis."""
+        _refuse({**keywords, "dtype": dtype})
+        array = _as_array(array)
+        if axis is None and array.ndim == 1:
+            axis = 0
+        if type(axis) is not int or not array.ndim:
+            raise UnsupportedError("a reduction by a vectorized function along other than one axis")
+        rows = numpy.moveaxis(array, axis, 0)
+        result = self._start(rows, rows.shape[1:])
+        result[...] = rows[0]
+        self._run(fold_loops(rows.ndim - 1, accumulates=False), rows, result, first=1)
+        result = result[()] if rows.ndim == 1 else result
+        if keepdims:
+            result = numpy.expand_dims(result, axis)
+        return result if out is None else _into(out, result)
+
+    def accumulate(self, array: Any, axis: Any = 0, **keywords: Any) -> Any:
+        """As `numpy.ufunc.accumulate`."""
+        _refuse(keywords)
+        array = _as_array(array)
+        if type(axis) is not int or not array.ndim:
+            raise UnsupportedError("an accumulation by a vectorized function along other than one axis")
+        rows = numpy.moveaxis(array, axis, 0)
+        result = self._start(rows, rows.shape)
+        result[0] = rows[0]
+        self._run(fold_loops(rows.ndim - 1, accumulates=True), rows, result, first=1)
+        return numpy.moveaxis(result, 0, axis)
+
+    def outer(self, first: Any, second: Any, **keywords: Any) -> Any:
+        """As `numpy.ufunc.outer`."""
+        first, second = _as_array(first), _as_array(second)
+        return self(first.reshape((*first.shape, *[1] * second.ndim)), second, **keywords)
+
+    def _start(self, rows: Any, shape: Any) -> Any:
+        """A new array for results of a fold. Raises UnsupportedError without elements, for which ufuncs have none."""
+        if self.types or rows.size == 0:
+            raise UnsupportedError("a reduction of no elements, or by a function with declared types")
+        (dtype,), _ = self._dtypes([rows, rows])
+        return numpy.empty(shape, np.result_type(dtype, str(rows.dtype)))
+
+    def _dtypes(self, arrays: Sequence[Any]) -> tuple[list[Any], bool]:
+        """The dtypes of the results for the first elements of arrays, and whether there are several."""
+        tracer = _tracer()
+        if any(array.size == 0 for array in arrays):
+            raise UnsupportedError("a vectorized function of no elements")
+        before = len(tracer.joined_kinds)
+        result = self.function(*[array[(0,) * array.ndim] for array in arrays])
+        is_natural = all(str(array.dtype) in NATURAL for array in arrays)
+        if not is_natural and any(dtype_of(a) != dtype_of(b) for a, b in tracer.joined_kinds[before:]):
+            raise UnsupportedError("a vectorized function that returns numbers of several types")
+        results = result if type(result) is tuple else (result,)
+        return [numpy.asarray(one).dtype for one in results], type(result) is tuple
+
+    def _run(self, code: types.CodeType, *arrays: Any, first: int = 0) -> None:
+        names = {FLOW: runtime_hooks, "function": self.function, "first": first}
+        types.FunctionType(code, names)(*arrays)
+
+
+class TracedGufunc:
+    """A generalized universal function, which writes to its last arguments. `layout`: as ``(n),(n)->()``."""
+
+    def __init__(self, function: Callable[..., Any], layout: str, loop_types: Sequence[str]) -> None:
+        self.function, self.types = function, loop_types
+        self.inputs, self.outputs = dimensions_of(layout)
+
+    def __call__(self, *arguments: Any, out: Any = None, **keywords: Any) -> Any:
+        _refuse(keywords)
+        if len(arguments) != len(self.inputs):
+            raise UnsupportedError("a call of a generalized ufunc with its outputs as arguments")
+        arrays, dtypes = resolved([*map(_as_array, arguments)], self.types)
+        batch, sizes = batch_of([array.shape for array in arrays], self.inputs, numpy.broadcast_shapes)
+        inputs = [
+            numpy.broadcast_to(array, (*batch, *(sizes[name] for name in names)))
+            for array, names in zip(arrays, self.inputs, strict=True)
+        ]
+        if not all(name in sizes for names in self.outputs for name in names):
+            raise UnsupportedError("a generalized ufunc with a dimension of outputs alone")
+        outputs = [
+            numpy.empty((*batch, *([sizes[name] for name in names] or [1])), dtype)
+            for names, dtype in zip(self.outputs, dtypes, strict=True)
+        ]
+        names = {FLOW: runtime_hooks, "function": self.function}
+        code = row_loops(len(inputs), len(outputs), len(batch))
+        types.FunctionType(code, names)(*inputs, *outputs)
+        results = tuple(
+            output if dimensions else output.reshape(batch)[()]
+            for output, dimensions in zip(outputs, self.outputs, strict=True)
+        )
+        result = results if len(results) > 1 else results[0]
+        return result if out is None else _into(out, result)
+
+
+def _uses_math(function: Any, code: types.CodeType) -> bool:
+    """Whether a function may call those of `math`, which take no arrays."""
+    values = [getattr(function, "__globals__", {}).get(name) for name in code.co_names]
+    return any("math" in (getattr(value, "__name__", ""), getattr(value, "__module__", "")) for value in values)
+
+
+def _tracer() -> Tracer:
+    tracer = current()
+    if tracer is None:
+        raise UnsupportedError("a vectorized function called outside of a trace")
+    return tracer
+
+
+def _refuse(keywords: dict[str, Any]) -> None:
+    given = [name for name, value in keywords.items() if value is not None]
+    if given:
+        raise UnsupportedError(f"a vectorized function with {given[0]}=")
+
+
+def _as_array(value: Any) -> Any:
+    """An argument as an array, with its own dtype also where it is a number."""
+    return numpy.asarray(value)
+
+
+def _into(out: Any, result: Any) -> Any:
+    if type(result) is tuple or type(out) is tuple:
+        raise UnsupportedError("a vectorized function with a tuple as out")
+    out[...] = result
+    return out
+
+
+SERVICES["universal"] = lambda function, code, layout, loop_types: (
+    TracedGufunc(function, layout, loop_types) if layout else TracedUfunc(function, code, loop_types)
+)

@@ -1,0 +1,26 @@
+"""Where objects of Python's own types hold their parts: byte offsets that code checks before it uses them."""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+PARTS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
+    "slice": (("start", "stop", "step"), (16, 24, 32)),
+    "method": (("__func__", "__self__"), (16, 24)),
+    "partial": (("func", "args", "keywords"), (16, 24, 32)),
+}
+"""Attributes of composite objects, and their byte offsets in such an object."""
+FUNCTION_PARTS = 56, 64
+"""Byte offsets of a function's defaults and keyword defaults."""
+FUNCTION_CODE = 48
+"""Byte offset of a function's code, which module reloaders replace in place."""
+FUNCTION_GLOBALS, FUNCTION_CELLS = 16, 72
+"""Byte offsets of a function's globals dict and closure tuple."""
+
+
+def has_parts(value: Any, offsets: Sequence[int], parts: Sequence[Any]) -> bool:
+    """Whether an object holds pointers to `parts` at these byte offsets; None may be null."""
+    pointers = [ctypes.c_int64.from_address(id(value) + offset).value for offset in offsets]
+    return all(
+        word in ((0, id(None)) if part is None else (id(part),)) for word, part in zip(pointers, parts, strict=True)
+    )
