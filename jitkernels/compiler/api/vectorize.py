@@ -11,7 +11,8 @@ import numpy as np
 
 from jitkernels.compiler.api.jit import JitFunction, jit
 from jitkernels.compiler.capture.numba_dispatchers import UfuncSource, as_python
-from jitkernels.compiler.capture.plain_ufunc import PlainGufunc, PlainUfunc, dimensions_of
+from jitkernels.compiler.capture.rewrite.rewrite_function import inside
+from jitkernels.compiler.capture.universal.plain_ufunc import PlainGufunc, PlainUfunc, dimensions_of
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ class GeneralizedUfunc:
         text = f"def {head}: return plain{called}\n"
         file = f"<{text.strip()}>"
         linecache.cache[file] = len(text), None, [text], file
+        name = head.partition("(")[0]
+        code = inside(compile(text, file, "exec", dont_inherit=True), name)
         names = {"plain": self._plain, "__name__": self._plain.function.__module__}
-        exec(compile(text, file, "exec", dont_inherit=True), names)  # of the text above
-        function = names[head.partition("(")[0]]
-        function.__name__ = f"{self._plain.function.__name__}.{function.__name__}"
+        function = types.FunctionType(code, names, f"{self._plain.function.__name__}.{name}")
         compiled: JitFunction[..., Any] = jit(function, static_argnames=_statics(function), **self._options)
         return compiled
 

@@ -1,9 +1,6 @@
 """Fill the override registry: import the modules that implement operations of traced arrays."""
 
-from jitkernels.compiler.capture import (
-    attribute_lookups,  # noqa: F401  # likewise
-    strided_views,  # noqa: F401  # registers functions
-)
+from jitkernels.compiler.capture import strided_views  # noqa: F401  # registers functions
 from jitkernels.compiler.capture.callee_monitor import internal_unless_user_code
 from jitkernels.compiler.capture.control_flow import builtin_folds, list_as_array  # noqa: F401  # register functions
 from jitkernels.compiler.capture.control_flow.tagged_union import unwrapping
@@ -38,12 +35,13 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
     select_clip_predicates,
     shape_ops,
     traced_fourier,
-    traced_ufunc,
     ufuncs,
     vectorized_function,
 )
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.override_registry import SERVICES
+from jitkernels.compiler.capture.pytree import attribute_lookups  # noqa: F401  # likewise
+from jitkernels.compiler.capture.universal import traced_ufunc  # noqa: F401  # likewise
 
 for _name in ("operate", "ufunc", "function", "getitem", "setitem", "ints", "lists"):
     SERVICES[_name] = unwrapping(SERVICES[_name])

@@ -1,6 +1,6 @@
 """Universal functions of a function of numbers, or of rows, in plain Python: what `jitkernels.vectorize` compiles.
 
-A trace never runs this code: it has loops of its own, see `capture.numpy.traced_ufunc`. Calls that are not compiled do.
+A trace never runs this code: it has loops of its own, see `traced_ufunc`. Calls that are not compiled do.
 """
 
 import types

@@ -18,11 +18,11 @@ from jitkernels.compiler.capture.control_flow.loop_state import dtype_of
 from jitkernels.compiler.capture.numpy.vectorized_function import NATURAL
 from jitkernels.compiler.capture.numpy_namespace_proxy import stand_in
 from jitkernels.compiler.capture.override_registry import SERVICES
-from jitkernels.compiler.capture.plain_ufunc import batch_of, dimensions_of, resolved
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import has_control_flow
-from jitkernels.compiler.capture.rewrite.ufunc_loops import elementwise_loops, fold_loops, row_loops
 from jitkernels.compiler.capture.trace_context import Tracer, current
+from jitkernels.compiler.capture.universal.plain_ufunc import batch_of, dimensions_of, resolved
+from jitkernels.compiler.capture.universal.universal_loops import elementwise_loops, fold_loops, row_loops
 from jitkernels.compiler.ir.builder import UnsupportedError
 
 numpy: Any = stand_in(np)
