@@ -26,6 +26,7 @@ class GeneralizedUfunc:
 
     def __init__(self, plain: Any, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, plain.function)
+        self.__qualname__: str = plain.function.__qualname__
         self._plain, self._options = plain, options
         self._call = self._compiled("call(*arrays)", "(*arrays)")
 
@@ -52,6 +53,11 @@ class GeneralizedUfunc:
     def explain(self, *arrays: Any) -> "FunctionExplanation":
         """Explain a call with these arguments, as of a function under `jitkernels.jit`."""
         return self._call.explain(*arrays)
+
+    def __reduce__(self) -> str:
+        """Pickled by name, as functions are."""
+        name: str = self.__qualname__
+        return name
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._plain.function.__name__!r}>"

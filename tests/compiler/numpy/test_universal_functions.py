@@ -1,6 +1,7 @@
 """Universal functions of functions of numbers and of rows: `jk.vectorize`, `jk.guvectorize`, and those of numba."""
 
 import math
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -208,6 +209,21 @@ def test_changed_globals_are_seen() -> None:
 
 
 SCALE = 2.0
+
+
+@jk.vectorize
+def magnitude(a: Any) -> Any:
+    return a if a > 0 else -a
+
+
+def test_pickles_are_names() -> None:
+    assert pickle.loads(pickle.dumps(magnitude)) is magnitude
+
+
+def test_gradients() -> None:
+    gradient = jk.grad(lambda x: (magnitude(x) * x).sum())(GRID)
+    np.testing.assert_allclose(gradient, 2 * np.abs(GRID), rtol=1e-13)
+
 
 REFUSED: list[tuple[Callable[[], Any], type[JitKernelsError], str]] = [
     (lambda: jk.vectorize(3), ArgumentTypeError, "function: expected a function of Python, got 3"),
