@@ -70,6 +70,9 @@ class RangeKernel:
     `straight` says that the loops are written as they should be, tiles in LLVM IR and calls of them, so that LLVM has
     nothing to make of them: it is built in two thirds of the time then.
 
+    `parts`: the words of functions that are built when a call first needs them (`runtime.loading.lazy_link`). `check`
+    requests those that a call lacks; who calls a kernel without checking loads all of them with it.
+
     `pitched` promises that `body` writes outputs with whatever pitch its integers say (`Argument.pitch`), and nothing
     between their runs.
     """
@@ -94,6 +97,7 @@ class RangeKernel:
     straight: bool = False
     pitched: bool = False
     calls: tuple[External, ...] = ()
+    parts: tuple[External, ...] = ()
     names: tuple[str, ...] = ()
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = True
@@ -181,7 +185,7 @@ class RangeKernel:
     def externals(self) -> tuple[External, ...]:
         called = self.identity.called if self.identity else self.module.externals.values()
         is_pooled = callable(self.workspace) or self.workspace > workspace_memory.LARGE_BYTES
-        own = (*called, *self.calls, *(hooks.pooled_memory() if is_pooled else ()))
+        own = (*called, *self.calls, *self.parts, *(hooks.pooled_memory() if is_pooled else ()))
         return (*own, *hooks.parallel_runtime()) if self.parallel or self.together else own
 
     @unlocked_cached_property

@@ -100,6 +100,7 @@ WRITERS = tuple(
     for name in (
         *("gemm/microkernel", "gemm/dot_microkernel", "gemm/microkernel_column", "gemm/packing"),
         *("attention/online_softmax", "epilogue/activations", "epilogue/bias_activation_row"),
+        *("fft/butterfly", "fft/passes"),
         *(
             "convolution/tile",
             "convolution/tile_text",
@@ -118,13 +119,15 @@ WRITTEN_OF = ("microkernels/maths",)
 class IRFunction:
     """A function in LLVM IR, linked into the object and called by name from a range kernel.
 
-    `definition`: the definition of `symbol` and the declarations it needs, or its writer.
+    `definition`: the definition of `symbol` and the declarations it needs, or its writer. `python`: what Python calls
+    in its place, where functions that call it are evaluated without being compiled.
     """
 
     symbol: str
     result: str
     arguments: tuple[str, ...]
     definition: str | Written = field(repr=False)
+    python: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
     @unlocked_cached_property
     def text(self) -> str:
@@ -133,7 +136,9 @@ class IRFunction:
         )
 
     def __call__(self, *arguments: Any) -> Any:
-        """For type checkers: range kernels call it, Python cannot."""
+        """Range kernels call it; Python can where it has a substitute."""
+        if self.python is not None:
+            return self.python(*arguments)
         raise BuildError(f"{self.symbol}{arguments} exists in compiled range kernels only")
 
 

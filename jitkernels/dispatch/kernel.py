@@ -16,6 +16,7 @@ from jitkernels.core.progress import progress_message
 from jitkernels.dispatch.native import launcher
 from jitkernels.errors import ArgumentTypeError
 from jitkernels.runtime.abi_layout import Context
+from jitkernels.runtime.loading import build_ahead, lazy_link
 from jitkernels.runtime.loading.compiled_code import Code, code_of
 
 LONG_NANOSECONDS = 20_000
@@ -184,7 +185,10 @@ class Kernel(launcher.Holder):
             signature.through_numbers(partial(self._function, attr), arrays)
             return
         words = [array.ctypes.data for array in arrays] + scalar_words(signature)
-        status = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(self.address)(*words)
+        call = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(self.address)
+        status = call(*words)
+        while status == lazy_link.MISSING and build_ahead.build_requested():
+            status = call(*words)
         if status != 0:
             raise error_of(status, attr.name, self.implementation)
 

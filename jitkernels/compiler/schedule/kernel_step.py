@@ -3,6 +3,7 @@
 A node ``kernel`` has dense arrays as operands, and then float64 scalars; each of its results is an ``item`` of it.
 """
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,6 +68,31 @@ class NamedKernel:
             return None
         result: External = loader.entry_of(self._source, self.attr.signature().c_arguments)
         return result
+
+    @unlocked_cached_property
+    def checked(self) -> tuple[External, External] | None:
+        """The entry of a kernel in parts and its check, which the code around it calls first; None for other kernels."""
+        from jitkernels.runtime.loading import loader
+
+        if not getattr(self._source, "parts", ()):
+            return None
+        return loader.checked_entry_of(self._source, self.attr.signature().c_arguments)
+
+    @property
+    def sizes(self) -> list[Number]:
+        """The integers that the kernel takes."""
+        return [self.values.get(name, value) for name, value in self.attr.signature().integers]
+
+    def begin_parts(self, sizes: Sequence[Number]) -> None:
+        """Let other processes build the parts that these sizes need, and that are not there."""
+        from jitkernels.runtime.loading import build_ahead, lazy_link
+
+        if not build_ahead.is_on():
+            return
+        check = self._source.check
+        names = [name for name, _ in self.attr.signature().integers]
+        now = dict(zip(names, map(symbolic_dims.value_of, sizes), strict=True))
+        build_ahead.begin_lazy(lazy_link.needed_by(check, **{name: now[name] for name in inspect.signature(check).parameters}))
 
     @property
     def is_pitched(self) -> bool:

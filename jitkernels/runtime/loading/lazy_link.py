@@ -6,6 +6,8 @@ returns `MISSING`, Python builds the requested functions, and calls again.
 """
 
 import ctypes
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from jitkernels.codegen.source_protocol import External, IRFunction, Source, symbol_of
@@ -38,7 +40,9 @@ class LazyKernel:
         self._declared = f"@{self.variable} = external global [{WORD_COUNT} x i64]\n"
         self.entry = self._call_text("entry", kernel.arguments, ENTRY_WORD)
         self.part = self._call_text("part", (*kernel.arguments, "int64", "int64"), RANGE_WORD)
-        self.missing = IRFunction(f"{self.symbol}_missing", "int64", (), self._missing_text())
+        self.missing = IRFunction(
+            f"{self.symbol}_missing", "int64", (), self._missing_text(), python=lambda: _note_needed(kernel)
+        )
         self.link = External(self.variable, "int64", (), self._address, lambda: kernel)
 
     def _call_text(self, name: str, arguments: tuple[str, ...], word: int) -> IRFunction:
@@ -130,6 +134,34 @@ def later(kernel: "RangeKernel") -> LazyKernel:
 def of_words(variable: str) -> LazyKernel | None:
     """The lazy function whose words have this symbol."""
     return _known.get(variable)
+
+
+def bring_known(variable: str) -> None:
+    """Build the lazy function whose words have this symbol, if it is not built. Raises BuildError if that fails."""
+    function = _known.get(variable)
+    if function is not None and not function.is_there:
+        function.bring()
+
+
+_needed: ContextVar["list[RangeKernel] | None"] = ContextVar("needed", default=None)
+
+
+def _note_needed(kernel: "RangeKernel") -> int:
+    needed = _needed.get()
+    if needed is not None:
+        needed.append(kernel)
+    return 0
+
+
+def needed_by(check: Callable[..., Any], *sizes: Any, **by_name: Any) -> "list[RangeKernel]":
+    """The lazy functions that a call of these sizes needs: what a kernel's check, run by Python, asks for."""
+    found: list[RangeKernel] = []
+    token = _needed.set(found)
+    try:
+        check(*sizes, **by_name)
+    finally:
+        _needed.reset(token)
+    return found
 
 
 def requested() -> list[LazyKernel]:

@@ -198,11 +198,37 @@ def functions_of(source: Source, names: tuple[str, ...]) -> dict[str, int]:
 
 def entry_of(source: Source, arguments: tuple[str, ...]) -> Any:
     """The entry of a source as a function that range kernels call; it returns a status."""
-    return External(symbol_of(source), "int64", arguments, lambda: address_of(source), lambda: source)
+    return External(symbol_of(source), "int64", arguments, lambda: _whole_address(source), lambda: source)
+
+
+def checked_entry_of(source: Source, arguments: tuple[str, ...]) -> tuple[External, External]:
+    """The entry of a kernel in parts, and its check, for callers that call the check before they write anything.
+
+    What the check finds missing is built then (`lazy_link`).
+    """
+    symbol = symbol_of(source)
+    name = f"{symbol}_check"
+    entry = External(symbol, "int64", arguments, lambda: address_of(source), lambda: source)
+    return entry, External(name, "int64", arguments, lambda: functions_of(source, (name,))[name], lambda: source)
+
+
+def _whole_address(source: Source) -> int:
+    """The address of the entry, after all parts of a kernel are there."""
+    from jitkernels.runtime.loading import lazy_link  # which imports this module
+
+    address = address_of(source)
+    for part in getattr(source, "parts", ()):
+        lazy_link.bring_known(part.symbol)
+    return address
 
 
 def range_of(source: Source, arguments: tuple[str, ...]) -> Any:
     """The range function of a source as a function that range kernels call: arguments, begin, end."""
     name = f"{symbol_of(source)}_range"
     ranged = (*arguments, "int64", "int64")
-    return External(name, "int64", ranged, lambda: functions_of(source, (name,))[name], lambda: source)
+
+    def address() -> int:
+        _whole_address(source)
+        return functions_of(source, (name,))[name]
+
+    return External(name, "int64", ranged, address, lambda: source)
