@@ -27,10 +27,12 @@ from jitkernels.runtime.threads import team_size
 MAX_INLINE_CHARS, MAX_INLINE_CALLS = 1500, 6
 """A function of so many characters with so many calls is not inlined: LLVM would take too long for all copies."""
 
-NESTS_MARKER, LARGE_MODULE_CHARS = "; what is written as it should run:\n", 150_000
-"""The marker before loop nests that get only the passes that they need, at a lower level: so they do in large modules,
-where each loop is a small part of the time. `LARGE_MODULE_CHARS`: the characters from which on a module is large.
+NESTS_MARKER = "; what is written as it should run:\n"
+"""The marker before loop nests of a segment with loops or branches: LLVM optimizes these, the nests get only the passes
+that they need, as where there are no loops around them. All passes would take most of the time that LLVM takes.
 """
+LARGE_MODULE_CHARS = 180_000
+"""The characters from which on a module is large: its addresses stay as they are, as each loop is a small part of it."""
 _HEAD = re.compile(r"^define (i64 @\S+\(ptr [^)]*\))", re.MULTILINE)
 
 
@@ -59,7 +61,8 @@ class Fused:
 
     def object_code(self, symbol: str) -> bytes:
         """Compile to an object file. Raises BuildError if LLVM rejects the text, which is a bug of the emitter."""
-        text, _, nests = self.text.replace("@entry(", f"@{symbol}(").partition(NESTS_MARKER)
+        whole = self.text
+        text, _, nests = whole.replace("@entry(", f"@{symbol}(").partition(NESTS_MARKER)
         by_numba: list[str] = []
         if numba_functions.MARK in nests or numba_functions.MARK in text:
             from jitkernels.codegen import numba_lowering  # not for those who print no Python
@@ -78,7 +81,7 @@ class Fused:
                 level=self.level,
                 unrolls=self.unrolls,
                 versions_strides=False,
-                reduces=not nests,
+                reduces=not nests or len(whole) <= LARGE_MODULE_CHARS,
                 hides_functions=True,
             )
         )
@@ -147,7 +150,7 @@ def segment_text(
     nests = [text for text in parts.texts if not _is_inlined(text)]
     if team_size.SHARE_RUN in entry:
         own = [f"declare i64 @{team_size.SHARE_RUN}(ptr, ptr, i64)", *own]
-    if flows and sum(map(len, (*nests, *flows))) > LARGE_MODULE_CHARS:
+    if flows and nests:
         shown = [
             text.replace("define internal ", "define ") for text in outline_identical_nests.outline_congruent(nests)
         ]
