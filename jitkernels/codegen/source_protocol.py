@@ -70,6 +70,7 @@ class External:
 
     `result` and `arguments` are C types as `jitkernels.core.dtypes` writes them; `address` finds the function
     when the object is loaded and is therefore not part of the key. `source` is what it is made from, if it is ours.
+    `python`: see `IRFunction`.
     """
 
     symbol: str
@@ -77,6 +78,13 @@ class External:
     arguments: tuple[str, ...]
     address: Address = field(compare=False, repr=False)
     source: "Callable[[], Source] | None" = field(default=None, compare=False, repr=False)
+    python: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Range kernels call it; Python can where it has a substitute."""
+        if self.python is None:
+            raise BuildError(f"{self.symbol}{arguments} exists in compiled range kernels only")
+        return self.python(*arguments)
 
 
 @frozen_dataclass

@@ -125,7 +125,7 @@ class NamedKernel:
 
         if build_ahead.is_on():
             external = self.external
-            build_ahead.begin(None if external is None or external.source is None else external.source())
+            build_ahead.begin_all(None if external is None or external.source is None else external.source())
 
 
 def _most(value: Number) -> Number:

@@ -2,7 +2,7 @@
 
 LLVM takes as long for all of them as for all else of a transform, and a length has one to three. Kernels of all kinds
 of transforms share them. They check before they write anything whether the passes of a length are there
-(`missing_of`), and request those that are not.
+(`requesting_of`), and request those that are not.
 """
 
 import functools
@@ -17,7 +17,6 @@ from jitkernels.microkernels.fft.factors import FftLimits, last_radix, next_radi
 from jitkernels.microkernels.fft.pass_costs import transposes
 from jitkernels.microkernels.fft.passes import PASS_RADICES, fft_pass
 from jitkernels.microkernels.fft.plan import padded
-from jitkernels.microkernels.fft.plan_cache import is_checked, note_checked
 from jitkernels.runtime.loading.lazy_link import LazyKernel, later
 
 ALONG, LAST, BESIDE = "along", "last", "beside"
@@ -143,7 +142,8 @@ def missing_pass_of(dtype: str, lanes: int, way: str) -> Any:
     return missing
 
 
-def missing_of(dtype: str, limits: FftLimits) -> Any:
+@functools.cache
+def requesting_of(dtype: str, limits: FftLimits) -> Any:
     """Return the function ``(length, plans)`` that requests the passes of these plans that are not there.
 
     It returns 0 where all are there.
@@ -191,14 +191,4 @@ def missing_of(dtype: str, limits: FftLimits) -> Any:
             status |= in_steps(length, 0)
         return status
 
-    @inlined()
-    def missing(length: int, plans: int) -> int:
-        key = 8 * length + plans
-        if is_checked(key):
-            return 0
-        status = requested(length, plans)
-        if status == 0:
-            note_checked(key)
-        return status
-
-    return missing
+    return requested

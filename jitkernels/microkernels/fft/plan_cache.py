@@ -164,6 +164,7 @@ no_words = IRFunction(
   ret ptr null
 }
 """,
+    python=lambda: None,
 )
 """The plan that there is not."""
 

@@ -75,6 +75,13 @@ def begin(source: Source | None) -> None:
             jobs[symbol] = job, source
 
 
+def begin_all(source: Source | None) -> None:
+    """The same for a source and the kernels that it calls."""
+    begin(source)
+    for linked in () if source is None else _linked(source):
+        begin(linked)
+
+
 def begin_lazy(sources: Iterable[Source]) -> None:
     """Let helpers build what calls are going to ask for when they are linked, and what it links to."""
     if not _is_on.get():

@@ -196,9 +196,9 @@ def functions_of(source: Source, names: tuple[str, ...]) -> dict[str, int]:
     return {name: symbols[name] for name in names}
 
 
-def entry_of(source: Source, arguments: tuple[str, ...]) -> Any:
-    """The entry of a source as a function that range kernels call; it returns a status."""
-    return External(symbol_of(source), "int64", arguments, lambda: _whole_address(source), lambda: source)
+def entry_of(source: Source, arguments: tuple[str, ...], python: Callable[..., Any] | None = None) -> Any:
+    """The entry of a source as a function that range kernels call; it returns a status. `python`: see `IRFunction`."""
+    return External(symbol_of(source), "int64", arguments, lambda: _whole_address(source), lambda: source, python)
 
 
 def checked_entry_of(source: Source, arguments: tuple[str, ...]) -> tuple[External, External]:
