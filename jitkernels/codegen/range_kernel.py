@@ -10,6 +10,7 @@ from jitkernels.codegen import entry_points, error_status, numba_functions, work
 from jitkernels.codegen.cache_key import Identity
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.codegen.compiling import compiled
+from jitkernels.codegen.dump import dumps_intermediates
 from jitkernels.codegen.parameters import described
 from jitkernels.codegen.source_protocol import DeferredIR, External, Module
 from jitkernels.core import dtypes, hooks, operand_forms
@@ -252,7 +253,7 @@ class RangeKernel:
                 "fuse" if is_made else "straighten" if self.straight else "optimize",
                 visible=(symbol, f"{symbol}_range", f"{symbol}_check"),
                 vector_bytes=self.vector_bytes,
-                forms={"py": self.text},
+                forms={"py": self.text} if dumps_intermediates() else {},
             )
         )
 

@@ -6,6 +6,7 @@ needs no compiler, which is why a warm process starts quickly.
 """
 
 import ast
+import copy
 import functools
 import inspect
 import reprlib
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from jitkernels.codegen.function_ast import parsed, place_of
+from jitkernels.codegen.function_ast import parsed, place_of, syntax_of
 from jitkernels.codegen.parameters import struct_fields, used_fields
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.frozen_dataclass import frozen_dataclass
@@ -261,11 +262,9 @@ def _syntax(code: CodeType) -> tuple[str, str, frozenset[str]]:
 
     And the names in it that are not behind a dot.
     """
-    tree, _ = parsed(code)
-    tree.decorator_list = []
-    tree.returns = None
-    for argument in tree.args.args:
-        argument.annotation = None
+    tree = copy.copy(syntax_of(code)[0])  # which LLVM IR is written from
+    tree.decorator_list, tree.returns, tree.args = [], None, copy.copy(tree.args)
+    tree.args.args = [ast.arg(argument.arg) for argument in tree.args.args]
     if ast.get_docstring(tree) is not None:
         tree.body = tree.body[1:] or [ast.Pass()]
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
