@@ -33,7 +33,11 @@ that they need, as where there are no loops around them. All passes would take m
 """
 LARGE_MODULE_CHARS = 180_000
 """The characters from which on a module is large: its addresses stay as they are, as each loop is a small part of it."""
-_HEAD = re.compile(r"^define (i64 @\S+\(ptr [^)]*\))", re.MULTILINE)
+_HEAD = re.compile(r"^define (i64 @(\S+)\(ptr [^)]*\))", re.MULTILINE)
+_CONSTANT_RANGE = re.compile(r"call i64 @(\S+)\(ptr [^,]*, i64 \d+, i64 \d+\)")
+"""Calls of nests for a range that is known: LLVM makes code for this range, so that these nests are with the loops."""
+NEVER_FAILS = "range(i64 0, 1) "
+"""The attribute of the status of nests that return 0 alone."""
 
 
 @frozen_dataclass
@@ -146,15 +150,20 @@ def segment_text(
     body = "\n".join([*function.memory, *function.block.lines])
     entry = f"define i64 @entry(ptr noalias %frame) nounwind {{\n{body}\n  ret i64 {failed}{bailout_block}\n}}"
     sharing = ["declare i64 @jk_share(ptr, ptr, i64, i64, i64)"] if parallel else []
-    own = [*[text for text in parts.texts if _is_inlined(text)], *flows, *regions, entry]
-    nests = [text for text in parts.texts if not _is_inlined(text)]
+    whole = {name for text in (*flows, *regions, entry) for name in _CONSTANT_RANGE.findall(text)}
+    nests = [text for text in parts.texts if not (_is_inlined(text) or _name_of(text) in whole)]
+    own = [*[text for text in parts.texts if text not in nests], *flows, *regions, entry]
     if team_size.SHARE_RUN in entry:
         own = [f"declare i64 @{team_size.SHARE_RUN}(ptr, ptr, i64)", *own]
     if flows and nests:
         shown = [
             text.replace("define internal ", "define ") for text in outline_identical_nests.outline_congruent(nests)
         ]
-        declared = [f"declare {head} nounwind" for text in shown for head in _HEAD.findall(text)]
+        declared = [
+            f"declare {'' if text.count(' ret ') > text.count(' ret i64 0') else NEVER_FAILS}{head} nounwind"
+            for text in shown
+            for head, _ in _HEAD.findall(text)
+        ]
         return (
             f"{unit_text(library, [*sharing, *declared, *own])}{NESTS_MARKER}{unit_text(library, [*sharing, *shown])}"
         )
@@ -209,6 +218,12 @@ def _require_built(function: FunctionBuilder, required: Sequence[RequiredCode]) 
         status = function.new(block, f"or i64 {status}, {found}")
     if required:
         _return_unless_zero(function, status)
+
+
+def _name_of(text: str) -> str:
+    """The name of the nest that a text defines first."""
+    found = _HEAD.search(text.replace("define internal ", "define ", 1))
+    return found[2] if found else ""
 
 
 def mark_inlined(text: str) -> str:
