@@ -62,6 +62,8 @@ class Kernel(launcher.Holder):
                 with progress_message(f"building {self.implementation} of {attr.kernel_type.name}({attr.text()})"):
                     _ = code.address
             self._code, self.symbol, self.address = code, code.symbol, code.address
+            for part in lazy_link.needed_by(code.source, dict(self.signature.integers)):
+                part.bring()
             self.exact = getattr(code.source, "exact", False)
         self._slow = self.run
         self._callable: Any = None

@@ -3,7 +3,6 @@
 A node ``kernel`` has dense arrays as operands, and then float64 scalars; each of its results is an ``item`` of it.
 """
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,10 +88,9 @@ class NamedKernel:
 
         if not build_ahead.is_on():
             return
-        check = self._source.check
         names = [name for name, _ in self.attr.signature().integers]
         now = dict(zip(names, map(symbolic_dims.value_of, sizes), strict=True))
-        build_ahead.begin_lazy(lazy_link.needed_by(check, **{name: now[name] for name in inspect.signature(check).parameters}))
+        build_ahead.begin_lazy(one.source for one in lazy_link.needed_by(self._source, now))
 
     @property
     def is_pitched(self) -> bool:

@@ -6,7 +6,8 @@ returns `MISSING`, Python builds the requested functions, and calls again.
 """
 
 import ctypes
-from collections.abc import Callable
+import inspect
+from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ class LazyKernel:
         self.entry = self._call_text("entry", kernel.arguments, ENTRY_WORD)
         self.part = self._call_text("part", (*kernel.arguments, "int64", "int64"), RANGE_WORD)
         self.missing = IRFunction(
-            f"{self.symbol}_missing", "int64", (), self._missing_text(), python=lambda: _note_needed(kernel)
+            f"{self.symbol}_missing", "int64", (), self._missing_text(), python=lambda: _note_needed(self)
         )
         self.link = External(self.variable, "int64", (), self._address, lambda: kernel)
 
@@ -143,22 +144,24 @@ def bring_known(variable: str) -> None:
         function.bring()
 
 
-_needed: ContextVar["list[RangeKernel] | None"] = ContextVar("needed", default=None)
+_needed: ContextVar[list[LazyKernel] | None] = ContextVar("needed", default=None)
 
 
-def _note_needed(kernel: "RangeKernel") -> int:
+def _note_needed(function: LazyKernel) -> int:
     needed = _needed.get()
     if needed is not None:
-        needed.append(kernel)
+        needed.append(function)
     return 0
 
 
-def needed_by(check: Callable[..., Any], *sizes: Any, **by_name: Any) -> "list[RangeKernel]":
-    """The lazy functions that a call of these sizes needs: what a kernel's check, run by Python, asks for."""
-    found: list[RangeKernel] = []
+def needed_by(source: Source, sizes: Mapping[str, int]) -> list[LazyKernel]:
+    """The parts of a kernel that a call of these sizes needs: what its check, run by Python, asks for."""
+    if not getattr(source, "parts", ()):
+        return []
+    check, found = source.check, list[LazyKernel]()  # type: ignore[attr-defined]  # a range kernel
     token = _needed.set(found)
     try:
-        check(*sizes, **by_name)
+        check(**{name: sizes[name] for name in inspect.signature(check).parameters})
     finally:
         _needed.reset(token)
     return found
