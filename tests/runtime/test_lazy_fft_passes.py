@@ -75,9 +75,12 @@ def test_addresses_serve_the_sizes_of_their_attr() -> None:
     """Code of others calls a kernel at its address, and has no answer to `MISSING`."""
     for n in (77, 78, 256):
         attr = FftC2CAttr(rows=1, n=n, columns=1, dtype="float64")
-        kernel = KernelFuncs.cache().at(attr).__self__
+        kernel: Any = KernelFuncs.cache().at(attr)
+        kernel = kernel.__self__
         x, y = numbers(n), np.zeros(n, complex)
-        words = [ctypes.c_int64(word) for word in (x.ctypes.data, y.ctypes.data, *dict(attr.signature().integers).values())]
+        words = [
+            ctypes.c_int64(word) for word in (x.ctypes.data, y.ctypes.data, *dict(attr.signature().integers).values())
+        ]
         scale = ctypes.c_double(1.0)
         call = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words), ctypes.c_void_p)(kernel.address)
         assert call(*words, ctypes.addressof(scale)) == 0

@@ -70,7 +70,7 @@ class NamedKernel:
 
     @unlocked_cached_property
     def checked(self) -> tuple[External, External] | None:
-        """The entry of a kernel in parts and its check, which the code around it calls first; None for other kernels."""
+        """The entry of a kernel in parts, and its check, which the code around it calls first; None for others."""
         from jitkernels.runtime.loading import loader
 
         if not getattr(self._source, "parts", ()):

@@ -10,7 +10,7 @@
 
 from typing import Any, NamedTuple
 
-from jitkernels.codegen.source_protocol import inlined, noinline
+from jitkernels.codegen.source_protocol import noinline
 from jitkernels.core import cpu_target, dtypes
 
 PRIMES = (2, 3, 5, 7, 11, 13)

@@ -30,7 +30,7 @@ def pass_kernel(way: str, radix: int, dtype: str, lanes: int) -> RangeKernel:
     """The pass of a radix, ``(xr, xi, yr, yi, w, ido, l1)``."""
     run = fft_pass(way, radix, dtype, lanes)
 
-    def body(xr: Any, xi: Any, yr: Any, yi: Any, w: Any, ido: int, l1: int, begin: int, end: int) -> int:  # noqa: ARG001
+    def body(xr: Any, xi: Any, yr: Any, yi: Any, w: Any, ido: int, l1: int, begin: int, end: int) -> int:
         run(xr, xi, yr, yi, w, ido, l1)
         return 0
 
@@ -44,7 +44,7 @@ def any_radix_kernel(way: str, dtype: str, lanes: int) -> RangeKernel:
 
     def body(
         source: Any, target: Any, roots: Any, matrix: Any, size: int, radix: int, ido: int, l1: int,
-        begin: int, end: int,  # noqa: ARG001
+        begin: int, end: int,
     ) -> int:  # fmt: skip
         run(PassArrays(source, target, size, roots, matrix), radix, ido, l1)
         return 0
@@ -175,7 +175,7 @@ def requesting_of(dtype: str, limits: FftLimits) -> Any:
         return status
 
     @noinline()
-    def in_steps(length: int, most: int) -> int:
+    def in_steps(length: int, most: int) -> Any:
         across = steps_of(length, most)
         return in_one_step(length) if across == 0 else of_columns(across) | of_columns(length // across)
 

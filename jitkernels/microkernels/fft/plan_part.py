@@ -43,7 +43,7 @@ words_of_number = IRFunction(
 
 
 class PlanFunctions(NamedTuple):
-    """``take(n, kind)``: a plan, or null; ``keep(words)``: put it back; ``missing(length, plans)``: see `pass_parts`."""
+    """``take(n, kind)``: a plan, or null; ``keep(words)``: put it back; ``missing(length, plans)``: as `requesting_of`."""
 
     take: Any
     keep: Any
@@ -56,7 +56,7 @@ def plan_kernel(dtype: str, limits: FftLimits) -> RangeKernel:
     take, limit = planning_of(dtype, limits), MAX_KEPT_BYTES // dtypes.named(dtype).size
     requested = requesting_of(dtype, limits)
 
-    def body(words: Any, operation: int, n: int, kind: int, once: int, begin: int, end: int) -> int:  # noqa: ARG001
+    def body(words: Any, operation: int, n: int, kind: int, once: int, begin: int, end: int) -> Any:
         if operation == REQUEST:
             return requested(n, kind)
         if operation == TAKE:

@@ -32,7 +32,8 @@ NESTS_MARKER = "; what is written as it should run:\n"
 that they need, as where there are no loops around them. All passes would take most of the time that LLVM takes.
 """
 LARGE_MODULE_CHARS = 180_000
-"""The characters from which on a module is large: its addresses stay as they are, as each loop is a small part of it."""
+"""The characters from which on a module is large: each loop is a small part of it, and its addresses stay as they are.
+"""
 _HEAD = re.compile(r"^define (i64 @(\S+)\(ptr [^)]*\))", re.MULTILINE)
 _CONSTANT_RANGE = re.compile(r"call i64 @(\S+)\(ptr [^,]*, i64 \d+, i64 \d+\)")
 """Calls of nests for a range that is known: LLVM makes code for this range, so that these nests are with the loops."""
