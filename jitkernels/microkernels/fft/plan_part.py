@@ -43,7 +43,7 @@ words_of_number = IRFunction(
 
 
 class PlanFunctions(NamedTuple):
-    """``take(n, kind)``: a plan, or null; ``keep(words)``: put it back; ``missing(length, plans)``: as `requesting_of`."""
+    """``take(n, kind)``: a plan, or null; ``keep(words)``: put it back; ``missing(length, plans)``: `requesting_of`."""
 
     take: Any
     keep: Any

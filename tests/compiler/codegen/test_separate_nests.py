@@ -54,6 +54,7 @@ def compiled(
         return texts[-1]
 
     with monkeypatch.context() as patch:
+        patch.setattr(module_text, "MIN_SEPARATE_CHARS", least)
         patch.setattr(module_text, "compiled", noted)
         patch.setattr(module_text, "segment_text", written)
         result = jk.jit(function, cache=False)(*arguments)
@@ -73,6 +74,13 @@ def test_nests_of_any_range_get_few_passes(large: bool, monkeypatch: pytest.Monk
     heads = [line for line in own.splitlines() if line.startswith("define ") and "%begin" in line]
     assert ["@flow1(" in head for head in heads] == [True]
     assert [job.reduces for job in jobs if job.apart] == [not large]
+
+
+def test_few_nests_are_optimized_with_their_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(1).random(1001)
+    for least, is_apart in ((1, True), (1_000_000, False)):
+        _, jobs, _ = compiled(smoothed, monkeypatch, x, 3, least=least)
+        assert any(job.apart for job in jobs) == is_apart
 
 
 def test_nests_of_a_known_range_stay_with_their_loops(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,8 @@ NESTS_MARKER = "; what is written as it should run:\n"
 """The marker before loop nests of a segment with loops or branches: LLVM optimizes these, the nests get only the passes
 that they need, as where there are no loops around them. All passes would take most of the time that LLVM takes.
 """
+MIN_SEPARATE_CHARS = 16_000
+"""The characters from which on nests are optimized apart: of fewer, LLVM takes milliseconds to know what they do."""
 LARGE_MODULE_CHARS = 180_000
 """The characters from which on a module is large: each loop is a small part of it, and its addresses stay as they are.
 """
@@ -156,7 +158,7 @@ def segment_text(
     own = [*[text for text in parts.texts if text not in nests], *flows, *regions, entry]
     if team_size.SHARE_RUN in entry:
         own = [f"declare i64 @{team_size.SHARE_RUN}(ptr, ptr, i64)", *own]
-    if flows and nests:
+    if flows and sum(map(len, nests)) >= MIN_SEPARATE_CHARS:
         shown = [
             text.replace("define internal ", "define ") for text in outline_identical_nests.outline_congruent(nests)
         ]
