@@ -38,7 +38,7 @@ def checked(x: Any, at: Any, rounds: Any) -> Any:
 
 
 def compiled(
-    function: Any, monkeypatch: pytest.MonkeyPatch, *arguments: Any
+    function: Any, monkeypatch: pytest.MonkeyPatch, *arguments: Any, least: int = 1
 ) -> tuple[Any, list[CompileJob], list[str]]:
     """The result of a first call, what LLVM compiled for it, and the texts of segments."""
     jobs: list[CompileJob] = []
