@@ -66,9 +66,9 @@ def test_nests_of_any_range_get_few_passes(large: bool, monkeypatch: pytest.Monk
     """Addresses of nests are optimized in small modules only."""
     if large:
         monkeypatch.setattr(module_text, "LARGE_MODULE_CHARS", 0)
-    x = np.random.default_rng(1).random(1001)
+    x = np.random.default_rng(1).random(1001).astype("float32" if large else "float64")  # code of its own
     found, jobs, texts = compiled(smoothed, monkeypatch, x, 3)
-    np.testing.assert_allclose(found, smoothed(x, 3), rtol=1e-12)
+    np.testing.assert_allclose(found, smoothed(x, 3), rtol=1e-5)
     own, _, nests = texts[-1].partition(NESTS_MARKER)
     assert any(" call " in line and "sqrt" in line for line in nests.splitlines())
     heads = [line for line in own.splitlines() if line.startswith("define ") and "%begin" in line]
@@ -77,7 +77,7 @@ def test_nests_of_any_range_get_few_passes(large: bool, monkeypatch: pytest.Monk
 
 
 def test_few_nests_are_optimized_with_their_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.random.default_rng(1).random(1001)
+    x = np.random.default_rng(1).random(1001).astype("float16")
     for least, is_apart in ((1, True), (1_000_000, False)):
         _, jobs, _ = compiled(smoothed, monkeypatch, x, 3, least=least)
         assert any(job.apart for job in jobs) == is_apart
