@@ -113,7 +113,7 @@ def missing_pass_of(dtype: str, lanes: int, way: str) -> Any:
     any_radix = passes_of(ALONG if way == LAST else way, dtype, lanes)[ANY_RADIX].missing
 
     @noinline()
-    def missing(radix: int) -> int:
+    def missing(radix: int) -> Any:
         status = 0
         if radix == 8:
             status = m8()
@@ -166,7 +166,7 @@ def requesting_of(dtype: str, limits: FftLimits) -> Any:
         return status
 
     @noinline()
-    def of_columns(length: int) -> int:
+    def of_columns(length: int) -> Any:
         rest, status = length, 0
         while rest > 1:
             radix = next_radix(rest)
