@@ -19,6 +19,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import DeferredIR, Source, symbol_of
 from jitkernels.core import cpu_target, settings
 from jitkernels.core.fork_locks import build_lock
+from jitkernels.errors import BuildError
 from jitkernels.runtime.loading import lazy_link, loader
 
 LARGE_COST = 60_000
@@ -33,6 +34,8 @@ _is_on: ContextVar[bool] = ContextVar("is_on", default=False)
 _jobs: dict[str, tuple[AheadJob, Source]] = {}
 _lazy: set[str] = set()
 """The jobs for kernels that are linked when a call asks for them."""
+_soon: dict[str, Source] = {}
+"""Kernels that calls are going to ask for, which this process builds while it waits for a helper."""
 _process = os.getpid()
 
 
@@ -90,6 +93,8 @@ def begin_lazy(sources: Iterable[Source]) -> None:
     for symbol, source in wanted.items():
         begin(source)
         _lazy.update({symbol} & _own_jobs().keys())
+        if symbol not in _own_jobs() and not loader.is_built(source):
+            _soon[symbol] = source
 
 
 def build(*sources: Source) -> None:
@@ -102,9 +107,13 @@ def build(*sources: Source) -> None:
         if missing or jobs:
             _build_all(missing, [source for source in sources if not loader.is_built(source)])
         for symbol in [symbol for symbol in jobs if symbol in kernels]:
+            while _soon and not jobs[symbol][0].is_done:
+                with suppress(BuildError):  # who asks for it gets the error
+                    loader.built(_soon.popitem()[1])
             _keep(symbol)
     finally:
         if not is_inner:
+            _soon.clear()
             cancel(keeps=_lazy)
             if not jobs:
                 end_helpers()
@@ -186,6 +195,7 @@ def _own_jobs() -> dict[str, tuple[AheadJob, Source]]:
         _process = os.getpid()
         _jobs.clear()
         _lazy.clear()
+        _soon.clear()
     return _jobs
 
 
