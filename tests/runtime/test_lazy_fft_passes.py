@@ -153,7 +153,7 @@ def test_directions_share_planning_and_passes() -> None:
 
 def test_a_kernel_is_loaded_with_its_parts_for_callers_that_do_not_check(monkeypatch: pytest.MonkeyPatch) -> None:
     brought: list[str] = []
-    monkeypatch.setattr(lazy_link, "bring_known", brought.append)
+    monkeypatch.setattr(loader, "part_builders", [brought.append])
     source = fft_c2c(FftC2CAttr(rows=1, n=8, columns=1, dtype="float32"))
     arguments = source.arguments
     entry, check = loader.checked_entry_of(source, arguments)

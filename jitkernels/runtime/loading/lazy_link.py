@@ -144,6 +144,7 @@ def bring_known(variable: str) -> None:
         function.bring()
 
 
+loader.part_builders.append(bring_known)
 _needed: ContextVar[list[LazyKernel] | None] = ContextVar("needed", default=None)
 
 

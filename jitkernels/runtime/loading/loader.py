@@ -25,6 +25,8 @@ watchers: list[Callable[[Source, bytes], None]] = []
 """Callbacks for each object that is loaded, with its content."""
 begun_elsewhere: list[Callable[[str], None]] = []
 """Callbacks before a source is built, with its symbol: they wait for what builds it already."""
+part_builders: list[Callable[[str], None]] = []
+"""Callbacks that build the lazy function whose words have a symbol."""
 _openings = itertools.count()
 _held: "WeakValueDictionary[str, LoadedObject]" = WeakValueDictionary()
 """All loaded code, including code that is freed with its last reference."""
@@ -214,11 +216,10 @@ def checked_entry_of(source: Source, arguments: tuple[str, ...]) -> tuple[Extern
 
 def _whole_address(source: Source) -> int:
     """The address of the entry, after all parts of a kernel are there."""
-    from jitkernels.runtime.loading import lazy_link  # which imports this module
-
     address = address_of(source)
     for part in getattr(source, "parts", ()):
-        lazy_link.bring_known(part.symbol)
+        for bring in part_builders:
+            bring(part.symbol)
     return address
 
 
