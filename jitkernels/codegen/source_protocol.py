@@ -81,11 +81,11 @@ class External:
     source: "Callable[[], Source] | None" = field(default=None, compare=False, repr=False)
     python: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self: "External | IRFunction", *arguments: Any) -> Any:
         """Range kernels call it; Python can where it has a substitute."""
-        if self.python is None:
-            raise BuildError(f"{self.symbol}{arguments} exists in compiled range kernels only")
-        return self.python(*arguments)
+        if self.python is not None:
+            return self.python(*arguments)
+        raise BuildError(f"{self.symbol}{arguments} exists in compiled range kernels only")
 
 
 @frozen_dataclass
@@ -144,11 +144,7 @@ class IRFunction:
             self.definition if isinstance(self.definition, str) else self.definition.writer(*self.definition.arguments)
         )
 
-    def __call__(self, *arguments: Any) -> Any:
-        """Range kernels call it; Python can where it has a substitute."""
-        if self.python is not None:
-            return self.python(*arguments)
-        raise BuildError(f"{self.symbol}{arguments} exists in compiled range kernels only")
+    __call__ = External.__call__
 
 
 @frozen_dataclass

@@ -15,7 +15,7 @@ from jitkernels.dispatch.kernel_cache import KernelFuncs
 from jitkernels.errors import BuildError
 from jitkernels.gen.fourier import fft_c2c, fft_c2r, fft_r2c
 from jitkernels.microkernels.fft.factors import has_radices, last_radix, limits_of, put_radices, smooth_length, steps_of
-from jitkernels.microkernels.fft.pass_parts import ALONG, BESIDE, LAST, passes_of
+from jitkernels.microkernels.fft.pass_parts import PASS_ALONG, PASS_BESIDE, PASS_LAST, passes_of
 from jitkernels.runtime.loading import lazy_link, loader
 
 LENGTHS = (*range(1, 40), 64, 101, 121, 128, 169, 243, 341, 512, 997, 1000, 1001, 2 * 997, 4095, 4096, 5005, 36864)
@@ -99,17 +99,17 @@ def test_checks_request_all_passes_of_plans(dtype: str) -> None:
         across = steps_of(length, limits.one_step)
         if across:
             put_radices(radices, across, 1)
-            ways = [BESIDE]
+            ways = [PASS_BESIDE]
         else:
             put_radices(radices, length, last_radix(length, limits.lanes))
-            ways = [ALONG, LAST]
+            ways = [PASS_ALONG, PASS_LAST]
         known = [passes_of(way, dtype, limits.lanes) for way in ways]
         for radix in radices[1 : 1 + radices[0]]:
             assert any(passes.get(radix, passes.get(0)) in rows for passes in known), (n, radix)
         columns = lazy_link.needed_by(source, {"rows": 1, "n": n, "columns": 100})
         if has_radices(n, True):
             put_radices(radices, n, 1)
-            passes = passes_of(BESIDE, dtype, limits.lanes)
+            passes = passes_of(PASS_BESIDE, dtype, limits.lanes)
             wanted = {passes.get(radix, passes[0]).symbol for radix in radices[1 : 1 + radices[0]]}
             assert {one.symbol for one in columns} == wanted
 
@@ -152,13 +152,13 @@ def test_directions_share_planning_and_passes() -> None:
 
 
 def test_a_kernel_is_loaded_with_its_parts_for_callers_that_do_not_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    brought: list[str] = []
-    monkeypatch.setattr(loader, "part_builders", [brought.append])
+    asked: list[str] = []
+    monkeypatch.setattr(loader, "part_builders", [asked.append])
     source = fft_c2c(FftC2CAttr(rows=1, n=8, columns=1, dtype="float32"))
     arguments = source.arguments
     entry, check = loader.checked_entry_of(source, arguments)
     assert entry.address()
     assert check.address()
-    assert not brought
+    assert not asked
     assert loader.entry_of(source, arguments).address() == entry.address()
-    assert brought == [part.symbol for part in source.parts]
+    assert asked == [part.symbol for part in source.parts]

@@ -19,7 +19,7 @@ from jitkernels.microkernels.fft.passes import PASS_RADICES, fft_pass
 from jitkernels.microkernels.fft.plan import padded
 from jitkernels.runtime.loading.lazy_link import LazyKernel, later
 
-ALONG, LAST, BESIDE = "along", "last", "beside"
+PASS_ALONG, PASS_LAST, PASS_BESIDE = "along", "last", "beside"
 ANY_RADIX = 0
 """The key of the pass of any radix."""
 BY_ROWS, BY_COLUMNS, BY_PAIRS = 1, 2, 4
@@ -56,16 +56,18 @@ def any_radix_kernel(way: str, dtype: str, lanes: int) -> RangeKernel:
 @functools.cache
 def passes_of(way: str, dtype: str, lanes: int) -> Mapping[int, LazyKernel]:
     """The passes of one way by their radices."""
-    radices = (*PASS_RADICES, *((16,) if way == LAST and lanes == 16 else ()))
+    radices = (*PASS_RADICES, *((16,) if way == PASS_LAST and lanes == 16 else ()))
     found = {radix: later(pass_kernel(way, radix, dtype, lanes)) for radix in radices}
-    if way != LAST:
+    if way != PASS_LAST:
         found[ANY_RADIX] = later(any_radix_kernel(way, dtype, lanes))
     return found
 
 
 def pass_links(dtype: str, lanes: int) -> tuple[External, ...]:
     """What code links to that calls passes."""
-    return tuple(one.link for way in (ALONG, LAST, BESIDE) for one in passes_of(way, dtype, lanes).values())
+    return tuple(
+        one.link for way in (PASS_ALONG, PASS_LAST, PASS_BESIDE) for one in passes_of(way, dtype, lanes).values()
+    )
 
 
 def passing_of(dtype: str, lanes: int, way: str) -> Any:
@@ -73,7 +75,7 @@ def passing_of(dtype: str, lanes: int, way: str) -> Any:
     passes = passes_of(way, dtype, lanes)
     p8, p4, p2, p3, p9, p5, p7, p11, p13 = (passes[radix].entry for radix in PASS_RADICES)
     p16 = passes[16 if 16 in passes else 8].entry
-    any_radix = passes_of(ALONG if way == LAST else way, dtype, lanes)[ANY_RADIX].entry
+    any_radix = passes_of(PASS_ALONG if way == PASS_LAST else way, dtype, lanes)[ANY_RADIX].entry
 
     @inlined()
     def run(radix: int, source: Any, target: Any, size: int, roots: Any, ido: int, l1: int) -> None:
@@ -110,7 +112,7 @@ def missing_pass_of(dtype: str, lanes: int, way: str) -> Any:
     passes = passes_of(way, dtype, lanes)
     m8, m4, m2, m3, m9, m5, m7, m11, m13 = (passes[radix].missing for radix in PASS_RADICES)
     m16 = passes[16 if 16 in passes else 8].missing
-    any_radix = passes_of(ALONG if way == LAST else way, dtype, lanes)[ANY_RADIX].missing
+    any_radix = passes_of(PASS_ALONG if way == PASS_LAST else way, dtype, lanes)[ANY_RADIX].missing
 
     @noinline()
     def missing(radix: int) -> Any:
@@ -149,7 +151,7 @@ def requesting_of(dtype: str, limits: FftLimits) -> Any:
     It returns 0 where all are there.
     """
     lanes, one_step = limits.lanes, limits.one_step
-    along, last, beside = (missing_pass_of(dtype, lanes, way) for way in (ALONG, LAST, BESIDE))
+    along, last, beside = (missing_pass_of(dtype, lanes, way) for way in (PASS_ALONG, PASS_LAST, PASS_BESIDE))
 
     @noinline()
     def in_one_step(length: int) -> int:

@@ -14,7 +14,7 @@ from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.any_radix import matrix_size
 from jitkernels.microkernels.fft.factors import FftLimits, smooth_length, steps_of
 from jitkernels.microkernels.fft.pass_costs import transposes
-from jitkernels.microkernels.fft.pass_parts import ALONG, BESIDE, LAST, passing_of
+from jitkernels.microkernels.fft.pass_parts import PASS_ALONG, PASS_BESIDE, PASS_LAST, passing_of
 from jitkernels.microkernels.fft.plan import (
     ACROSS_WORD,
     BLOCK_ROOTS,
@@ -53,8 +53,8 @@ def running_of(dtype: str, lanes: int, *, beside: bool) -> Any:
     The first pass reads `source`, two planes as far from each other as those of `planes`. Returns the planes of the
     result: `source` itself where there are no passes.
     """
-    first = passing_of(dtype, lanes, BESIDE if beside else ALONG)
-    last = first if beside else passing_of(dtype, lanes, LAST)
+    first = passing_of(dtype, lanes, PASS_BESIDE if beside else PASS_ALONG)
+    last = first if beside else passing_of(dtype, lanes, PASS_LAST)
 
     @noinline()
     def run(radices: Any, n: int, table: Any, planes: Planes, source: Any) -> Any:

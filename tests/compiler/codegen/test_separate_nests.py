@@ -13,14 +13,14 @@ from jitkernels.compiler.codegen.core.module_text import NESTS_MARKER, NEVER_FAI
 
 
 def smoothed(x: Any, rounds: Any) -> Any:
-    """A nest of any range in each round."""
+    """A nest of any range in each iteration."""
     for _ in range(rounds):
         x = np.sqrt(x[::-1] * 0.5 + np.abs(x) * 0.25)
     return x
 
 
 def windows(x: Any) -> Any:
-    """Nests of nine elements in the rounds of a loop, whose range is no argument."""
+    """Nests of nine elements in each iteration of a loop, whose range is no argument."""
     found = np.zeros(len(x) - 9)
     for i in range(len(found)):
         part = np.zeros(9)
