@@ -152,13 +152,13 @@ def test_directions_share_planning_and_passes() -> None:
 
 
 def test_a_kernel_is_loaded_with_its_parts_for_callers_that_do_not_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr(loader, "part_builders", [asked.append])
+    built: list[str] = []
+    monkeypatch.setattr(loader, "part_builders", [built.append])
     source = fft_c2c(FftC2CAttr(rows=1, n=8, columns=1, dtype="float32"))
     arguments = source.arguments
     entry, check = loader.checked_entry_of(source, arguments)
     assert entry.address()
     assert check.address()
-    assert not asked
+    assert not built
     assert loader.entry_of(source, arguments).address() == entry.address()
-    assert asked == [part.symbol for part in source.parts]
+    assert built == [part.symbol for part in source.parts]
