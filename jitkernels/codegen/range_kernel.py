@@ -10,6 +10,7 @@ from jitkernels.codegen import entry_points, error_status, numba_functions, work
 from jitkernels.codegen.cache_key import Identity
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.codegen.compiling import compiled
+from jitkernels.codegen.dump import dumps_intermediates
 from jitkernels.codegen.parameters import described
 from jitkernels.codegen.source_protocol import DeferredIR, External, Module
 from jitkernels.core import dtypes, hooks, operand_forms
@@ -70,6 +71,9 @@ class RangeKernel:
     `straight` says that the loops are written as they should be, tiles in LLVM IR and calls of them, so that LLVM has
     nothing to make of them: it is built in two thirds of the time then.
 
+    `parts`: the words of functions that are built when a call first needs them (`runtime.loading.lazy_link`). `check`
+    requests those that a call lacks; who calls a kernel without checking loads all of them with it.
+
     `pitched` promises that `body` writes outputs with whatever pitch its integers say (`Argument.pitch`), and nothing
     between their runs.
     """
@@ -94,6 +98,7 @@ class RangeKernel:
     straight: bool = False
     pitched: bool = False
     calls: tuple[External, ...] = ()
+    parts: tuple[External, ...] = ()
     names: tuple[str, ...] = ()
     suffix: ClassVar[str] = ".o"
     has_range: ClassVar[bool] = True
@@ -181,7 +186,7 @@ class RangeKernel:
     def externals(self) -> tuple[External, ...]:
         called = self.identity.called if self.identity else self.module.externals.values()
         is_pooled = callable(self.workspace) or self.workspace > workspace_memory.LARGE_BYTES
-        own = (*called, *self.calls, *(hooks.pooled_memory() if is_pooled else ()))
+        own = (*called, *self.calls, *self.parts, *(hooks.pooled_memory() if is_pooled else ()))
         return (*own, *hooks.parallel_runtime()) if self.parallel or self.together else own
 
     @unlocked_cached_property
@@ -248,7 +253,7 @@ class RangeKernel:
                 "fuse" if is_made else "straighten" if self.straight else "optimize",
                 visible=(symbol, f"{symbol}_range", f"{symbol}_check"),
                 vector_bytes=self.vector_bytes,
-                forms={"py": self.text},
+                forms={"py": self.text} if dumps_intermediates() else {},
             )
         )
 

@@ -6,6 +6,7 @@ needs no compiler, which is why a warm process starts quickly.
 """
 
 import ast
+import copy
 import functools
 import inspect
 import reprlib
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from jitkernels.codegen.function_ast import parsed, place_of
+from jitkernels.codegen.function_ast import parsed, place_of, syntax_of
 from jitkernels.codegen.parameters import struct_fields, used_fields
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.core.frozen_dataclass import frozen_dataclass
@@ -70,6 +71,7 @@ class External:
 
     `result` and `arguments` are C types as `jitkernels.core.dtypes` writes them; `address` finds the function
     when the object is loaded and is therefore not part of the key. `source` is what it is made from, if it is ours.
+    `python`: see `IRFunction`.
     """
 
     symbol: str
@@ -77,6 +79,13 @@ class External:
     arguments: tuple[str, ...]
     address: Address = field(compare=False, repr=False)
     source: "Callable[[], Source] | None" = field(default=None, compare=False, repr=False)
+    python: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
+
+    def __call__(self: "External | IRFunction", *arguments: Any) -> Any:
+        """Range kernels call it; Python can where it has a substitute."""
+        if self.python is not None:
+            return self.python(*arguments)
+        raise BuildError(f"{self.symbol}{arguments} exists in compiled range kernels only")
 
 
 @frozen_dataclass
@@ -100,6 +109,7 @@ WRITERS = tuple(
     for name in (
         *("gemm/microkernel", "gemm/dot_microkernel", "gemm/microkernel_column", "gemm/packing"),
         *("attention/online_softmax", "epilogue/activations", "epilogue/bias_activation_row"),
+        *("fft/butterfly", "fft/passes"),
         *(
             "convolution/tile",
             "convolution/tile_text",
@@ -118,13 +128,15 @@ WRITTEN_OF = ("microkernels/maths",)
 class IRFunction:
     """A function in LLVM IR, linked into the object and called by name from a range kernel.
 
-    `definition`: the definition of `symbol` and the declarations it needs, or its writer.
+    `definition`: the definition of `symbol` and the declarations it needs, or its writer. `python`: what Python calls
+    in its place, where functions that call it are evaluated without being compiled.
     """
 
     symbol: str
     result: str
     arguments: tuple[str, ...]
     definition: str | Written = field(repr=False)
+    python: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
     @unlocked_cached_property
     def text(self) -> str:
@@ -132,9 +144,7 @@ class IRFunction:
             self.definition if isinstance(self.definition, str) else self.definition.writer(*self.definition.arguments)
         )
 
-    def __call__(self, *arguments: Any) -> Any:
-        """For type checkers: range kernels call it, Python cannot."""
-        raise BuildError(f"{self.symbol}{arguments} exists in compiled range kernels only")
+    __call__ = External.__call__
 
 
 @frozen_dataclass
@@ -248,11 +258,9 @@ def _syntax(code: CodeType) -> tuple[str, str, frozenset[str]]:
 
     And the names in it that are not behind a dot.
     """
-    tree, _ = parsed(code)
-    tree.decorator_list = []
-    tree.returns = None
-    for argument in tree.args.args:
-        argument.annotation = None
+    tree = copy.copy(syntax_of(code)[0])  # which LLVM IR is written from
+    tree.decorator_list, tree.returns, tree.args = [], None, copy.copy(tree.args)
+    tree.args.args = [ast.arg(argument.arg) for argument in tree.args.args]
     if ast.get_docstring(tree) is not None:
         tree.body = tree.body[1:] or [ast.Pass()]
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))

@@ -88,7 +88,7 @@ class FourierTransforms:
         lead = a.shape[:-1] if columns == 1 and axis == a.ndim - 1 or moves else a.shape[:axis]
         pairs = np.reshape(self.pairs(a, single=a.dtype.char in SINGLE), (*lead, n, columns, 2))
         result = everyday("fft_c2c")(pairs, inverse=inverse, scale=scale)
-        result = np.reshape(self.numbers(result), a.shape)
+        result = self.numbers(np.reshape(result, (*a.shape, 2)))  # not a view of another array
         return np.moveaxis(result, -1, axis) if moves else result
 
     def fft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:

@@ -16,6 +16,7 @@ from jitkernels.core.progress import progress_message
 from jitkernels.dispatch.native import launcher
 from jitkernels.errors import ArgumentTypeError
 from jitkernels.runtime.abi_layout import Context
+from jitkernels.runtime.loading import build_ahead, lazy_link
 from jitkernels.runtime.loading.compiled_code import Code, code_of
 
 LONG_NANOSECONDS = 20_000
@@ -61,6 +62,8 @@ class Kernel(launcher.Holder):
                 with progress_message(f"building {self.implementation} of {attr.kernel_type.name}({attr.text()})"):
                     _ = code.address
             self._code, self.symbol, self.address = code, code.symbol, code.address
+            for part in lazy_link.needed_by(code.source, dict(self.signature.integers)):
+                part.bring()
             self.exact = getattr(code.source, "exact", False)
         self._slow = self.run
         self._callable: Any = None
@@ -184,7 +187,10 @@ class Kernel(launcher.Holder):
             signature.through_numbers(partial(self._function, attr), arrays)
             return
         words = [array.ctypes.data for array in arrays] + scalar_words(signature)
-        status = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(self.address)(*words)
+        call = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(words))(self.address)
+        status = call(*words)
+        while status == lazy_link.MISSING and build_ahead.build_requested():
+            status = call(*words)
         if status != 0:
             raise error_of(status, attr.name, self.implementation)
 

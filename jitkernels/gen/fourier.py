@@ -10,8 +10,9 @@ from jitkernels.codegen import error_status
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.fft.factors import limits_of
-from jitkernels.microkernels.fft.real_batches import real_batches_of, scratch_of_real_batches
-from jitkernels.microkernels.fft.row_batches import FftMatrices, batches_of, scratch_of_batches
+from jitkernels.microkernels.fft.pass_parts import pass_links
+from jitkernels.microkernels.fft.real_batches import missing_of_real_batches, real_batches_of, scratch_of_real_batches
+from jitkernels.microkernels.fft.row_batches import FftMatrices, batches_of, missing_of_batches, scratch_of_batches
 from jitkernels.microkernels.fft.row_ranges import FftArrays, FftAttr, RowRange, block_of, threads_of
 from jitkernels.microkernels.fft.transform import FftScales
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
@@ -34,7 +35,8 @@ def fft_c2c(attr: FftC2CAttr, **variant: Any) -> RangeKernel:
     def needed(n: int, columns: int) -> Any:
         return scratch(n, columns) * size
 
-    return _kernel(attr, f"fft_c2c_{'inverse' if attr.inverse else 'forward'}_{dtype}", body, needed, variant)
+    name = f"fft_c2c_{'inverse' if attr.inverse else 'forward'}_{dtype}"
+    return _kernel(attr, name, body, needed, missing_of_batches(dtype, limits), variant)
 
 
 @implements(FftR2CAttr, variants=threads_of)
@@ -68,10 +70,11 @@ def _of_real(attr: FftR2CAttr | FftC2RAttr, name: str, variant: Variant) -> Rang
     def needed(n: int) -> Any:
         return scratch(n) * size
 
-    return _kernel(attr, f"{name}_{dtype}", body, needed, variant)
+    return _kernel(attr, f"{name}_{dtype}", body, needed, missing_of_real_batches(dtype, limits), variant)
 
 
-def _kernel(attr: FftAttr, name: str, body: Any, needed: Any, variant: Variant) -> RangeKernel:
+def _kernel(attr: FftAttr, name: str, body: Any, needed: Any, missing: Any, variant: Variant) -> RangeKernel:
+    """The range kernel; `missing` requests the passes of a call."""
     return range_kernel_of(
         attr,
         name,
@@ -80,6 +83,8 @@ def _kernel(attr: FftAttr, name: str, body: Any, needed: Any, variant: Variant) 
         block=block_of(attr) if variant.get("parallel") else 1,
         workspace=needed,
         workspace_dtype=attr.dtype,
+        check=missing,
+        parts=pass_links(attr.dtype, limits_of(attr.dtype, cpu_target.target().vector_bytes).lanes),
         flags=(),
         reads_first=True,
         straight=True,

@@ -37,3 +37,20 @@ def test_views(number: int) -> None:
         for i, a in enumerate(results):
             for j, other in enumerate(results):
                 assert np.may_share_memory(a, other) == np.may_share_memory(expected[i], expected[j])
+
+
+@pytest.mark.parametrize(
+    "name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "fftn", "irfftn"]
+)
+@pytest.mark.parametrize("shape", [(12,), (3, 10), (2, 3, 8)])
+def test_transforms_return_arrays_of_their_own(name: str, shape: tuple[int, ...]) -> None:
+    """A view of another array takes several times as long to make as the transform of few numbers."""
+    transform = getattr(np.fft, name)
+    x = np.random.default_rng(1).random(shape)
+    if len(shape) < 2 and name.endswith("2"):
+        x = np.stack([x, x * 2])
+    if name.startswith(("fft", "ifft", "irfft", "hfft")):
+        x = x + 1j * x[::-1]
+    found = jk.jit(lambda x: transform(x))(x)
+    np.testing.assert_allclose(found, transform(x), atol=1e-9)
+    assert found.base is None or transform(x).base is not None

@@ -13,6 +13,7 @@ from jitkernels.codegen import compile_ahead, compiler_process
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.core import cpu_target
 from jitkernels.core.fork_locks import build_lock
+from jitkernels.errors import BuildError
 from jitkernels.runtime.loading import build_ahead, lazy_link, loader
 
 pytestmark = pytest.mark.skipif(not cpu_target.has_compiler(), reason="llvmlite is not installed")
@@ -173,6 +174,34 @@ def test_requested_kernels_are_built_from_when_they_are_known_to_be_needed(helpe
     assert kernel.is_there
     assert other.is_there
     assert not build_ahead.build_requested()
+
+
+def test_kernels_that_are_needed_soon_are_built_while_a_helper_works(
+    helpers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is one helper: the second kernel is built here before the first is done, and an error is not ours."""
+    first, second, wrong = new_kernel(), new_kernel(), new_kernel()
+    finished, here = [False], list[str]()
+    built, is_done = loader.built, compile_ahead.AheadJob.is_done
+    assert isinstance(is_done, property)
+
+    def noted(source: Any, **options: Any) -> Any:
+        here.append(loader.symbol_of(source))
+        finished[0] = len(here) > 2
+        if source is wrong:
+            raise BuildError("not this one")
+        return built(source, **options)
+
+    monkeypatch.setattr(loader, "built", noted)
+    monkeypatch.setattr(compile_ahead.AheadJob, "is_done", property(lambda job: finished[0]))
+    caller = caller_of(first, first)
+    with build_lock, build_ahead.building_ahead(cached=True):
+        build_ahead.begin(first)
+        build_ahead.begin_lazy([second, wrong])
+        build_ahead.build(caller)
+    assert len(helpers) == 1
+    assert {loader.symbol_of(second), loader.symbol_of(wrong)} <= {*here}
+    assert loader.is_built(second)
 
 
 def test_who_builds_a_kernel_waits_for_its_helper(helpers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ from jitkernels.compiler.lowering.compiled_program import CompiledProgram, Segme
 from jitkernels.compiler.lowering.transposed_copy import transposed_copy
 from jitkernels.compiler.memory.lifetimes import Unit
 from jitkernels.compiler.schedule.fusion import UnfusedStep
-from jitkernels.compiler.schedule.kernel_step import KernelCall
+from jitkernels.compiler.schedule.kernel_step import KernelCall, NamedKernel
 from jitkernels.compiler.schedule.loop_nest import LoopNest
 from jitkernels.compiler.schedule.matmul_step import MatMulStep
 from jitkernels.compiler.schedule.nest import heuristics
@@ -265,11 +265,22 @@ class SegmentBuilder:
         self, call: KernelCall, name: str, arrays: Mapping[Node, StridedArray], clock: Clock | None
     ) -> None:
         """Emit the call of a registered kernel, with operands and results in `arrays`."""
-        external = call.kernel.external
+        external = self._checked_kernel(call.kernel) or call.kernel.external
         assert external is not None, "chosen for it"
         self.kernels.append(external)
         self.texts.append(registry_call.text_of(call, self._function(), arrays, name, external))
         self.calls.append(SegmentCall(name, None, call.work, clock=clock))
+
+    def _checked_kernel(self, kernel: NamedKernel) -> External | None:
+        """The entry of a kernel in parts, if the segment can check at its start which of them it needs."""
+        found, sizes = kernel.checked, cases(kernel.sizes)
+        if found is None or sizes is None or self.emitted is not None:
+            return None
+        entry, check = found
+        for one in sizes:
+            self.required_code[check.symbol, key_of_shape(one)] = check, one
+            kernel.begin_parts(one)
+        return entry
 
     def _nest_or_transpose(
         self, nest: LoopNest, name: str, product: MatMulStep | None = None, *, calls_transpose: bool

@@ -68,6 +68,30 @@ class NamedKernel:
         result: External = loader.entry_of(self._source, self.attr.signature().c_arguments)
         return result
 
+    @unlocked_cached_property
+    def checked(self) -> tuple[External, External] | None:
+        """The entry of a kernel in parts, and its check, which the code around it calls first; None for others."""
+        from jitkernels.runtime.loading import loader
+
+        if not getattr(self._source, "parts", ()):
+            return None
+        return loader.checked_entry_of(self._source, self.attr.signature().c_arguments)
+
+    @property
+    def sizes(self) -> list[Number]:
+        """The integers that the kernel takes."""
+        return [self.values.get(name, value) for name, value in self.attr.signature().integers]
+
+    def begin_parts(self, sizes: Sequence[Number]) -> None:
+        """Let other processes build the parts that these sizes need, and that are not there."""
+        from jitkernels.runtime.loading import build_ahead, lazy_link
+
+        if not build_ahead.is_on():
+            return
+        names = [name for name, _ in self.attr.signature().integers]
+        now = dict(zip(names, map(symbolic_dims.value_of, sizes), strict=True))
+        build_ahead.begin_lazy(one.source for one in lazy_link.needed_by(self._source, now))
+
     @property
     def is_pitched(self) -> bool:
         """Whether its results may be columns of larger arrays."""
@@ -99,7 +123,7 @@ class NamedKernel:
 
         if build_ahead.is_on():
             external = self.external
-            build_ahead.begin(None if external is None or external.source is None else external.source())
+            build_ahead.begin_all(None if external is None or external.source is None else external.source())
 
 
 def _most(value: Number) -> Number:

@@ -11,22 +11,11 @@ from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.factors import FftLimits
 from jitkernels.microkernels.fft.pair_products import products_of
-from jitkernels.microkernels.fft.plan import (
-    CHIRP_TABLE,
-    IMAGE_TABLE,
-    KEY_WORD,
-    LENGTH_WORD,
-    keep_plan,
-    key_of,
-    padded,
-    planning_of,
-)
+from jitkernels.microkernels.fft.plan import CHIRP_TABLE, IMAGE_TABLE, KEY_WORD, LENGTH_WORD, key_of, padded
 from jitkernels.microkernels.fft.plan_cache import tables_of
+from jitkernels.microkernels.fft.plan_part import plan_functions_of
 from jitkernels.microkernels.fft.transform import FftScales, smooth_of
 from jitkernels.microkernels.heap_scratch import is_null
-
-MAX_KEPT_BYTES = 1 << 28
-"""The most that the tables of all plans of a kernel take between calls: those of a prime of four millions."""
 
 
 class RowFunctions(NamedTuple):
@@ -85,16 +74,12 @@ def rows_of(dtype: str, limits: FftLimits) -> RowFunctions:
 
     ``transform(words, n, x, y, scratch, scales)`` may have its result in place of what it reads.
     """
-    plan, smooth, limit = (
-        planning_of(dtype, limits),
-        smooth_of(dtype, limits),
-        MAX_KEPT_BYTES // dtypes.named(dtype).size,
-    )
+    plan, smooth = plan_functions_of(dtype, limits), smooth_of(dtype, limits)
     fill_image, convolve = convolution_of(dtype, limits.lanes, smooth)
 
     @inlined()
     def take(n: int, kind: int, scratch: Any) -> Any:
-        words = plan(n, kind)
+        words = plan.take(n, kind)
         if is_null(words) == 0 and words[KEY_WORD] == 0:
             if words[LENGTH_WORD] != n:
                 fill_image(words, n, scratch)
@@ -110,6 +95,6 @@ def rows_of(dtype: str, limits: FftLimits) -> RowFunctions:
 
     @inlined()
     def keep(words: Any) -> None:
-        keep_plan(words, limit)
+        plan.keep(words)
 
     return RowFunctions(take, transform, keep)

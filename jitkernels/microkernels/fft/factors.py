@@ -10,7 +10,7 @@
 
 from typing import Any, NamedTuple
 
-from jitkernels.codegen.source_protocol import inlined, noinline
+from jitkernels.codegen.source_protocol import noinline
 from jitkernels.core import cpu_target, dtypes
 
 PRIMES = (2, 3, 5, 7, 11, 13)
@@ -35,7 +35,7 @@ def limits_of(dtype: str, vector_bytes: int) -> FftLimits:
     return FftLimits(vector_bytes // size, cpu_target.l2_cache_bytes() // 2 // (6 * size))
 
 
-@inlined()
+@noinline()
 def without(n: int, prime: int) -> int:
     """N without its factors `prime`."""
     rest = n
@@ -44,7 +44,7 @@ def without(n: int, prime: int) -> int:
     return rest
 
 
-@inlined()
+@noinline()
 def of_large_primes(n: int) -> int:
     """N without its factors `PRIMES`."""
     return without(without(without(without(without(without(n, 2), 3), 5), 7), 11), 13)
@@ -62,7 +62,7 @@ def largest_of(n: int) -> int:
     return largest if rest == 1 else MAX_RADIX + 1
 
 
-@inlined()
+@noinline()
 def has_radices(n: int, beside: bool) -> bool:
     """Whether the length has passes: no primes but `PRIMES`, or others that are worth a pass.
 
@@ -75,7 +75,7 @@ def has_radices(n: int, beside: bool) -> bool:
     return prime * WHOLE_COUNT <= MAX_RADIX * (WHOLE_COUNT if beside else min(n // prime, WHOLE_COUNT))
 
 
-@inlined()
+@noinline()
 def doubled(factor: int, least: int) -> int:
     """`factor` times the least power of two that is `least` or more."""
     length = factor
@@ -84,7 +84,7 @@ def doubled(factor: int, least: int) -> int:
     return length
 
 
-@inlined()
+@noinline()
 def smooth_length(n: int, beside: bool) -> int:
     """The length itself where it has radices, else that of the convolution, which is of rows."""
     if has_radices(n, beside):
@@ -94,7 +94,7 @@ def smooth_length(n: int, beside: bool) -> int:
     return min(first, min(doubled(5, least), min(doubled(9, least), doubled(15, least))))
 
 
-@inlined()
+@noinline()
 def largest_prime(n: int) -> int:
     """The largest of the primes that divides n; 2 for 1."""
     rest = of_large_primes(n)
@@ -111,7 +111,7 @@ def largest_prime(n: int) -> int:
     return 3 if n % 3 == 0 else 2
 
 
-@inlined()
+@noinline()
 def steps_of(n: int, one_step: int) -> int:
     """The length of the first of two steps, or 0 where there is one: factors as long as it is below the root of n."""
     across, rest = 1, n
@@ -123,7 +123,7 @@ def steps_of(n: int, one_step: int) -> int:
     return across if n > one_step else 0
 
 
-@inlined()
+@noinline()
 def last_radix(n: int, lanes: int) -> int:
     """The radix of the last pass over the numbers of one transform; 1 where it has large primes alone."""
     small = n // of_large_primes(n)
@@ -137,7 +137,7 @@ def last_radix(n: int, lanes: int) -> int:
     return 4 if n % 4 == 0 and prime <= 3 else prime
 
 
-@inlined()
+@noinline()
 def next_radix(rest: int) -> int:
     """The radix of a pass, where the radices of `rest` are left: large primes first, where vectors are whole.
 
@@ -158,7 +158,7 @@ def next_radix(rest: int) -> int:
     return radix
 
 
-@inlined()
+@noinline()
 def put_radices(radices: Any, n: int, last: int) -> None:
     """Write the number of radices, and the radices, of which `last` is the last one unless it is 1."""
     rest, count = n // last, 0

@@ -12,7 +12,7 @@ and writes ``y[i, p, k]``, as FFTPACK does (Swarztrauber, 1982), so that results
 
 from collections.abc import Callable, Sequence
 
-from jitkernels.codegen.source_protocol import IRFunction
+from jitkernels.codegen.source_protocol import IRFunction, written_by
 from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.butterfly import Butterflies, Complex
 from jitkernels.microkernels.gemm.microkernel import Text
@@ -34,19 +34,18 @@ class PassText:
         self.out = Text()
         self.math = Butterflies(self.out, self.vector, dtype)
 
-    def function(self, way: str) -> IRFunction:
+    def function(self, way: str) -> str:
         """The function of ``xr, xi, yr, yi, w, ido, l1``; a `last` and a `beside` pass alike, the latter of `lanes`."""
         write: Callable[[], None] = {"along": self._along, "last": self._last, "beside": self._beside}[way]
         write()
-        symbol, body = f"fft_{way}_{self.radix}_{self.dtype}", "\n".join(self.out.lines)
+        body = "\n".join(self.out.lines)
         if self.is_outlined:
             space = f"  %numbers = alloca [{2 * self.radix} x {self.vector}], align 64"
             body = body.replace("entry:", f"entry:\n{space}", 1)
         pointers = ", ".join(f"ptr noalias %{name}" for name in ("xr", "xi", "yr", "yi", "w"))
-        head = f"define void @{symbol}({pointers}, i64 %ido, i64 %l1) noinline nounwind {{"
-        element = f"{dtypes.named(self.dtype).c}*"
-        text = f"{head}\n{body}\n}}\n{self._declared()}{self._outlined() if self.is_outlined else ''}"
-        return IRFunction(symbol, "void", (*[element] * 5, "int64", "int64"), text)
+        symbol = pass_symbol(way, self.radix, self.dtype)
+        head = f"define void @{symbol}({pointers}, i64 %ido, i64 %l1) alwaysinline nounwind {{"
+        return f"{head}\n{body}\n}}\n{self._declared()}{self._outlined() if self.is_outlined else ''}"
 
     @property
     def is_outlined(self) -> bool:
@@ -335,6 +334,19 @@ class PassText:
         return self.broadcast(self.out.value(f"load {self.kind}, ptr {at}, align {self.size}"))
 
 
-def fft_pass(way: str, radix: int, dtype: str, lanes: int) -> IRFunction:
-    """The pass of a radix."""
+def pass_symbol(way: str, radix: int, dtype: str) -> str:
+    return f"fft_{way}_{radix}_{dtype}"
+
+
+def pass_text(way: str, radix: int, dtype: str, lanes: int) -> str:
+    """LLVM IR of the pass of a radix."""
     return PassText(dtype, lanes, radix).function(way)
+
+
+def fft_pass(way: str, radix: int, dtype: str, lanes: int) -> IRFunction:
+    """The pass of a radix, whose text is generated when it is built: most processes use few passes."""
+    element = f"{dtypes.named(dtype).c}*"
+    arguments = (*[element] * 5, "int64", "int64")
+    return IRFunction(
+        pass_symbol(way, radix, dtype), "void", arguments, written_by(pass_text, way, radix, dtype, lanes)
+    )

@@ -48,7 +48,7 @@ def padded(n: int) -> int:
     return (n + TABLE_ALIGNMENT - 1) // TABLE_ALIGNMENT * TABLE_ALIGNMENT
 
 
-@inlined()
+@noinline()
 def pass_roots(radices: Any, n: int) -> int:
     """The elements of the roots of all passes, and of the matrices of those of any radix."""
     total, ido = 0, n

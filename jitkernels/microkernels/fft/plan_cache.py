@@ -11,6 +11,8 @@ PLAN_SLOTS = 16
 TABLES_WORD = 1
 PLAN_WORDS = 96
 """Words of a plan."""
+CHECKED_BITS, HASH_FACTOR = 6, -7046029254386353131
+"""How many keys are known to have all passes, as a power of two, and what spreads them over the slots."""
 
 take_plan = IRFunction(
     "fft_take_plan",
@@ -162,5 +164,41 @@ no_words = IRFunction(
   ret ptr null
 }
 """,
+    python=lambda: None,
 )
 """The plan that there is not."""
+
+is_checked = IRFunction(
+    "fft_is_checked",
+    "int64",
+    ("int64",),
+    f"""@fft_checked = global [{1 << CHECKED_BITS} x i64] zeroinitializer
+define i64 @fft_is_checked(i64 %key) alwaysinline nounwind {{
+  %mixed = mul i64 %key, {HASH_FACTOR}
+  %slot = lshr i64 %mixed, {64 - CHECKED_BITS}
+  %at = getelementptr i64, ptr @fft_checked, i64 %slot
+  %known = load atomic i64, ptr %at monotonic, align 8
+  %alike = icmp eq i64 %known, %key
+  %result = zext i1 %alike to i64
+  ret i64 %result
+}}
+""",
+    python=lambda key: 0,  # noqa: ARG005  # Python asks which passes there have to be
+)
+"""Whether all passes of a key are known to be there."""
+
+note_checked = IRFunction(
+    "fft_note_checked",
+    "void",
+    ("int64",),
+    f"""@fft_checked = external global [{1 << CHECKED_BITS} x i64]
+define void @fft_note_checked(i64 %key) noinline nounwind {{
+  %mixed = mul i64 %key, {HASH_FACTOR}
+  %slot = lshr i64 %mixed, {64 - CHECKED_BITS}
+  %at = getelementptr i64, ptr @fft_checked, i64 %slot
+  store atomic i64 %key, ptr %at monotonic, align 8
+  ret void
+}}
+""",
+    python=lambda key: None,  # noqa: ARG005
+)

@@ -9,6 +9,7 @@ from jitkernels.core import dtypes
 from jitkernels.microkernels.fft.bluestein import rows_of
 from jitkernels.microkernels.fft.factors import FftLimits
 from jitkernels.microkernels.fft.pass_costs import COPY_CYCLES
+from jitkernels.microkernels.fft.pass_parts import BY_COLUMNS, BY_PAIRS, BY_ROWS
 from jitkernels.microkernels.fft.plan import (
     COLUMNS,
     FIRST_RADICES,
@@ -21,6 +22,7 @@ from jitkernels.microkernels.fft.plan import (
     padded,
 )
 from jitkernels.microkernels.fft.plan_cache import tables_of
+from jitkernels.microkernels.fft.plan_part import plan_functions_of
 from jitkernels.microkernels.fft.real_batch_text import CopyText, RealBatchText
 from jitkernels.microkernels.fft.real_rows import complex_length, forward_of, inverse_of, kind_of_real, scratch_of_real
 from jitkernels.microkernels.fft.row_ranges import RowRange
@@ -154,6 +156,21 @@ def scratch_of_real_batches(limits: FftLimits) -> Any:
         return max(alone(n), 4 * plane + padded(2 * (n // 2 + 1) * lanes))
 
     return needed
+
+
+def missing_of_real_batches(dtype: str, limits: FftLimits) -> Any:
+    """Return the function ``(rows, n)`` that requests the passes of transforms that are not there."""
+    missing, one_step = plan_functions_of(dtype, limits).missing, limits.one_step
+
+    def check(rows: int, n: int) -> Any:
+        if n == 0:
+            return 0
+        plans = BY_PAIRS if kind_of_real(n) == PAIRS else BY_ROWS
+        if rows > 1 and n <= one_step and plans == BY_ROWS:
+            plans = BY_ROWS | BY_COLUMNS
+        return missing(complex_length(n), plans)
+
+    return check
 
 
 def real_batches_of(dtype: str, limits: FftLimits, *, is_forward: bool) -> Any:

@@ -31,7 +31,7 @@ LEAST_PAIRS = 500
 LEAST_STEP = 5
 
 
-@inlined()
+@noinline()
 def kind_of_odd(n: int) -> int:
     """The kind of plan of an odd number of real numbers."""
     return PAIRS if n >= LEAST_PAIRS and has_radices(n, False) and steps_of(n, 0) >= LEAST_STEP else ROWS

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined
+from jitkernels.codegen.source_protocol import noinline
 from jitkernels.microkernels.maths.sincos_kernel import cosine_float64, sine_float64
 from jitkernels.microkernels.maths.strict_arithmetic import times_plus_float64
 
@@ -18,7 +18,7 @@ QUARTER_REST = np.float64(6.123233995736766e-17)
 """pi / 2 less QUARTER, which is sin(pi) of that float64, halved."""
 
 
-@inlined()
+@noinline()
 def root_of_unity(k: int, n: int) -> Any:
     """Cosine and sine of k / n of a turn, for 0 <= k and 8 * k, 4 * n below 2**63."""
     quarters = (8 * k + n) // (2 * n)

@@ -14,6 +14,7 @@ from jitkernels.microkernels.fft.bluestein import rows_of
 from jitkernels.microkernels.fft.columns import columns_of
 from jitkernels.microkernels.fft.factors import FftLimits
 from jitkernels.microkernels.fft.pass_costs import COPY_CYCLES
+from jitkernels.microkernels.fft.pass_parts import BY_COLUMNS, BY_ROWS
 from jitkernels.microkernels.fft.plan import (
     COLUMNS,
     FIRST_RADICES,
@@ -25,6 +26,7 @@ from jitkernels.microkernels.fft.plan import (
     padded,
 )
 from jitkernels.microkernels.fft.plan_cache import tables_of
+from jitkernels.microkernels.fft.plan_part import plan_functions_of
 from jitkernels.microkernels.fft.real_batch_text import CopyText
 from jitkernels.microkernels.fft.row_ranges import RowRange
 from jitkernels.microkernels.fft.transform import FftScales, Planes, moves_of, plane_size, running_of, scratch_of
@@ -93,6 +95,21 @@ def scratch_of_batches(limits: FftLimits) -> Any:
         return max(scratch(n, False) + padded(2 * n), 4 * plane_size(n * lanes, lanes) + padded(2 * n * lanes))
 
     return needed
+
+
+def missing_of_batches(dtype: str, limits: FftLimits) -> Any:
+    """Return the function ``(rows, n, columns)`` that requests the passes of transforms that are not there."""
+    missing, lanes, one_step = plan_functions_of(dtype, limits).missing, limits.lanes, limits.one_step
+
+    def check(rows: int, n: int, columns: int) -> Any:
+        if n == 0 or columns == 0:
+            return 0
+        plans = BY_COLUMNS if columns > 1 else BY_ROWS
+        if columns < lanes and n <= one_step and rows * columns > 1:
+            plans = BY_ROWS | BY_COLUMNS
+        return missing(n, plans)
+
+    return check
 
 
 def batches_of(dtype: str, limits: FftLimits) -> Any:

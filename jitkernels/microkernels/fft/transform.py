@@ -4,16 +4,17 @@ Numbers are taken apart into planes when they are read, and interleaved when the
 transform conjugates them, which leaves one direction for all that is between.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import dtypes
-from jitkernels.microkernels.fft.any_radix import PassArrays, any_radix_of, matrix_size
+from jitkernels.microkernels.fft.any_radix import matrix_size
 from jitkernels.microkernels.fft.factors import FftLimits, smooth_length, steps_of
 from jitkernels.microkernels.fft.pass_costs import transposes
-from jitkernels.microkernels.fft.passes import PASS_RADICES, fft_pass
+from jitkernels.microkernels.fft.pass_parts import PASS_ALONG, PASS_BESIDE, PASS_LAST, passing_of
 from jitkernels.microkernels.fft.plan import (
     ACROSS_WORD,
     BLOCK_ROOTS,
@@ -45,51 +46,15 @@ class Planes(NamedTuple):
     size: int
 
 
-def passing_of(dtype: str, lanes: int, way: str) -> Any:
-    """Return the function ``(radix, source, target, size, roots, ido, l1)`` that runs the pass of a radix."""
-    p8, p4, p2, p3, p9, p5, p7, p11, p13 = (fft_pass(way, radix, dtype, lanes) for radix in PASS_RADICES)
-    any_radix = any_radix_of(dtype, lanes, "beside" if way == "beside" else "along")
-    p16 = fft_pass(way, 16, dtype, lanes) if way == "last" and lanes == 16 else p8  # no other pass has it
-
-    @inlined()
-    def run(radix: int, source: Any, target: Any, size: int, roots: Any, ido: int, l1: int) -> None:
-        xi, yi = offset(source, size), offset(target, size)
-        if radix == 8:
-            p8(source, xi, target, yi, roots, ido, l1)
-        elif radix == 4:
-            p4(source, xi, target, yi, roots, ido, l1)
-        elif radix == 16:
-            p16(source, xi, target, yi, roots, ido, l1)
-        elif radix == 2:
-            p2(source, xi, target, yi, roots, ido, l1)
-        elif radix == 3:
-            p3(source, xi, target, yi, roots, ido, l1)
-        elif radix == 9:
-            p9(source, xi, target, yi, roots, ido, l1)
-        elif radix == 5:
-            p5(source, xi, target, yi, roots, ido, l1)
-        elif radix == 7:
-            p7(source, xi, target, yi, roots, ido, l1)
-        elif radix == 11:
-            p11(source, xi, target, yi, roots, ido, l1)
-        elif radix == 13:
-            p13(source, xi, target, yi, roots, ido, l1)
-        else:
-            any_radix(
-                PassArrays(source, target, size, roots, offset(roots, padded(2 * (radix - 1) * ido))), radix, ido, l1
-            )
-
-    return run
-
-
+@functools.cache  # one function serves steps, columns and packed rows
 def running_of(dtype: str, lanes: int, *, beside: bool) -> Any:
     """Return the function ``(radices, n, table, planes, source)`` that runs all passes.
 
     The first pass reads `source`, two planes as far from each other as those of `planes`. Returns the planes of the
     result: `source` itself where there are no passes.
     """
-    first = passing_of(dtype, lanes, "beside" if beside else "along")
-    last = first if beside else passing_of(dtype, lanes, "last")
+    first = passing_of(dtype, lanes, PASS_BESIDE if beside else PASS_ALONG)
+    last = first if beside else passing_of(dtype, lanes, PASS_LAST)
 
     @noinline()
     def run(radices: Any, n: int, table: Any, planes: Planes, source: Any) -> Any:
@@ -120,6 +85,7 @@ class Moves(NamedTuple):
     store_row: Any
 
 
+@functools.cache
 def moves_of(dtype: str, lanes: int) -> Moves:
     """Return these functions for vectors of so many lanes."""
     number = np.dtype(dtype).type
@@ -160,11 +126,12 @@ def block_size(down: int, lanes: int) -> int:
     return plane_size((down + lanes - 1) // lanes * lanes * lanes, lanes)
 
 
+@functools.cache
 def smooth_scratch_of(limits: FftLimits) -> Any:
     """Return the function that gives the scratch elements of a transform whose length has radices."""
     lanes, one_step = limits.lanes, limits.one_step
 
-    @inlined()
+    @noinline()
     def scratch(length: int) -> Any:
         across = steps_of(length, one_step)
         if across == 0:
@@ -209,12 +176,13 @@ def one_step_of(dtype: str, limits: FftLimits) -> Any:
     return in_one_step
 
 
+@functools.cache
 def block_turning_of(dtype: str, lanes: int) -> Any:
     """Return the function ``(words, block, source, rows, size, squares)`` between two steps, for a block of columns."""
     tables = tables_of(dtypes.named(dtype).c)
     tile, zero = TileText(dtype, lanes).rotated_tile(), np.dtype(dtype).type(0)
 
-    @inlined()
+    @noinline()
     def turn_block(words: Any, block: int, source: Any, rows: int, size: int, squares: Any) -> None:
         """Multiply the first rows of a block of columns by roots, and transpose them into the rows of the squares."""
         rows_of_blocks, of_table = (rows + lanes - 1) // lanes, (words[ACROSS_WORD] + lanes - 1) // lanes

@@ -19,6 +19,7 @@ from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import DeferredIR, Source, symbol_of
 from jitkernels.core import cpu_target, settings
 from jitkernels.core.fork_locks import build_lock
+from jitkernels.errors import BuildError
 from jitkernels.runtime.loading import lazy_link, loader
 
 LARGE_COST = 60_000
@@ -33,6 +34,8 @@ _is_on: ContextVar[bool] = ContextVar("is_on", default=False)
 _jobs: dict[str, tuple[AheadJob, Source]] = {}
 _lazy: set[str] = set()
 """The jobs for kernels that are linked when a call asks for them."""
+_soon: dict[str, Source] = {}
+"""Kernels that calls are going to ask for, which this process builds while it waits for a helper."""
 _process = os.getpid()
 
 
@@ -75,6 +78,13 @@ def begin(source: Source | None) -> None:
             jobs[symbol] = job, source
 
 
+def begin_all(source: Source | None) -> None:
+    """The same for a source and the kernels that it calls."""
+    begin(source)
+    for linked in () if source is None else _linked(source):
+        begin(linked)
+
+
 def begin_lazy(sources: Iterable[Source]) -> None:
     """Let helpers build what calls are going to ask for when they are linked, and what it links to."""
     if not _is_on.get():
@@ -83,6 +93,8 @@ def begin_lazy(sources: Iterable[Source]) -> None:
     for symbol, source in wanted.items():
         begin(source)
         _lazy.update({symbol} & _own_jobs().keys())
+        if symbol not in _own_jobs() and not loader.is_built(source):
+            _soon[symbol] = source
 
 
 def build(*sources: Source) -> None:
@@ -95,9 +107,13 @@ def build(*sources: Source) -> None:
         if missing or jobs:
             _build_all(missing, [source for source in sources if not loader.is_built(source)])
         for symbol in [symbol for symbol in jobs if symbol in kernels]:
+            while _soon and not jobs[symbol][0].is_done:
+                with suppress(BuildError):  # who asks for it gets the error
+                    loader.built(_soon.popitem()[1])
             _keep(symbol)
     finally:
         if not is_inner:
+            _soon.clear()
             cancel(keeps=_lazy)
             if not jobs:
                 end_helpers()
@@ -179,6 +195,7 @@ def _own_jobs() -> dict[str, tuple[AheadJob, Source]]:
         _process = os.getpid()
         _jobs.clear()
         _lazy.clear()
+        _soon.clear()
     return _jobs
 
 

@@ -6,6 +6,9 @@ returns `MISSING`, Python builds the requested functions, and calls again.
 """
 
 import ctypes
+import inspect
+from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from jitkernels.codegen.source_protocol import External, IRFunction, Source, symbol_of
@@ -38,7 +41,9 @@ class LazyKernel:
         self._declared = f"@{self.variable} = external global [{WORD_COUNT} x i64]\n"
         self.entry = self._call_text("entry", kernel.arguments, ENTRY_WORD)
         self.part = self._call_text("part", (*kernel.arguments, "int64", "int64"), RANGE_WORD)
-        self.missing = IRFunction(f"{self.symbol}_missing", "int64", (), self._missing_text())
+        self.missing = IRFunction(
+            f"{self.symbol}_missing", "int64", (), self._missing_text(), python=lambda: _note_needed(self)
+        )
         self.link = External(self.variable, "int64", (), self._address, lambda: kernel)
 
     def _call_text(self, name: str, arguments: tuple[str, ...], word: int) -> IRFunction:
@@ -130,6 +135,37 @@ def later(kernel: "RangeKernel") -> LazyKernel:
 def of_words(variable: str) -> LazyKernel | None:
     """The lazy function whose words have this symbol."""
     return _known.get(variable)
+
+
+def bring_known(variable: str) -> None:
+    """Build the lazy function whose words have this symbol, if it is not built. Raises BuildError if that fails."""
+    function = _known.get(variable)
+    if function is not None and not function.is_there:
+        function.bring()
+
+
+loader.part_builders.append(bring_known)
+_needed: ContextVar[list[LazyKernel] | None] = ContextVar("needed", default=None)
+
+
+def _note_needed(function: LazyKernel) -> int:
+    needed = _needed.get()
+    if needed is not None:
+        needed.append(function)
+    return 0
+
+
+def needed_by(source: Source, sizes: Mapping[str, int]) -> list[LazyKernel]:
+    """The parts of a kernel that a call of these sizes needs: what its check, run by Python, asks for."""
+    if not getattr(source, "parts", ()):
+        return []
+    check, found = source.check, list[LazyKernel]()  # type: ignore[attr-defined]  # a range kernel
+    token = _needed.set(found)
+    try:
+        check(**{name: sizes[name] for name in inspect.signature(check).parameters})
+    finally:
+        _needed.reset(token)
+    return found
 
 
 def requested() -> list[LazyKernel]:

@@ -25,6 +25,8 @@ watchers: list[Callable[[Source, bytes], None]] = []
 """Callbacks for each object that is loaded, with its content."""
 begun_elsewhere: list[Callable[[str], None]] = []
 """Callbacks before a source is built, with its symbol: they wait for what builds it already."""
+part_builders: list[Callable[[str], None]] = []
+"""Callbacks that build the lazy function whose words have a symbol."""
 _openings = itertools.count()
 _held: "WeakValueDictionary[str, LoadedObject]" = WeakValueDictionary()
 """All loaded code, including code that is freed with its last reference."""
@@ -196,13 +198,38 @@ def functions_of(source: Source, names: tuple[str, ...]) -> dict[str, int]:
     return {name: symbols[name] for name in names}
 
 
-def entry_of(source: Source, arguments: tuple[str, ...]) -> Any:
-    """The entry of a source as a function that range kernels call; it returns a status."""
-    return External(symbol_of(source), "int64", arguments, lambda: address_of(source), lambda: source)
+def entry_of(source: Source, arguments: tuple[str, ...], python: Callable[..., Any] | None = None) -> Any:
+    """The entry of a source as a function that range kernels call; it returns a status. `python`: see `IRFunction`."""
+    return External(symbol_of(source), "int64", arguments, lambda: _whole_address(source), lambda: source, python)
+
+
+def checked_entry_of(source: Source, arguments: tuple[str, ...]) -> tuple[External, External]:
+    """The entry of a kernel in parts, and its check, for callers that call the check before they write anything.
+
+    What the check finds missing is built then (`lazy_link`).
+    """
+    symbol = symbol_of(source)
+    name = f"{symbol}_check"
+    entry = External(symbol, "int64", arguments, lambda: address_of(source), lambda: source)
+    return entry, External(name, "int64", arguments, lambda: functions_of(source, (name,))[name], lambda: source)
+
+
+def _whole_address(source: Source) -> int:
+    """The address of the entry, after all parts of a kernel are there."""
+    address = address_of(source)
+    for part in getattr(source, "parts", ()):
+        for bring in part_builders:
+            bring(part.symbol)
+    return address
 
 
 def range_of(source: Source, arguments: tuple[str, ...]) -> Any:
     """The range function of a source as a function that range kernels call: arguments, begin, end."""
     name = f"{symbol_of(source)}_range"
     ranged = (*arguments, "int64", "int64")
-    return External(name, "int64", ranged, lambda: functions_of(source, (name,))[name], lambda: source)
+
+    def address() -> int:
+        _whole_address(source)
+        return functions_of(source, (name,))[name]
+
+    return External(name, "int64", ranged, address, lambda: source)

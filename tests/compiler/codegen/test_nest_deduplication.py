@@ -34,7 +34,7 @@ def test_equal_nests_share_a_function(threads: int, monkeypatch: pytest.MonkeyPa
 
     originally = outline_identical_nests.outline_congruent
     monkeypatch.setattr(outline_identical_nests, "outline_congruent", shared)
-    monkeypatch.setattr(module_text, "LARGE_MODULE_CHARS", threads)  # other code for each number of threads
+    monkeypatch.setattr(module_text, "MIN_SEPARATE_CHARS", threads)  # other code for each number of threads
     before = jk.get_num_threads()
     jk.set_num_threads(threads)
     try:

@@ -335,7 +335,7 @@ def relaxed(u: Any, n: Any) -> Any:
 
 def test_programs_of_many_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nests and loops that are modules of their own find the functions that numba compiled."""
-    monkeypatch.setattr(emitted_programs, "LARGE_MODULE_CHARS", 0)
+    monkeypatch.setattr(emitted_programs, "MIN_SEPARATE_CHARS", 1)
     u = drawn((9, 7), "float64") - 1.3
     compiled = jk.jit(relaxed, backend="numba", strict=True, cache=False)
     assert_like(compiled(u.copy(), 3), relaxed(u.copy(), 3))

@@ -27,11 +27,20 @@ from jitkernels.runtime.threads import team_size
 MAX_INLINE_CHARS, MAX_INLINE_CALLS = 1500, 6
 """A function of so many characters with so many calls is not inlined: LLVM would take too long for all copies."""
 
-NESTS_MARKER, LARGE_MODULE_CHARS = "; what is written as it should run:\n", 150_000
-"""The marker before loop nests that get only the passes that they need, at a lower level: so they do in large modules,
-where each loop is a small part of the time. `LARGE_MODULE_CHARS`: the characters from which on a module is large.
+NESTS_MARKER = "; what is written as it should run:\n"
+"""The marker before loop nests of a segment with loops or branches: LLVM optimizes these, the nests get only the passes
+that they need, as where there are no loops around them. All passes would take most of the time that LLVM takes.
 """
-_HEAD = re.compile(r"^define (i64 @\S+\(ptr [^)]*\))", re.MULTILINE)
+MIN_SEPARATE_CHARS = 16_000
+"""The characters from which on nests are optimized apart: of fewer, LLVM takes milliseconds to know what they do."""
+LARGE_MODULE_CHARS = 180_000
+"""The characters from which on a module is large: each loop is a small part of it, and its addresses stay as they are.
+"""
+_HEAD = re.compile(r"^define (i64 @(\S+)\(ptr [^)]*\))", re.MULTILINE)
+_CONSTANT_RANGE = re.compile(r"call i64 @(\S+)\(ptr [^,]*, i64 \d+, i64 \d+\)")
+"""Calls of nests for a range that is known: LLVM makes code for this range, so that these nests are with the loops."""
+NEVER_FAILS = "range(i64 0, 1) "
+"""The attribute of the status of nests that return 0 alone."""
 
 
 @frozen_dataclass
@@ -59,7 +68,8 @@ class Fused:
 
     def object_code(self, symbol: str) -> bytes:
         """Compile to an object file. Raises BuildError if LLVM rejects the text, which is a bug of the emitter."""
-        text, _, nests = self.text.replace("@entry(", f"@{symbol}(").partition(NESTS_MARKER)
+        whole = self.text
+        text, _, nests = whole.replace("@entry(", f"@{symbol}(").partition(NESTS_MARKER)
         by_numba: list[str] = []
         if numba_functions.MARK in nests or numba_functions.MARK in text:
             from jitkernels.codegen import numba_lowering  # not for those who print no Python
@@ -78,7 +88,7 @@ class Fused:
                 level=self.level,
                 unrolls=self.unrolls,
                 versions_strides=False,
-                reduces=not nests,
+                reduces=not nests or len(whole) <= LARGE_MODULE_CHARS,
                 hides_functions=True,
             )
         )
@@ -143,15 +153,20 @@ def segment_text(
     body = "\n".join([*function.memory, *function.block.lines])
     entry = f"define i64 @entry(ptr noalias %frame) nounwind {{\n{body}\n  ret i64 {failed}{bailout_block}\n}}"
     sharing = ["declare i64 @jk_share(ptr, ptr, i64, i64, i64)"] if parallel else []
-    own = [*[text for text in parts.texts if _is_inlined(text)], *flows, *regions, entry]
-    nests = [text for text in parts.texts if not _is_inlined(text)]
+    whole = {name for text in (*flows, *regions, entry) for name in _CONSTANT_RANGE.findall(text)}
+    nests = [text for text in parts.texts if not (_is_inlined(text) or _name_of(text) in whole)]
+    own = [*[text for text in parts.texts if text not in nests], *flows, *regions, entry]
     if team_size.SHARE_RUN in entry:
         own = [f"declare i64 @{team_size.SHARE_RUN}(ptr, ptr, i64)", *own]
-    if flows and sum(map(len, (*nests, *flows))) > LARGE_MODULE_CHARS:
+    if flows and sum(map(len, nests)) >= MIN_SEPARATE_CHARS:
         shown = [
             text.replace("define internal ", "define ") for text in outline_identical_nests.outline_congruent(nests)
         ]
-        declared = [f"declare {head} nounwind" for text in shown for head in _HEAD.findall(text)]
+        declared = [
+            f"declare {'' if text.count(' ret ') > text.count(' ret i64 0') else NEVER_FAILS}{head} nounwind"
+            for text in shown
+            for head, _ in _HEAD.findall(text)
+        ]
         return (
             f"{unit_text(library, [*sharing, *declared, *own])}{NESTS_MARKER}{unit_text(library, [*sharing, *shown])}"
         )
@@ -206,6 +221,12 @@ def _require_built(function: FunctionBuilder, required: Sequence[RequiredCode]) 
         status = function.new(block, f"or i64 {status}, {found}")
     if required:
         _return_unless_zero(function, status)
+
+
+def _name_of(text: str) -> str:
+    """The name of the nest that a text defines first."""
+    found = _HEAD.search(text.replace("define internal ", "define ", 1))
+    return found[2] if found else ""
 
 
 def mark_inlined(text: str) -> str:
