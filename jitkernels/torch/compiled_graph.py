@@ -6,19 +6,13 @@ from typing import Any
 import numpy as np
 from torch import Tensor, channels_last, contiguous_format, empty_strided, from_numpy, is_inference
 from torch.fx import GraphModule, Node
-from torch.fx.node import map_arg
 
 from jitkernels.compiler.api.jit import jit
 from jitkernels.compiler.capture.static_arrays import frozen
 from jitkernels.errors import TracingError
-from jitkernels.torch.run_graph import SIZE_OPERATORS, SIZES, ArrayFunction, needed_sizes, overload_name
+from jitkernels.torch.result_selection import ResultSelection
+from jitkernels.torch.run_graph import ArrayFunction, needed_sizes
 
-VIEWS = (
-    "permute.default", "t.default", "transpose.int", "view.default", "unsqueeze.default", "squeeze.dim",
-    "expand.default", "slice.Tensor", "select.int", "alias.default", "detach.default", "squeeze.dims",
-    "squeeze.default",
-)  # fmt: skip
-"""Operators whose results are views: where an output of a graph is a view of an input, torch makes it."""
 MAX_SIZE_KEYS = 64
 """Most values of sizes for which a graph has code of its own."""
 
@@ -41,15 +35,13 @@ class CompiledGraph:
         graph = module.graph
         inputs = [node for node in graph.nodes if node.op == "placeholder"]
         (output,) = (node for node in graph.nodes if node.op == "output")
-        self._results = output.args[0] if isinstance(output.args[0], tuple | list) else (output.args[0],)
-        replayed = {node: _replayed(node) for node in self._results if isinstance(node, Node)}
-        self._replayed = {node: chain for node, chain in replayed.items() if chain is not None}
-        computed = dict.fromkeys(one for one in self._results if isinstance(one, Node) and one not in self._replayed)
-        self._nodes = _needed([node for node in graph.nodes if node.op == "call_function"], computed)
-        read = {one for node in self._nodes for one in node.all_input_nodes} | set(computed)
+        results = output.args[0] if isinstance(output.args[0], tuple | list) else (output.args[0],)
+        self._select = ResultSelection(results, inputs)
+        self._outputs = self._select.computed
+        self._nodes = _needed([node for node in graph.nodes if node.op == "call_function"], self._outputs)
+        read = {one for node in self._nodes for one in node.all_input_nodes} | {*self._outputs}
         self._constants = {node: getattr(module, str(node.target)) for node in read if node.op == "get_attr"}
-        self._outputs, self._positions = [*computed], {node: i for i, node in enumerate(inputs)}
-        self._is_direct = self._outputs == [*self._results]
+        self._positions = {node: i for i, node in enumerate(inputs)}
         self._read = [node for node in inputs if node in read or not isinstance(node.meta["val"], Tensor)]
         self._tensors = [node for node in self._read if isinstance(node.meta["val"], Tensor)]
         self._sizes = needed_sizes(self._read)
@@ -67,37 +59,20 @@ class CompiledGraph:
         """The outputs of the graph."""
         if self._static:
             self._check_static(tensors)
-        values: dict[Node, Any] = {}
-        if self._outputs:
-            key = tuple([int(tensors[self._positions[node]]) for node in self._sizes]) if self._sizes else ()
-            function, array_function = self._functions.get(key) or self._compile(key, tensors)
-            arrays = [_array(tensors[i]) for i in self._variable]
-            for place, order in array_function.transposed:
-                arrays[place] = arrays[place].transpose(order)
-            try:
-                results = function(tuple(arrays))
-            except Exception as error:
-                if array_function.at is None and not isinstance(error, TracingError):
-                    raise  # of the elements: another call may be right
-                raise NodeError(array_function.at, f"{type(error).__name__}: {error}") from error
-            if self._is_direct:
-                return (*map(_tensor, results),)
-            values = dict(zip(self._outputs, map(_tensor, results), strict=True))
-        return tuple([self._value(one, values, tensors) for one in self._results])
-
-    def _value(self, result: Any, values: dict[Node, Any], tensors: Sequence[Any]) -> Any:
-        if not isinstance(result, Node):
-            return result
-        if result in values:
-            return values[result]
-        known: dict[Node, Any] = {}
-        for node in self._replayed[result]:
-            if node.op == "placeholder":
-                known[node] = tensors[self._positions[node]]
-            else:
-                args = [map_arg(one, known.__getitem__) for one in node.args]
-                known[node] = node.target(*args)
-        return known[result]
+        if not self._outputs:
+            return self._select((), tensors)
+        key = tuple([int(tensors[self._positions[node]]) for node in self._sizes]) if self._sizes else ()
+        function, array_function = self._functions.get(key) or self._compile(key, tensors)
+        arrays = [tensors[i].numpy(force=True) for i in self._variable]  # copies of what is conjugated or negated
+        for place, order in array_function.transposed:
+            arrays[place] = arrays[place].transpose(order)
+        try:
+            results = function(tuple(arrays))
+        except Exception as error:
+            if array_function.at is None and not isinstance(error, TracingError):
+                raise  # of the elements: another call may be right
+            raise NodeError(array_function.at, f"{type(error).__name__}: {error}") from error
+        return self._select([from_numpy(one) if type(one) is np.ndarray else _tensor(one) for one in results], tensors)
 
     def _check_static(self, tensors: Sequence[Any]) -> None:
         """Read parameters once; where one is another tensor or was written to, all become arguments for good."""
@@ -128,7 +103,7 @@ class CompiledGraph:
         constants = self._constants | {node: tensors[self._positions[node]] for node in self._static}
         variable = [node for node in self._tensors if node not in self._static]
         array_function.set_orders({node: _memory_order(tensors[self._positions[node]]) for node in variable})
-        array_function.constants = {node: frozen(_array(tensor).copy()) for node, tensor in constants.items()}
+        array_function.constants = {node: frozen(tensor.numpy(force=True).copy()) for node, tensor in constants.items()}
 
         def graph(arrays: Any) -> Any:
             return array_function(arrays)
@@ -171,15 +146,6 @@ def _memory_order(tensor: Any) -> tuple[int, ...] | None:
     return order if tensor.permute(order).is_contiguous() else None
 
 
-def _array(tensor: Any) -> Any:
-    """The memory of a tensor as an array; of one that is conjugated or negated when it is read, that of a copy."""
-    tensor = tensor.detach() if tensor.requires_grad else tensor
-    try:
-        return tensor.numpy()
-    except RuntimeError:
-        return tensor.resolve_conj().resolve_neg().numpy()
-
-
 def _tensor(array: Any) -> Any:
     """A result as a tensor; sizes stay numbers."""
     if isinstance(array, np.ndarray):
@@ -195,18 +161,3 @@ def _needed(nodes: Sequence[Node], outputs: Collection[Node]) -> list[Node]:
             kept.append(node)
             wanted.update(node.all_input_nodes)
     return kept[::-1]
-
-
-def _replayed(node: Node) -> list[Node] | None:
-    """A size, or a view of an argument, with all nodes that it depends on; None where it is computed."""
-    chain: dict[Node, None] = {}
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        is_view = one.target in SIZE_OPERATORS or overload_name(one.target) in (*SIZES, *VIEWS)
-        if one.op != "placeholder" and (not is_view or one.kwargs):
-            return None
-        chain.pop(one, None)
-        chain[one] = None
-        waiting += one.all_input_nodes
-    return [*reversed(chain)]

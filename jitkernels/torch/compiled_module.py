@@ -76,7 +76,10 @@ class CompiledModule(torch.nn.Module):  # type: ignore[misc]
             if self._is_single and not isinstance(self._call, CompiledGraph):
                 results = (results,)
             if self._layouts:
-                conformed = [with_layout(*pair) for pair in zip(results, self._layouts, strict=False)]
+                conformed = [
+                    one if layout is None or one.stride() == layout else with_layout(one, layout)
+                    for one, layout in zip(results, self._layouts, strict=False)
+                ]
                 results = (*conformed, *results[len(conformed) :])
             return results[0] if self._is_single else results
 
