@@ -36,6 +36,8 @@ _lazy: set[str] = set()
 """The jobs for kernels that are linked when a call asks for them."""
 _soon: dict[str, Source] = {}
 """Kernels that calls are going to ask for, which this process builds while it waits for a helper."""
+_later: dict[str, Source] = {}
+"""Kernels for helpers that were all busy, in the order in which they were asked for: the next that is done gets one."""
 _process = os.getpid()
 
 
@@ -72,6 +74,12 @@ def begin(source: Source | None) -> None:
     if symbol in jobs or object_cache.objects_directory() is None or loader.is_built(source):
         return
     _collect()
+    _start(symbol, source)
+
+
+def _start(symbol: str, source: RangeKernel | I64Source) -> None:
+    """Give a job to a helper that is idle, or to a new one where that is worth its start."""
+    jobs = _own_jobs()
     if len(jobs) < job_count() and _cost(source) >= (FAIR_COST if has_idle_helper() else LARGE_COST):
         job = begun(partial(source.object_code, symbol))
         if job is not None:
@@ -92,9 +100,13 @@ def begin_lazy(sources: Iterable[Source]) -> None:
     wanted = {symbol_of(one): one for source in sources for one in (source, *_linked(source))}
     for symbol, source in wanted.items():
         begin(source)
-        _lazy.update({symbol} & _own_jobs().keys())
-        if symbol not in _own_jobs() and not loader.is_built(source):
+        if symbol in _own_jobs():
+            _lazy.add(symbol)
+            continue
+        if not loader.is_built(source):
             _soon[symbol] = source
+        if len(_jobs) >= job_count() and isinstance(source, RangeKernel) and _cost(source) >= FAIR_COST:
+            _later[symbol] = source
 
 
 def build(*sources: Source) -> None:
@@ -107,14 +119,16 @@ def build(*sources: Source) -> None:
         if missing or jobs:
             _build_all(missing, [source for source in sources if not loader.is_built(source)])
         for symbol in [symbol for symbol in jobs if symbol in kernels]:
-            while _soon and not jobs[symbol][0].is_done:
+            while _soon and symbol in jobs and not jobs[symbol][0].is_done:
                 with suppress(BuildError):  # who asks for it gets the error
                     loader.built(_soon.popitem()[1])
-            _keep(symbol)
+            if symbol in jobs:  # it was not kept while others were built
+                _keep(symbol)
     finally:
         if not is_inner:
             _soon.clear()
-            cancel(keeps=_lazy)
+            cancel(keeps=_lazy, ends_later=False)
+            _begin_later()
             if not jobs:
                 end_helpers()
 
@@ -138,11 +152,14 @@ def _build_all(kernels: Iterable[RangeKernel], sources: Iterable[Source]) -> Non
 def build_requested() -> bool:
     """Build and link what a call has requested, last what helpers are building; return whether there was any.
 
-    A call requests all that it lacks at once: what else helpers are building, it does not need. Raises BuildError.
+    Helpers that are idle, or become so meanwhile, build those that take longest. A call requests all that it lacks at
+    once: what else helpers are building, it does not need. Raises BuildError.
     """
     with build_lock:
         jobs = _own_jobs()
-        found = sorted(lazy_link.requested(), key=lambda one: symbol_of(one.source) in jobs)
+        found = sorted(lazy_link.requested(), key=lambda one: (symbol_of(one.source) in jobs, _cost(one.source)))
+        _later.clear()  # what else waits, the call does not need
+        _later.update({symbol_of(one.source): one.source for one in reversed(found) if _cost(one.source) >= FAIR_COST})
         try:
             for function in found:
                 function.bring()
@@ -154,9 +171,11 @@ def build_requested() -> bool:
 
 
 @atexit.register
-def cancel(keeps: AbstractSet[str] = frozenset()) -> None:
-    """End the jobs for what nobody has built, but for some."""
+def cancel(keeps: AbstractSet[str] = frozenset(), *, ends_later: bool = True) -> None:
+    """End the jobs for what nobody has built, but for some; `ends_later`: and begin none of those that wait."""
     jobs = _own_jobs()
+    if ends_later:
+        _later.clear()
     _collect()
     for symbol in jobs.keys() - keeps:
         job, _ = jobs.pop(symbol)
@@ -165,9 +184,21 @@ def cancel(keeps: AbstractSet[str] = frozenset()) -> None:
 
 
 def _collect() -> None:
-    """Keep what helpers have built meanwhile."""
+    """Keep what helpers have built meanwhile, and give them what waits."""
     for symbol in [symbol for symbol, (job, _) in _own_jobs().items() if job.is_done]:
         _keep(symbol)
+    _begin_later()
+
+
+def _begin_later() -> None:
+    """Begin jobs for kernels that wait, while helpers are idle."""
+    jobs = _own_jobs()
+    while _later and has_idle_helper() and len(jobs) < job_count():
+        symbol = next(iter(_later))
+        source = _later.pop(symbol)
+        if isinstance(source, RangeKernel) and not loader.is_built(source):
+            _start(symbol, source)
+            _lazy.update({symbol} & jobs.keys())
 
 
 def _keep(symbol: str) -> None:
@@ -181,8 +212,13 @@ def _keep(symbol: str) -> None:
 
 def _wait(symbol: str) -> None:
     """Wait for the object of a source that is about to be built, if a helper builds it."""
-    if _jobs and symbol in _own_jobs():
+    _later.pop(symbol, None)
+    if not _jobs and not _later:
+        return
+    if symbol in _own_jobs():
         _keep(symbol)
+    else:
+        _collect()
 
 
 loader.begun_elsewhere.append(_wait)
@@ -196,6 +232,7 @@ def _own_jobs() -> dict[str, tuple[AheadJob, Source]]:
         _jobs.clear()
         _lazy.clear()
         _soon.clear()
+        _later.clear()
     return _jobs
 
 
