@@ -229,3 +229,37 @@ def test_no_helper_outlives_a_build() -> None:
         compile_ahead.start_helpers()
         build_ahead.build(caller_of(*kernels))
     assert not compile_ahead._idle
+
+
+def test_kernels_that_wait_for_a_helper_get_the_next_one_that_is_idle(
+    helpers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build_ahead, "FAIR_COST", 0)
+    kernels = [lazy_link.later(new_kernel()) for _ in range(4)]
+    with build_lock:
+        with build_ahead.building_ahead(cached=True):
+            build_ahead.begin_lazy([one.source for one in kernels])
+        assert len(helpers) == 1
+        assert len(build_ahead._later) == 3
+        while not helpers[0].is_done:
+            pass
+        build_ahead.build(new_kernel())
+        assert len(helpers) >= 2
+    for one in kernels[:3]:
+        lazy_link.words_of(one.variable)[lazy_link.WANTED_WORD] = 1
+    assert build_ahead.build_requested()
+    assert all(one.is_there for one in kernels[:3])
+    assert not build_ahead._later  # nor does the one that nobody has asked for
+    assert not build_ahead.has_idle_helper()
+
+
+def test_a_request_gives_idle_helpers_what_takes_longest(helpers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_ahead, "FAIR_COST", 0)
+    kernels = [lazy_link.later(new_kernel()) for _ in range(2)]
+    monkeypatch.setattr(build_ahead, "_cost", lambda one: 1 + (one is kernels[1].source))
+    compile_ahead.start_helpers()
+    for one in kernels:
+        lazy_link.words_of(one.variable)[lazy_link.WANTED_WORD] = 1
+    assert build_ahead.build_requested()
+    assert len(helpers) == 1
+    assert all(one.is_there for one in kernels)
