@@ -118,5 +118,6 @@ def _nest(attr: Any, body: Any, layout: WorkspaceLayout, parallel: bool) -> Rang
         workspace_dtype=attr.dtype,
         vector_bytes=shape.lanes * dtypes.named(attr.dtype).size,
         flags=("contract",),
+        straight=True,
         names=signature.names,
     )

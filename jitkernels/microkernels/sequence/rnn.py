@@ -8,9 +8,10 @@ With a batch of one row, each step reads the weights of the state once. They may
 long as some steps, and speeds up each step only a little. Constant weights are packed beforehand.
 """
 
+from collections.abc import Callable
 from typing import Any
 
-from jitkernels.codegen.source_protocol import inlined, offset, vectors, written_by
+from jitkernels.codegen.source_protocol import inlined, offset, written_by
 from jitkernels.core import dtypes
 from jitkernels.core.cpu_target import Target
 from jitkernels.core.frozen_dataclass import frozen_dataclass
@@ -18,8 +19,7 @@ from jitkernels.microkernels.gemm.gemm_arguments import ir_function
 from jitkernels.microkernels.gemm.microkernel import TILE_ARGUMENTS, Tile
 from jitkernels.microkernels.gemm.packing import PACK_ARGUMENTS, transpose_panel
 from jitkernels.microkernels.gemv.multirow_dot import dot_rows
-from jitkernels.microkernels.maths.sigmoid import sigmoid_float32, sigmoid_float64
-from jitkernels.microkernels.maths.tanh import tanh_float32, tanh_float64
+from jitkernels.microkernels.sequence.gate_vectors import GATE_ARGUMENTS, gru_gates, lstm_gates
 
 SUMS_BYTES = 1 << 19
 """Bytes of products of inputs computed ahead of their steps: half of a second-level cache."""
@@ -27,8 +27,6 @@ DOTS = 8
 """Rows of weights per pass where nothing is packed."""
 BIASES = 4
 """Vectors of biases per block: a GRU's three gates take four, as its reset gate scales one of them."""
-SIGMOIDS: dict[str, Any] = {"float32": sigmoid_float32, "float64": sigmoid_float64}
-TANHS: dict[str, Any] = {"float32": tanh_float32, "float64": tanh_float64}
 
 
 @frozen_dataclass
@@ -178,38 +176,16 @@ def products_of(shape: Shape) -> Products:
 
 def lstm_step(shape: Shape) -> Any:
     """Return the LSTM epilogue of one block in one row of the batch; the cell state is loop-carried."""
-    sigmoid, tanh, lanes = SIGMOIDS[shape.dtype], TANHS[shape.dtype], shape.lanes
-
-    @inlined("contract")
-    def step(sums: Any, tile: Any, bias: Any, cell_state: Any, state: Any, live: int) -> None:
-        for j in vectors(0, live, lanes):
-            i = sigmoid(sums[j] + bias[j] + tile[j])
-            f = sigmoid(sums[lanes + j] + bias[lanes + j] + tile[lanes + j])
-            g = tanh(sums[2 * lanes + j] + bias[2 * lanes + j] + tile[2 * lanes + j])
-            o = sigmoid(sums[3 * lanes + j] + bias[3 * lanes + j] + tile[3 * lanes + j])
-            c = f * cell_state[j] + i * g
-            cell_state[j] = c
-            state[j] = o * tanh(c)
-
-    return step
+    return _gates(lstm_gates, "recurrence_lstm_gates", shape)
 
 
 def gru_step(shape: Shape) -> Any:
     """Return the GRU epilogue; the state is loop-carried, and the last biases are those that the reset gate scales."""
-    sigmoid, tanh, lanes = SIGMOIDS[shape.dtype], TANHS[shape.dtype], shape.lanes
+    return _gates(gru_gates, "recurrence_gru_gates", shape)
 
-    @inlined("contract")
-    def step(sums: Any, tile: Any, bias: Any, carried_state: Any, state: Any, live: int) -> None:
-        for j in vectors(0, live, lanes):
-            r = sigmoid(sums[j] + bias[j] + tile[j])
-            z = sigmoid(sums[lanes + j] + bias[lanes + j] + tile[lanes + j])
-            new_input = tile[2 * lanes + j] + bias[3 * lanes + j]
-            n = tanh(sums[2 * lanes + j] + bias[2 * lanes + j] + r * new_input)
-            h = n + z * (carried_state[j] - n)
-            carried_state[j] = h
-            state[j] = h
 
-    return step
+def _gates(text: Callable[..., str], symbol: str, shape: Shape) -> Any:
+    return ir_function(symbol, shape.dtype, GATE_ARGUMENTS, written_by(text, symbol, shape.dtype, shape.lanes))
 
 
 def put_biases_of(shape: Shape) -> Any:
