@@ -110,6 +110,7 @@ WRITERS = tuple(
         *("gemm/microkernel", "gemm/dot_microkernel", "gemm/microkernel_column", "gemm/packing"),
         *("attention/online_softmax", "epilogue/activations", "epilogue/bias_activation_row"),
         *("fft/butterfly", "fft/passes"),
+        "sequence/gate_vectors",
         *(
             "convolution/tile",
             "convolution/tile_text",

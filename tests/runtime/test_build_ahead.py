@@ -250,7 +250,7 @@ def test_kernels_that_wait_for_a_helper_get_the_next_one_that_is_idle(
     assert build_ahead.build_requested()
     assert all(one.is_there for one in kernels[:3])
     assert not build_ahead._later  # nor does the one that nobody has asked for
-    assert not build_ahead.has_idle_helper()
+    assert not compile_ahead.has_idle_helper()
 
 
 def test_a_request_gives_idle_helpers_what_takes_longest(helpers: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
