@@ -41,7 +41,19 @@ def both(a: Any, b: Any) -> Any:
     return (a, 2 * b) if a > b else (b, 0 * a)
 
 
-FUNCTIONS = [difference, straight, by_math, halvings, both]
+def larger(a: Any, b: Any) -> Any:
+    return max(a, b) + difference(b, a)
+
+
+def first(a: Any, b: Any) -> Any:
+    return a
+
+
+def constant(a: Any, b: Any) -> Any:
+    return 1.0
+
+
+FUNCTIONS = [difference, straight, by_math, halvings, both, larger, first, constant]
 ARGUMENTS = {
     "same": (GRID, GRID[::-1].copy()),
     "row": (GRID, GRID[0]),
@@ -76,7 +88,9 @@ def _by_elements(function: Callable[..., Any], *arguments: Any) -> Any:
 def test_calls(function: Callable[..., Any]) -> None:
     made = jk.vectorize(function, strict=True)
     for arguments in ARGUMENTS.values():
-        _check(made(*arguments), _by_elements(function, *arguments))
+        result = made(*arguments)
+        _check(result, _by_elements(function, *arguments))
+        assert not any(np.shares_memory(one, other) for one in np.atleast_1d(result) for other in arguments)
 
 
 @pytest.mark.parametrize("function", [difference, straight, by_math, halvings])

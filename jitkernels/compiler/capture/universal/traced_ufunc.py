@@ -1,31 +1,36 @@
 """Universal functions made of a function of elements or of rows, in a trace: ``numba.vectorize`` and ``guvectorize``.
 
-1. Functions without loops and branches are applied to whole arrays, as if they were written for them.
+1. Functions without loops and branches that call nothing but NumPy are applied to whole arrays.
 2. Others are called in loops over the elements of the broadcast arrays, which are compiled with the function.
 3. The dtype of a result is that of the function of the first elements; a function that may return numbers of several
    types has none for other inputs than float64, int64 and complex128.
 4. Loops for declared types get their arguments cast to those of the first loop that NumPy's safe casts reach.
 """
 
+import builtins
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow import runtime_hooks
 from jitkernels.compiler.capture.control_flow.loop_state import dtype_of
 from jitkernels.compiler.capture.numpy.vectorized_function import NATURAL
-from jitkernels.compiler.capture.numpy_namespace_proxy import stand_in
+from jitkernels.compiler.capture.numpy_namespace_proxy import original, stand_in
 from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import has_control_flow
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.capture.universal.plain_ufunc import batch_of, dimensions_of, resolved
 from jitkernels.compiler.capture.universal.universal_loops import elementwise_loops, fold_loops, row_loops
+from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 
 numpy: Any = stand_in(np)
+VIEWS = frozenset({"real", "imag", "T"})
+"""Attributes of arrays that are views; those of numbers are numbers."""
 
 
 class TracedUfunc:
@@ -33,7 +38,7 @@ class TracedUfunc:
 
     def __init__(self, function: Callable[..., Any], code: types.CodeType, loop_types: Sequence[str]) -> None:
         self.function, self.types = function, loop_types
-        self.is_of_arrays = not (has_control_flow(code) or _uses_math(function, code))
+        self.is_of_arrays = _takes_arrays(function, code)
 
     def __call__(self, *arguments: Any, out: Any = None, **keywords: Any) -> Any:
         _refuse(keywords)
@@ -48,8 +53,13 @@ class TracedUfunc:
 
     def _called(self, arrays: list[Any]) -> Any:
         shape = numpy.broadcast_shapes(*[array.shape for array in arrays])
-        if self.is_of_arrays or not shape:
-            return self.function(*[array[()] if not shape else array for array in arrays])
+        if not shape:
+            return self.function(*[array[()] for array in arrays])
+        if self.is_of_arrays:
+            result = self.function(*arrays)
+            is_fresh = type(result) is Traced and all(result is not array for array in arrays)
+            if is_fresh and symbolic_dims.same_shape(result.extents, builder.broadcast_shapes(map(_extents, arrays))):
+                return result
         inputs = [numpy.broadcast_to(array, shape) for array in arrays]
         dtypes, is_tuple = self._dtypes(inputs)
         outputs = [numpy.empty(shape, dtype) for dtype in dtypes]
@@ -151,10 +161,19 @@ class TracedGufunc:
         return result if out is None else _into(out, result)
 
 
-def _uses_math(function: Any, code: types.CodeType) -> bool:
-    """Whether a function may call those of `math`, which take no arrays."""
-    values = [getattr(function, "__globals__", {}).get(name) for name in code.co_names]
-    return any("math" in (getattr(value, "__name__", ""), getattr(value, "__module__", "")) for value in values)
+def _takes_arrays(function: Any, code: types.CodeType) -> bool:
+    """Whether a function of numbers is one of arrays as well: it has no branches, and calls nothing but NumPy."""
+    if has_control_flow(code) or code.co_freevars or any(isinstance(one, types.CodeType) for one in code.co_consts):
+        return False
+    table = function.__globals__
+    values = [original(table[name]) for name in code.co_names if name in table]
+    others = {name for name in code.co_names if name not in table and hasattr(builtins, name)} - {"abs"}
+    is_of_numpy = all(value is np or isinstance(value, np.ufunc | bool | int | float | complex) for value in values)
+    return is_of_numpy and not others and VIEWS.isdisjoint(code.co_names)
+
+
+def _extents(array: Any) -> tuple[Any, ...]:
+    return tuple(array.extents if type(array) is Traced else array.shape)
 
 
 def _tracer() -> Tracer:
