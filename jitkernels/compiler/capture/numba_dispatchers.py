@@ -55,8 +55,9 @@ def ufunc_source(value: Any) -> UfuncSource | None:
     if ufuncs is not None and isinstance(value, ufuncs.DUFunc):
         function = value._dispatcher.py_func
         return UfuncSource(function, "", tuple(value.types) if value._frozen else ())
-    if generalized is not None and isinstance(value, generalized.GUFunc) and not value.is_dynamic:
-        return UfuncSource(value.gufunc_builder.py_func, value.signature, tuple(value.types))
+    if generalized is not None and isinstance(value, generalized.GUFunc):
+        loops = () if value.is_dynamic else tuple(value.types)  # calls without types have their outputs as arguments
+        return UfuncSource(value.gufunc_builder.py_func, value.signature, loops)
     return None
 
 

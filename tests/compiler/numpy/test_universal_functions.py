@@ -181,6 +181,28 @@ def test_rows_of_numba() -> None:
         np.testing.assert_allclose(smoothed(*arguments), made(*arguments) - arguments[0], rtol=1e-13)
 
 
+@pytest.mark.parametrize("is_declared", [False, True])
+def test_outputs_as_arguments(is_declared: bool) -> None:
+    array, number = numba.float64[:], numba.float64
+    made = numba.guvectorize(*([[(array, number, array)]] if is_declared else []), "(n),()->(n)")(moving_average)
+    lowest = numba.guvectorize("(n)->(),()")(limits)
+    own = jk.guvectorize("(n),()->(n)", types="dd->d")(moving_average)
+
+    @jk.jit(strict=True)
+    def smoothed(x: Any, k: Any) -> Any:
+        result, low, high = np.empty(x.shape), np.empty(x.shape[0]), np.empty(x.shape[0])
+        made(x, k, result)
+        lowest(result, low, high)
+        return result, low, high
+
+    expected = own(GRID, 0.25)
+    _check(smoothed(GRID, 0.25), (expected, expected.min(1), expected.max(1)))
+    result = np.empty_like(GRID)
+    assert own(GRID, 0.25, result) is result
+    _check(result, expected)
+    _check(own._plain(GRID, 0.25, np.empty_like(GRID)), expected)
+
+
 def test_plain_loops(caplog: pytest.LogCaptureFixture) -> None:
     """Where a function cannot be compiled, the loops run in Python, which is logged."""
     known: dict[float, float] = {}

@@ -69,9 +69,12 @@ class PlainGufunc:
 
     def __call__(self, *arguments: Any) -> Any:
         inputs, outputs = dimensions_of(self.layout)
-        if len(arguments) != len(inputs):
-            raise ArgumentError(f"expected {len(inputs)} arguments for {self.layout}, got {len(arguments)}")
-        arrays, dtypes = resolved([*map(np.asarray, arguments)], self.loop_types)
+        count = len(inputs)
+        if len(arguments) not in (count, count + len(outputs)):
+            raise ArgumentError(
+                f"expected {count} arguments for {self.layout}, or the outputs too, got {len(arguments)}"
+            )
+        arrays, dtypes = resolved([*map(np.asarray, arguments[:count])], self.loop_types)
         batch, sizes = batch_of([array.shape for array in arrays], inputs, np.broadcast_shapes)
         whole = [
             np.broadcast_to(array, (*batch, *(sizes[name] for name in names)))
@@ -86,6 +89,9 @@ class PlainGufunc:
         shaped = [
             result if names else result.reshape(batch)[()] for result, names in zip(results, outputs, strict=True)
         ]
+        for output, result in zip(arguments[count:], shaped, strict=False):
+            output[...] = result
+        shaped = [*arguments[count:]] or shaped
         return tuple(shaped) if len(shaped) > 1 else shaped[0]
 
 

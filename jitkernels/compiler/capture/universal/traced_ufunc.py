@@ -136,29 +136,43 @@ class TracedGufunc:
 
     def __call__(self, *arguments: Any, out: Any = None, **keywords: Any) -> Any:
         _refuse(keywords)
-        if len(arguments) != len(self.inputs):
-            raise UnsupportedError("a call of a generalized ufunc with its outputs as arguments")
-        arrays, dtypes = resolved([*map(_as_array, arguments)], self.types)
+        count = len(self.inputs)
+        given = arguments[count:]
+        if len(arguments) != count and (len(given) != len(self.outputs) or out is not None):
+            raise UnsupportedError("a generalized ufunc with other arguments than its layout has")
+        arrays, dtypes = resolved([*map(_as_array, arguments[:count])], self.types)
         batch, sizes = batch_of([array.shape for array in arrays], self.inputs, numpy.broadcast_shapes)
+        if not all(name in sizes for names in self.outputs for name in names):
+            raise UnsupportedError("a generalized ufunc with a dimension of outputs alone")
         inputs = [
             numpy.broadcast_to(array, (*batch, *(sizes[name] for name in names)))
             for array, names in zip(arrays, self.inputs, strict=True)
         ]
-        if not all(name in sizes for names in self.outputs for name in names):
-            raise UnsupportedError("a generalized ufunc with a dimension of outputs alone")
+        shapes = [(*batch, *(sizes[name] for name in names)) for names in self.outputs]
+        if given:
+            _check_outputs(given, shapes, dtypes)
+            results = given
+        else:
+            results = tuple(numpy.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True))
         outputs = [
-            numpy.empty((*batch, *([sizes[name] for name in names] or [1])), dtype)
-            for names, dtype in zip(self.outputs, dtypes, strict=True)
+            result if names else numpy.expand_dims(result, -1)
+            for result, names in zip(results, self.outputs, strict=True)
         ]
         names = {FLOW: runtime_hooks, "function": self.function}
-        code = row_loops(len(inputs), len(outputs), len(batch))
-        types.FunctionType(code, names)(*inputs, *outputs)
+        types.FunctionType(row_loops(count, len(outputs), len(batch)), names)(*inputs, *outputs)
         results = tuple(
-            output if dimensions else output.reshape(batch)[()]
-            for output, dimensions in zip(outputs, self.outputs, strict=True)
+            given or (result[()] if not len(shape) else result for result, shape in zip(results, shapes, strict=True))
         )
         result = results if len(results) > 1 else results[0]
         return result if out is None else _into(out, result)
+
+
+def _check_outputs(given: Sequence[Any], shapes: Sequence[Any], dtypes: Sequence[np.dtype[Any]]) -> None:
+    """Raise UnsupportedError for arrays that results cannot be written to as they are."""
+    if not all(type(one) is Traced and tuple(one.shape) == shape for one, shape in zip(given, shapes, strict=True)):
+        raise UnsupportedError("an output of a generalized ufunc of another shape")
+    if any(str(one.dtype) != dtype.name for one, dtype in zip(given, dtypes, strict=False)):
+        raise UnsupportedError("an output of a generalized ufunc of another dtype")
 
 
 def _takes_arrays(function: Any, code: types.CodeType) -> bool:
