@@ -109,6 +109,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
         "converts": [],  # as the text shows
         "straight": [True],
         "calls": [(External("jk_test_halve", "double", ("double",), lambda: 0),)],
+        "parts": [],  # which the body or the check calls
     },
     THREADS: {"block": [2], "max_blocks": [2, 64], "parallel": [False], "extent": [0]},
     TOGETHER: {"together": [three]},

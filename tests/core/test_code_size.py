@@ -38,6 +38,7 @@ LONG_FUNCTIONS: dict[str, int] = {}
 WIDE_FUNCTIONS: dict[str, int] = {
     "jitkernels/compiler/api": 1,
     "jitkernels/compiler/dispatch": 2,
+    "jitkernels/microkernels/fft": 2,
     "jitkernels/microkernels/reduction": 1,
     "jitkernels/torch": 1,
     "jitkernels/torch/operators": 12,

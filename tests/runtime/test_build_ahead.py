@@ -249,7 +249,7 @@ def test_kernels_that_wait_for_a_helper_get_the_next_one_that_is_idle(
         lazy_link.words_of(one.variable)[lazy_link.WANTED_WORD] = 1
     assert build_ahead.build_requested()
     assert all(one.is_there for one in kernels[:3])
-    assert not build_ahead._later  # nor does the one that nobody has asked for
+    assert not build_ahead._later  # nor does the one that nobody has requested
     assert not compile_ahead.has_idle_helper()
 
 

@@ -37,7 +37,7 @@ _lazy: set[str] = set()
 _soon: dict[str, Source] = {}
 """Kernels that calls are going to ask for, which this process builds while it waits for a helper."""
 _later: dict[str, Source] = {}
-"""Kernels for helpers that were all busy, in the order in which they were asked for: the next that is done gets one."""
+"""Kernels for helpers that were all busy, in the order of the requests: the next that is done gets one."""
 _process = os.getpid()
 
 

@@ -29,7 +29,7 @@ from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 
 numpy: Any = stand_in(np)
-VIEWS = frozenset({"real", "imag", "T"})
+VIEW_ATTRIBUTES = frozenset({"real", "imag", "T"})
 """Attributes of arrays that are views; those of numbers are numbers."""
 
 
@@ -183,7 +183,7 @@ def _takes_arrays(function: Any, code: types.CodeType) -> bool:
     values = [original(table[name]) for name in code.co_names if name in table]
     others = {name for name in code.co_names if name not in table and hasattr(builtins, name)} - {"abs"}
     is_of_numpy = all(value is np or isinstance(value, np.ufunc | bool | int | float | complex) for value in values)
-    return is_of_numpy and not others and VIEWS.isdisjoint(code.co_names)
+    return is_of_numpy and not others and VIEW_ATTRIBUTES.isdisjoint(code.co_names)
 
 
 def _extents(array: Any) -> tuple[Any, ...]:
