@@ -13,6 +13,7 @@ from jitkernels.compiler.api.jit import JitFunction, jit
 from jitkernels.compiler.capture.numba_dispatchers import UfuncSource, as_python
 from jitkernels.compiler.capture.rewrite.rewrite_function import inside
 from jitkernels.compiler.capture.universal.plain_ufunc import PlainGufunc, PlainUfunc, dimensions_of
+from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 
 if TYPE_CHECKING:
@@ -66,11 +67,17 @@ class GeneralizedUfunc:
 class Ufunc(GeneralizedUfunc):
     """What `vectorize` returns: a function of arrays, with methods of NumPy's universal functions for two operands."""
 
-    def __init__(self, plain: PlainUfunc, options: dict[str, Any]) -> None:
-        super().__init__(plain, options)
-        self._reduce = self._compiled("reduce(array, axis, keepdims)", ".reduce(array, axis=axis, keepdims=keepdims)")
-        self._accumulate = self._compiled("accumulate(array, axis)", ".accumulate(array, axis=axis)")
-        self._outer = self._compiled("outer(first, second)", ".outer(first, second)")
+    @unlocked_cached_property
+    def _reduce(self) -> JitFunction[..., Any]:
+        return self._compiled("reduce(array, axis, keepdims)", ".reduce(array, axis=axis, keepdims=keepdims)")
+
+    @unlocked_cached_property
+    def _accumulate(self) -> JitFunction[..., Any]:
+        return self._compiled("accumulate(array, axis)", ".accumulate(array, axis=axis)")
+
+    @unlocked_cached_property
+    def _outer(self) -> JitFunction[..., Any]:
+        return self._compiled("outer(first, second)", ".outer(first, second)")
 
     def reduce(self, array: Any, axis: int = 0, *, keepdims: bool = False) -> Any:
         """``f(...f(f(x[0], x[1]), x[2])..., x[n - 1])`` along an axis, in order. Raises ArgumentError for n = 0."""

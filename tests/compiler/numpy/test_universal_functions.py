@@ -203,6 +203,25 @@ def test_outputs_as_arguments(is_declared: bool) -> None:
     _check(own._plain(GRID, 0.25, np.empty_like(GRID)), expected)
 
 
+def backwards(x: Any, result: Any) -> None:
+    for i in range(x.shape[0]):
+        result[i] = x[x.shape[0] - 1 - i]
+
+
+def test_outputs_that_are_inputs() -> None:
+    """NumPy copies inputs that overlap outputs; so do compiled loops."""
+    made = numba.guvectorize("(n)->(n)")(backwards)
+    own = jk.guvectorize("(n)->(n)", types="d->d")(backwards)
+
+    def reverse(x: Any) -> Any:
+        made(x, x)
+        return x
+
+    expected = GRID[:, ::-1]
+    for function in (reverse, jk.jit(reverse), lambda x: own(x, x), lambda x: own._plain(x, x)):
+        np.testing.assert_array_equal(function(GRID.copy()), expected)
+
+
 def test_plain_loops(caplog: pytest.LogCaptureFixture) -> None:
     """Where a function cannot be compiled, the loops run in Python, which is logged."""
     known: dict[float, float] = {}

@@ -42,7 +42,7 @@ class TracedUfunc:
 
     def __call__(self, *arguments: Any, out: Any = None, **keywords: Any) -> Any:
         _refuse(keywords)
-        arrays = [*map(_as_array, arguments)]
+        arrays = [*map(numpy.asarray, arguments)]
         arrays, dtypes = resolved(arrays, self.types)
         result = self._called(arrays)
         if dtypes:
@@ -71,7 +71,7 @@ class TracedUfunc:
     ) -> Any:
         """As `numpy.ufunc.reduce`, in order along one axis."""
         _refuse({**keywords, "dtype": dtype})
-        array = _as_array(array)
+        array = numpy.asarray(array)
         if axis is None and array.ndim == 1:
             axis = 0
         if type(axis) is not int or not array.ndim:
@@ -88,7 +88,7 @@ class TracedUfunc:
     def accumulate(self, array: Any, axis: Any = 0, **keywords: Any) -> Any:
         """As `numpy.ufunc.accumulate`."""
         _refuse(keywords)
-        array = _as_array(array)
+        array = numpy.asarray(array)
         if type(axis) is not int or not array.ndim:
             raise UnsupportedError("an accumulation by a vectorized function along other than one axis")
         rows = numpy.moveaxis(array, axis, 0)
@@ -99,7 +99,7 @@ class TracedUfunc:
 
     def outer(self, first: Any, second: Any, **keywords: Any) -> Any:
         """As `numpy.ufunc.outer`."""
-        first, second = _as_array(first), _as_array(second)
+        first, second = numpy.asarray(first), numpy.asarray(second)
         return self(first.reshape((*first.shape, *[1] * second.ndim)), second, **keywords)
 
     def _start(self, rows: Any, shape: Any) -> Any:
@@ -140,7 +140,7 @@ class TracedGufunc:
         given = arguments[count:]
         if len(arguments) != count and (len(given) != len(self.outputs) or out is not None):
             raise UnsupportedError("a generalized ufunc with other arguments than its layout has")
-        arrays, dtypes = resolved([*map(_as_array, arguments[:count])], self.types)
+        arrays, dtypes = resolved([*map(numpy.asarray, arguments[:count])], self.types)
         batch, sizes = batch_of([array.shape for array in arrays], self.inputs, numpy.broadcast_shapes)
         if not all(name in sizes for names in self.outputs for name in names):
             raise UnsupportedError("a generalized ufunc with a dimension of outputs alone")
@@ -151,18 +151,17 @@ class TracedGufunc:
         shapes = [(*batch, *(sizes[name] for name in names)) for names in self.outputs]
         if given:
             _check_outputs(given, shapes, dtypes)
-            results = given
-        else:
-            results = tuple(numpy.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True))
+        if any(_storage(one) is _storage(array) for one in given for array in arrays):
+            inputs = [array.copy() for array in inputs]  # as NumPy does where they overlap outputs
+        results = given or tuple(numpy.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True))
         outputs = [
             result if names else numpy.expand_dims(result, -1)
             for result, names in zip(results, self.outputs, strict=True)
         ]
-        names = {FLOW: runtime_hooks, "function": self.function}
-        types.FunctionType(row_loops(count, len(outputs), len(batch)), names)(*inputs, *outputs)
-        results = tuple(
-            given or (result[()] if not len(shape) else result for result, shape in zip(results, shapes, strict=True))
-        )
+        table = {FLOW: runtime_hooks, "function": self.function}
+        types.FunctionType(row_loops(count, len(outputs), len(batch)), table)(*inputs, *outputs)
+        if not given and not batch:
+            results = tuple(one if names else one[()] for one, names in zip(results, self.outputs, strict=True))
         result = results if len(results) > 1 else results[0]
         return result if out is None else _into(out, result)
 
@@ -173,6 +172,10 @@ def _check_outputs(given: Sequence[Any], shapes: Sequence[Any], dtypes: Sequence
         raise UnsupportedError("an output of a generalized ufunc of another shape")
     if any(str(one.dtype) != dtype.name for one, dtype in zip(given, dtypes, strict=False)):
         raise UnsupportedError("an output of a generalized ufunc of another dtype")
+
+
+def _storage(array: Any) -> Any:
+    return array.view.storage if type(array) is Traced else array
 
 
 def _takes_arrays(function: Any, code: types.CodeType) -> bool:
@@ -201,11 +204,6 @@ def _refuse(keywords: dict[str, Any]) -> None:
     given = [name for name, value in keywords.items() if value is not None]
     if given:
         raise UnsupportedError(f"a vectorized function with {given[0]}=")
-
-
-def _as_array(value: Any) -> Any:
-    """An argument as an array, with its own dtype also where it is a number."""
-    return numpy.asarray(value)
 
 
 def _into(out: Any, result: Any) -> Any:
