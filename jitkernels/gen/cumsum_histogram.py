@@ -18,7 +18,10 @@ WORK = 1 << 15
 """Least number of elements per thread."""
 BINNED_ELEMENTS = 64
 """Elements whose bins are computed before they are counted."""
+MAX_BINS = 1 << 30
+"""Upper limit of bins, whose doubled indices are of 32 bits."""
 LARGEST = float(np.finfo(np.float64).max)
+ZERO, ONE, TWO = np.float64(0), np.float64(1), np.float64(2)
 
 
 def check_ends(low: Any, high: Any) -> int:
@@ -79,36 +82,44 @@ def histogram_variants(attr: HistogramAttr) -> list[Variant]:
     return [{"vector_bytes": width} for width in cpu_target.target().widths]
 
 
-@implements(HistogramAttr, variants=histogram_variants)
+def has_short_indices(attr: HistogramAttr) -> bool | str:
+    """Whether doubled indices of bins fit 32 bits."""
+    return attr.bins < MAX_BINS or f"bins: at least {MAX_BINS}"
+
+
+@implements(HistogramAttr, can_be_used=has_short_indices, variants=histogram_variants)
 def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> RangeKernel:
     number: Any = np.dtype(attr.dtype).type
 
     @inlined()
-    def edge(i: int, low: Any, high: Any, step: Any, bins: int) -> Any:
+    def edge(i: Any, low: Any, high: Any, step: Any, bins: Any) -> Any:
         """Return the bin edge i, as np.linspace does."""
-        return number(high) if i == bins else number(np.float64(i) * step + low)
+        return number(high) if i == bins else number(i * step + low)
 
     @inlined()
     def count_bins(x: Any, counts: Any, n: int, bins: int, low: Any, high: Any, bin_indices: Any) -> None:
-        step = (high - low) / np.float64(bins)
-        scale = np.float64(bins) / (high - low)
+        all_bins = np.float64(bins)
+        last_bin = all_bins - ONE
+        step = (high - low) / all_bins
+        scale = all_bins / (high - low)
         first, last = number(low), number(high)
         for i in range(bins):
             counts[i] = 0
         start = 0
         while start < n:
             stop = min(start + BINNED_ELEMENTS, n)
-            for i in range(start, stop):
+            for i in range(start, stop):  # bins are whole floats: int64 takes no vector conversions without AVX-512
                 value = x[i]
                 is_inside = (value >= first) & (value <= last)
                 known = value if is_inside else first
-                bin_index = int((np.float64(known) - low) * scale)
-                bin_index = min(max(bin_index, 0), bins - 1)
-                bin_index -= 1 if known < edge(bin_index, low, high, step, bins) else 0
-                bin_index += 1 if (known >= edge(bin_index + 1, low, high, step, bins)) & (bin_index < bins - 1) else 0
-                bin_indices[i - start] = 2 * bin_index + 1 if is_inside else 0
+                place = np.floor((np.float64(known) - low) * scale)
+                place = min(max(place, ZERO), last_bin)
+                place -= ONE if known < edge(place, low, high, step, all_bins) else ZERO
+                is_behind = (known >= edge(place + ONE, low, high, step, all_bins)) & (place < last_bin)
+                place += ONE if is_behind else ZERO
+                bin_indices[i - start] = np.int32(TWO * place + ONE if is_inside else ZERO)
             for i in range(stop - start):  # branch-free: a branch on elements out of range would be mispredicted
-                bin_index = bin_indices[i]
+                bin_index = int(bin_indices[i])
                 counts[bin_index >> 1] += bin_index & 1
             start = stop
 
@@ -122,8 +133,8 @@ def histogram(attr: HistogramAttr, vector_bytes: int = 64) -> RangeKernel:
         extent="n",
         block=1 << 62,
         check=check_ends,
-        workspace=8 * BINNED_ELEMENTS,
-        workspace_dtype="int64",
+        workspace=4 * BINNED_ELEMENTS,
+        workspace_dtype="int32",
         flags=(),
         vector_bytes=vector_bytes,
     )

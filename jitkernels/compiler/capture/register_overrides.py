@@ -15,7 +15,7 @@ from jitkernels.compiler.capture.dynamic import (  # noqa: F401  # likewise
     segment_reductions,
     unique,
 )
-from jitkernels.compiler.capture.linear_algebra import matmul_einsum, small_systems  # noqa: F401  # likewise
+from jitkernels.compiler.capture.linear_algebra import linear_systems, matmul_einsum  # noqa: F401  # likewise
 from jitkernels.compiler.capture.native import native_calls  # noqa: F401  # likewise
 from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers its operations
     array_function,

@@ -23,7 +23,7 @@ from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.numpy_call_spec import ArrayPlaceholder, Called, described
 
-FOLDERS = "refer", "attrs", "compiler/capture/random", "compiler/capture/native"
+FOLDERS = "refer", "attrs", "compiler/capture/random", "compiler/capture/native", "compiler/capture/linear_algebra"
 REFERENCES = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in FOLDERS)
 """Folders of the references of kernels, and of the code that these use; of code that traces themselves run."""
 _copies: dict[Any, Any] = {}
