@@ -7,6 +7,7 @@ STRAIGHT_PASSES = (
     "simplify_cfg", "always_inliner", "instruction_combine", "new_gvn", "simplify_cfg", "tail_call_elimination",
 )  # fmt: skip
 INLINING_PASSES = "sroa", "always_inliner", "sroa"
+STRENGTH_REDUCTION = ("loop_strength_reduce",)
 
 
 def recipe(passes: Sequence[str], vector_bytes: int, level: int) -> str:

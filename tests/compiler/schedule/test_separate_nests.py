@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.codegen import compiling
+from jitkernels.codegen import compiling, llvm_backend, llvm_passes
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.compiler.codegen.core import module_text
 from jitkernels.compiler.codegen.core.module_text import NESTS_MARKER, NEVER_FAILS
@@ -61,19 +61,27 @@ def compiled(
     return result, [job for job in jobs if job.name == "fused"], texts
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_nests_of_any_range_get_few_passes(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Addresses of nests are optimized in small modules only."""
-    if large:
-        monkeypatch.setattr(module_text, "LARGE_MODULE_CHARS", 0)
-    x = np.random.default_rng(1).random(1001).astype("float32" if large else "float64")  # code of its own
+def test_nests_of_any_range_get_few_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops alone get strength reduction: addresses of nests are as good as they are."""
+    reduced = []
+    run = llvm_backend._run
+
+    def noted(names: tuple[str, ...], module: Any, target: Any) -> None:
+        if names == llvm_passes.STRENGTH_REDUCTION:
+            reduced.append([one.name for one in module.functions if not one.is_declaration])
+        run(names, module, target)
+
+    monkeypatch.setattr(llvm_backend, "_run", noted)
+    x = np.random.default_rng(1).random(1001)
     found, jobs, texts = compiled(smoothed, monkeypatch, x, 3)
     np.testing.assert_allclose(found, smoothed(x, 3), rtol=1e-5)
     own, _, nests = texts[-1].partition(NESTS_MARKER)
     assert any(" call " in line and "sqrt" in line for line in nests.splitlines())
     heads = [line for line in own.splitlines() if line.startswith("define ") and "%begin" in line]
     assert ["@flow1(" in head for head in heads] == [True]
-    assert [job.reduces for job in jobs if job.apart] == [not large]
+    assert all(job.reduces for job in jobs if job.apart) and [name for name in reduced[0] if "nest" in name] == []
+    _, jobs, _ = compiled(lambda x: np.sqrt(x) * 2 - x, monkeypatch, x)
+    assert [job.reduces for job in jobs] == [False] and len(reduced) == 1
 
 
 def test_few_nests_are_optimized_with_their_loops(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,13 +29,11 @@ MAX_INLINE_CHARS, MAX_INLINE_CALLS = 1500, 6
 
 NESTS_MARKER = "; what is written as it should run:\n"
 """The marker before loop nests of a segment with loops or branches: LLVM optimizes these, the nests get only the passes
-that they need, as where there are no loops around them. All passes would take most of the time that LLVM takes.
+that they need, as where there are no loops around them, and no strength reduction. All passes would take most of the
+time that LLVM takes.
 """
 MIN_SEPARATE_CHARS = 16_000
 """The characters from which on nests are optimized apart: of fewer, LLVM takes milliseconds to know what they do."""
-LARGE_MODULE_CHARS = 180_000
-"""The characters from which on a module is large: each loop is a small part of it, and its addresses stay as they are.
-"""
 _HEAD = re.compile(r"^define (i64 @(\S+)\(ptr [^)]*\))", re.MULTILINE)
 _CONSTANT_RANGE = re.compile(r"call i64 @(\S+)\(ptr [^,]*, i64 \d+, i64 \d+\)")
 """Calls of nests for a range that is known: LLVM makes code for this range, so that these nests are with the loops."""
@@ -68,8 +66,7 @@ class Fused:
 
     def object_code(self, symbol: str) -> bytes:
         """Compile to an object file. Raises BuildError if LLVM rejects the text, which is a bug of the emitter."""
-        whole = self.text
-        text, _, nests = whole.replace("@entry(", f"@{symbol}(").partition(NESTS_MARKER)
+        text, _, nests = self.text.replace("@entry(", f"@{symbol}(").partition(NESTS_MARKER)
         by_numba: list[str] = []
         if numba_functions.MARK in nests or numba_functions.MARK in text:
             from jitkernels.codegen import numba_lowering  # not for those who print no Python
@@ -88,7 +85,7 @@ class Fused:
                 level=self.level,
                 unrolls=self.unrolls,
                 versions_strides=False,
-                reduces=not nests or len(whole) <= LARGE_MODULE_CHARS,
+                reduces=self.is_whole,
                 hides_functions=True,
             )
         )
@@ -105,7 +102,7 @@ def module_source(
     unrolls: bool = True,
 ) -> Fused:
     """Make a source of LLVM IR."""
-    names: Sequence[str] = llvm_passes.INLINING_PASSES
+    names: Sequence[str] = (*llvm_passes.INLINING_PASSES, "without", "strength", "reduction")
     if is_whole:
         names = ("all", "passes", "but", "stride", "versions", *(() if unrolls else ("unrolling",)))
     whole = f"{llvm_passes.recipe(names, vector_bytes, level)}{text}"
