@@ -21,8 +21,8 @@ class CompileJob:
     `optimized`. `passes`: a pipeline of `jitkernels.codegen.llvm_backend`: ``optimize``, with the options `unrolls` and
     `versions_strides`, ``straighten`` (`run_light_pipeline`) or ``fuse``.
     `externals` may stay undefined. `hides_functions`: an exported function of `parts` other than `symbol` is an
-    error. `level`: see `codegen.target_machine`; `reduces`: the loops of `parts` get strength reduction, which the
-    texts that are `apart` never do. `forms`: intermediate texts that are dumped beside the object on request, by suffix.
+    error. `level`: see `codegen.target_machine`; `reduces`: the loops of `parts` get strength reduction, which those
+    that are `apart` never do. `forms`: intermediate texts that are dumped beside the object on request, by suffix.
     """
 
     name: str
