@@ -12,6 +12,7 @@ from typing import Any
 
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.call_signature import CallSignature, FlatCall
+from jitkernels.compiler.dispatch.class_tables import guard_classes
 from jitkernels.compiler.dispatch.object_guards import ObjectAccessBuilder, UnreachableError
 from jitkernels.compiler.dispatch.object_layout import FUNCTION_PARTS, has_parts
 from jitkernels.compiler.ir.call_abi import AccessStep
@@ -67,6 +68,8 @@ def find_access(call: FlatCall, signature: CallSignature, constants: Sequence[An
     # Last, though its leaves come first: guards on the arguments are the ones that usually fail.
     argument_leaves, reaching.leaves = reaching.leaves, []
     reaching.function(part, target)
+    if call.classes is not None:
+        guard_classes(reaching, call.classes)
     reaching.finish()
     reaching.leaves += argument_leaves
     access = ArgumentAccess(call.form, reaching, constants)

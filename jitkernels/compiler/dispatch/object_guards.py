@@ -99,7 +99,7 @@ class ObjectAccessBuilder:
         table = function.__globals__
         for name in names_of(code).names:
             if name not in table:  # one of Python's own, until there is a global of this name
-                self._table(table).missing.setdefault(name)
+                self.table(table).missing.setdefault(name)
         for name, part in names:
             self._named(table, name, part)
         for chain, part in read:
@@ -134,7 +134,20 @@ class ObjectAccessBuilder:
             structure = dict, tuple(name for name, _ in named), tuple(part for _, part in named)
             self._look(self._step("part", held, keywords), structure, function.__kwdefaults__)
 
-    def _table(self, table: dict[str, Any]) -> GlobalsTable:
+    def attribute_of(self, value: Any, name: str) -> int:
+        """The step that loads an attribute of a fixed object."""
+        return self._step("attribute", self._held(value), word=self._word(sys.intern(name)))
+
+    def same(self, step: int, value: Any) -> None:
+        """Guard that a step loads this object."""
+        self._step("same", step, word=self._word(value))
+
+    def sized(self, step: int, count: int) -> None:
+        """Guard that a step loads a dict with this number of items."""
+        self._step("size", step, count)
+
+    def table(self, table: dict[str, Any]) -> GlobalsTable:
+        """The guarded names of the dict of a module or class."""
         if id(table) not in self._tables:
             self._tables[id(table)] = GlobalsTable(table, self._word(table))
         return self._tables[id(table)]
@@ -143,7 +156,7 @@ class ObjectAccessBuilder:
         """A global: guarded as a constant, or loaded in each call where it is an array or number."""
         value = table[name]
         if type(part) is not Leaf and part[0] == "ufunc":
-            self._table(table).names[name] = value
+            self.table(table).names[name] = value
             self._ufunc(part, value)
             return
         is_changed = type(value) in (list, tuple, dict)  # maybe, in itself
@@ -153,12 +166,12 @@ class ObjectAccessBuilder:
             part = part[2]
         is_static = type(part) is not Leaf and part[0] == "static" and not is_changed
         if is_static or (type(part) is not Leaf and type(function) is types.FunctionType):
-            self._table(table).names[name] = value
+            self.table(table).names[name] = value
             if part[0] == "function":
                 self._function(part, function)
             return
         word = self._word(sys.intern(name))
-        self._look(self._step("global", number=self._table(table).word, word=word), part, value)
+        self._look(self._step("global", number=self.table(table).word, word=word), part, value)
 
     def _read(
         self, around: Mapping[str, types.CellType], table: dict[str, Any], chain: tuple[str, ...], part: Any
@@ -178,7 +191,7 @@ class ObjectAccessBuilder:
             return value
         if not isinstance(owner, type) or (part is not None and part[0] != "static"):
             raise UnreachableError(f"{name!r}, an attribute of what is neither a module nor a class")
-        self._static(self._step("attribute", self._held(owner), word=self._word(sys.intern(name))), value)
+        self.constant(self._step("attribute", self._held(owner), word=self._word(sys.intern(name))), value)
         return value
 
     def _step(self, kind: str, of: int = 0, number: int = 0, word: int = 0) -> int:
@@ -233,10 +246,12 @@ class ObjectAccessBuilder:
             else:
                 self._look(self._held(called), structure, called)
         elif kind == "static":
-            self._static(step, value)
+            self.constant(step, value)
         elif kind in (tuple, list, "named"):
             parts = structure[2] if kind == "named" else structure[1]
             self._typed(step, type(value), len(parts))
+            if kind == "named" and hasattr(value, "__dict__"):
+                self.sized(self._step("attribute", step, word=self._word("__dict__")), 0)
             for i, (part, one) in enumerate(zip(parts, value, strict=True)):
                 inner = self._step("element" if kind is list else "item", step, i)
                 self._look(inner, part, one)
@@ -264,7 +279,7 @@ class ObjectAccessBuilder:
             elif part is not None:
                 inner = self._step("attribute", step, word=word)
                 if isinstance(part[2], Constant):
-                    self._static(inner, part[2].value)
+                    self.constant(inner, part[2].value)
                 else:
                     self._step("same", inner, word=self._word(part[2].value))
             elif OPTIONAL_ATTRIBUTE:
@@ -287,15 +302,16 @@ class ObjectAccessBuilder:
         self._step("type", step, word=self._word(kind))
         self._step("size", step, count)
 
-    def _static(self, step: int, value: Any) -> None:
+    def constant(self, step: int, value: Any) -> None:
+        """Guard that a step loads an equal constant. Raises UnreachableError."""
         if type(value) in (list, tuple):
             self._typed(step, type(value), len(value))
             for i, one in enumerate(value):
-                self._static(self._step("element" if type(value) is list else "item", step, i), one)
+                self.constant(self._step("element" if type(value) is list else "item", step, i), one)
         elif type(value) is dict:
             self._typed(step, dict, len(value))
             for key, one in value.items():
-                self._static(self._step("value", step, word=self._word(_own(value, key))), one)
+                self.constant(self._step("value", step, word=self._word(_own(value, key))), one)
         elif type(value) in EQUAL or (type(value) is float and value and value == value):
             self._step("equal", step, word=self._word(value))
         elif isinstance(value, SAME) or type(value) is np.ndarray or _is_library_function(value) or is_native(value):
@@ -358,13 +374,17 @@ class ObjectAccessBuilder:
         if type(value) is not kind or not all(_is_own(value, name) for name in names):
             raise UnreachableError(f"an object of type {type(value).__name__}, whose attributes are not its own alone")
         self._step("type", step, word=self._word(kind))
+        if any(what == "hidden" for _, (what, _) in methods) and hasattr(value, "__dict__"):
+            self.sized(self._step("attribute", step, word=self._word("__dict__")), len(vars(value)))
         for name, part in zip(names, parts, strict=True):
             inner = self._step("attribute", step, word=self._word(sys.intern(name)))
             self._look(inner, part, getattr(value, name))
         for name, (what, part) in methods:
             word = self._word(sys.intern(name))
+            if what == "hidden":  # by an attribute of the object itself, if it gets one
+                continue
             if what == "value":
-                self._static(self._step("attribute", step, word=word), part.value)
+                self.constant(self._step("attribute", step, word=word), part.value)
             elif HAVE_METHODS:
                 self._look(self._step("method", step, word=word), part, getattr(value, name).__func__)
             else:

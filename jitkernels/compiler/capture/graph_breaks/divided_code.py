@@ -33,7 +33,7 @@ def divide(plain: types.FunctionType, sites: BreakSites, inlined: AbstractSet[Ke
     """Divide a function. Raises BuildError where its source is unknown, or it cannot be divided."""
     code = plain.__code__
     cells = zip(code.co_freevars, plain.__closure__ or (), strict=True)
-    values = {**plain.__globals__, **{name: cell.cell_contents for name, cell in cells if _is_set(cell)}}
+    values = {**plain.__globals__, **{name: cell.cell_contents for name, cell in cells if is_set(cell)}}
     tree = source_tree(code)
     if tree_noted(code) is None and not is_source_of(tree, code):
         raise BuildError("its source is not the code that Python runs")
@@ -53,7 +53,7 @@ def divide(plain: types.FunctionType, sites: BreakSites, inlined: AbstractSet[Ke
     return DividedFunction(ast.fix_missing_locations(divided), tuple(partition.parts), partition.broken)
 
 
-def _is_set(cell: types.CellType) -> bool:
+def is_set(cell: types.CellType) -> bool:
     return cell != types.CellType()
 
 

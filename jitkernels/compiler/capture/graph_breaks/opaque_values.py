@@ -6,7 +6,7 @@ from typing import Any
 
 from jitkernels.compiler.capture.free_variables import around, globals_of, names_of
 from jitkernels.compiler.capture.graph_breaks.break_sites import lines_named
-from jitkernels.compiler.capture.graph_breaks.divided_code import lines_of_code
+from jitkernels.compiler.capture.graph_breaks.divided_code import is_set, lines_of_code
 from jitkernels.compiler.capture.pytree.flatten import Flattener
 from jitkernels.compiler.capture.pytree.unflatten import blank
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -24,7 +24,9 @@ def opaque_names(function: types.FunctionType, arguments: Mapping[str, Any]) -> 
 def callees_named(function: types.FunctionType, text: str) -> frozenset[str]:
     """The names of globals and free variables that are functions in which a message names a line."""
     table, code = function.__globals__, function.__code__
-    values = {**{name: table.get(name) for name in names_of(code).names}, **around(function)}
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    known = {name: cell.cell_contents for name, cell in cells if is_set(cell)}
+    values = {**{name: table.get(name) for name in names_of(code).names}, **known}
     functions = {name: one.__code__ for name, one in values.items() if isinstance(one, types.FunctionType)}
     return frozenset(name for name, own in functions.items() if lines_named(text, own.co_filename) & lines_of_code(own))
 

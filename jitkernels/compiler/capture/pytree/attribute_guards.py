@@ -131,7 +131,7 @@ def _guards_of(value: Any, structure: Any, missed: set[str], by_name: set[str]) 
         for name in sorted(missed.difference(own)):
             if name in getattr(value, "__dict__", ()):
                 raise UnsupportedError(f"the attribute {name!r} of a named tuple")
-            found = _of_class(kind, name)
+            found = class_attribute(kind, name)
             if not found:
                 yield name, None
             elif structure[0] == "named" and isinstance(found[0], CONSTANT):
@@ -143,7 +143,7 @@ def _is_unguarded(value: Any) -> bool:
     return type(value) is types.FunctionType and is_library(value)
 
 
-def _of_class(kind: type, name: str) -> list[Any]:
+def class_attribute(kind: type, name: str) -> list[Any]:
     """The attribute of a class by its own name, in a list; an empty one without it."""
     return [vars(base)[name] for base in kind.__mro__ if name in vars(base)][:1]
 

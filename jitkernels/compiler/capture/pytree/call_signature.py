@@ -9,6 +9,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.free_variables import names_of
 from jitkernels.compiler.capture.numba_dispatchers import as_python
+from jitkernels.compiler.capture.pytree.class_guards import ClassGuards, guards_of
 from jitkernels.compiler.capture.pytree.flatten import Flattener, constant, pattern_of, short_extent
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 
@@ -18,7 +19,8 @@ class FlatCall(NamedTuple):
 
     `args` and `kwargs` as the caller wrote them; `positional` and `named` bound to parameters, defaults filled in;
     `structure` and `leaves` flattened, those of the function's free variables first; `key` of the specialization.
-    `locks`: how to acquire and release those of random generators, which a run of compiled code holds.
+    `locks`: how to acquire and release those of random generators, which a run of compiled code holds. `classes`: what
+    is guarded of classes, part of the key.
     """
 
     args: tuple[Any, ...]
@@ -29,6 +31,7 @@ class FlatCall(NamedTuple):
     leaves: list[Any]
     key: Any
     locks: list[tuple[Any, Any]]
+    classes: ClassGuards | None
 
     @property
     def form(self) -> tuple[int, tuple[str, ...]]:
@@ -132,7 +135,9 @@ class CallSignature:
         leaves = flattener.leaves
         marks = {extent: -extent for leaf in leaves if (extent := short_extent(leaf))}
         patterns = tuple([pattern_of(leaf, marks) for leaf in leaves])
-        return FlatCall(args, kwargs, positional, named, structure, leaves, (structure, patterns), flattener.locks)
+        classes = guards_of([*flattener.classes], flattener.names.all) if flattener.classes else None
+        key = structure, patterns if classes is None else (*patterns, classes)
+        return FlatCall(args, kwargs, positional, named, structure, leaves, key, flattener.locks, classes)
 
 
 def _free_names(function: Any) -> tuple[str, ...]:

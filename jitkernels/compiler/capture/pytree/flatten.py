@@ -18,7 +18,8 @@ from jitkernels.attrs.schema import foreign_arrays
 from jitkernels.compiler.capture import free_variables, impure
 from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.numba_dispatchers import as_python, refuse_stencil, ufunc_source
-from jitkernels.compiler.capture.pytree.attribute_guards import AttributeNames, guarded
+from jitkernels.compiler.capture.pytree.attribute_guards import AttributeNames, class_attribute, guarded
+from jitkernels.compiler.capture.pytree.class_guards import check_attributes, check_shared
 from jitkernels.compiler.capture.pytree.sentinels import is_sentinel
 from jitkernels.compiler.capture.pytree.static_key import static
 from jitkernels.compiler.capture.random import generator_states
@@ -72,6 +73,7 @@ class Flattener:
         self._open: list[int] = []
         self._functions: set[int] = set()
         self._kinds: set[type] = set()
+        self.classes: dict[type, None] = {}
 
     def flatten(self, value: Any) -> Any:
         """Flatten one value. Raises UnsupportedError for unsupported types."""
@@ -136,6 +138,8 @@ class Flattener:
                 return "slice", *(self.flatten(item) for item in (value.start, value.stop, value.step))
             if kind is str:
                 self.names.add_string(value)
+            if isinstance(value, type | enum.Enum):
+                self.classes[value if isinstance(value, type) else kind] = None
             return guarded(value, ("static", kind, value), self.names)
         if id(value) in self._open:
             raise UnsupportedError(f"an argument of type {kind.__name__} that refers to itself")
@@ -155,6 +159,10 @@ class Flattener:
                 raise UnsupportedError("a dict with keys that are no names")
             return kind, tuple(value), tuple([self.flatten(item) for item in value.values()])
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
+            if getattr(value, "__dict__", None):
+                raise UnsupportedError("a named tuple with other attributes than its elements")
+            self.classes[kind] = None
+            check_attributes(kind, self.names.use("all"))
             return "named", kind, tuple([self.flatten(item) for item in value])
         if kind is types.FunctionType:
             return self._function(value)
@@ -205,7 +213,8 @@ class Flattener:
             if any(hasattr(item, "__slots__") and item.__slots__ for item in kind.__mro__):
                 raise UnsupportedError(f"an argument of type {kind.__name__}, which has __slots__")
             names = tuple(vars(value))
-        parts = tuple([self.flatten(getattr(value, name)) for name in names])
+        own = getattr(value, "__dict__", None)  # past descriptors of the class, which may give something else
+        parts = tuple([self.flatten(getattr(value, name) if own is None else own[name]) for name in names])
         return "object", kind, names, parts, self._methods(kind, names)
 
     def _generator(self, value: Any) -> Any:
@@ -223,6 +232,7 @@ class Flattener:
     def _methods(self, kind: type, own: tuple[str, ...]) -> tuple[Any, ...]:
         """Methods and plain class attributes that the function reads by name."""
         result: dict[str, Any] = {}
+        self.classes[kind] = None
         if kind not in self._kinds:
             self._kinds.add(kind)
             for value in free_variables.operators_of(kind):
@@ -230,15 +240,15 @@ class Flattener:
         while True:
             more = [name for name in sorted(self.names.use("all")) if name not in result and name not in own]
             for name in more:
-                value = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+                found = class_attribute(kind, name)
+                value = found[0] if found else None
                 if isinstance(value, types.FunctionType) and not name.startswith("__"):
                     result[name] = "function", self._function(value)
                 elif isinstance(value, bool | int | float | str | tuple):
                     result[name] = "value", free_variables.Constant(static(value), value)
-                elif isinstance(value, np.ndarray | list | dict):
-                    raise UnsupportedError(f"{kind.__name__}.{name}, which all objects of the class share")
                 else:
-                    result[name] = None
+                    check_shared(kind, name, value)
+                    result[name] = ("hidden", None) if found and not hasattr(type(value), "__set__") else None
                     self._hidden(value)
             if not more:
                 return tuple((name, value) for name, value in result.items() if value is not None)

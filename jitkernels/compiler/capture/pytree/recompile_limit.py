@@ -6,6 +6,7 @@ Each such value is a constant of the code, so a function with a new one in each 
 
 from typing import Any
 
+from jitkernels.compiler.capture.pytree.class_guards import ClassGuards
 from jitkernels.compiler.capture.pytree.flatten import Leaf
 
 MAX_VALUES = 16
@@ -24,7 +25,7 @@ class RecompileLimit:
         """Count a new specialization; whether its congruence class is full."""
         structure, patterns = key
         part, (_, parts), named = structure
-        congruence_class = alike(part), tuple(map(alike, parts)), alike(named), frozenset(patterns)
+        congruence_class = alike(part), tuple(map(alike, parts)), alike(named), frozenset(one for one in patterns if type(one) is not ClassGuards)
         count = self._made.get(congruence_class, 0)
         self._made[congruence_class] = count + 1
         return count >= MAX_VALUES

@@ -114,8 +114,12 @@ class Unflattener:
         if kind is np.vectorize:
             return SERVICES["vectorize"](*map(self.unflatten, parts))
         result: Any = blank(kind)
+        own = getattr(result, "__dict__", None)
         for name, part in zip(names, parts, strict=True):
-            object.__setattr__(result, name, self.unflatten(part))
+            if own is None:
+                object.__setattr__(result, name, self.unflatten(part))
+            else:
+                own[name] = self.unflatten(part)  # past descriptors of the class, which may store it elsewhere
         for name, (what, item) in methods:
             if what == "function" and hasattr(result, "__dict__"):
                 vars(result)[name] = types.MethodType(self.unflatten(item), result)
