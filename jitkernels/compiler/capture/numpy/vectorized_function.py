@@ -21,6 +21,7 @@ from jitkernels.compiler.capture.rewrite.elementwise_function import elementwise
 from jitkernels.compiler.capture.trace_context import current
 from jitkernels.compiler.ir.builder import UnsupportedError
 
+numpy: Any = stand_in(np)
 NATURAL = "float64", "int64", "complex128"
 """Dtypes whose scalars give results of the same dtypes as Python's numbers do."""
 
@@ -42,14 +43,30 @@ class VectorizedFunction:
             SERVICES["constants"](tracer, np.asarray(one)) if type(one) is not Traced else one for one in arrays
         )
         before = len(tracer.joined_kinds)
-        names = {FLOW: runtime_hooks, "np": stand_in(np), "function": self.function}
+        if any(array.is_scalar and not array.is_weak and str(array.dtype) not in NATURAL for array in arrays):
+            raise UnsupportedError("numpy.vectorize of a number that is none of Python's")  # which NumPy passes on
+        names = {FLOW: runtime_hooks, "np": numpy, "function": self.function, "cast": _cast}
         by_scalar = self.dtype is None and any(str(array.dtype) not in NATURAL for array in arrays)
         result = types.FunctionType(elementwise_code(len(arrays), by_scalar=by_scalar), names)(*arrays)
         if self.dtype is not None:
             return result.astype(self.dtype)
         if any(dtype_of(first) != dtype_of(other) for first, other in tracer.joined_kinds[before:]):
             raise UnsupportedError("numpy.vectorize of a function that returns numbers of several types")
+        if not by_scalar and str(result.dtype) not in (*NATURAL, "bool"):  # for NumPy's scalars it may be another
+            raise UnsupportedError("numpy.vectorize of a function that returns NumPy's numbers")
         return result
+
+
+def _cast(result: Any, dtype: np.dtype[Any]) -> Any:
+    """The results as an array of the dtype. NumPy raises OverflowError for Python's ints that it does not hold."""
+    tracer = current()
+    if tracer is not None and dtype.kind in "iu" and result.dtype == "int64" and not np.can_cast("int64", dtype):
+        limits = np.iinfo(dtype)
+        is_outside = result < limits.min
+        if limits.max < np.iinfo("int64").max:
+            is_outside = is_outside | (result > limits.max)
+        tracer.checks.append(numpy.any(is_outside).node)
+    return result.astype(dtype)
 
 
 def _dtype_of(otypes: Any) -> np.dtype[Any] | None:

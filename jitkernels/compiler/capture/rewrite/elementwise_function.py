@@ -16,7 +16,7 @@ PYTHON_NUMBER = "float({0}) if {1} == 'f' else complex({0}) if {1} == 'c' else b
 
 @functools.cache
 def elementwise_code(count: int, *, by_scalar: bool) -> types.CodeType:
-    """The rewritten code of the loop over `count` arrays, with the globals ``np`` and ``function``.
+    """The rewritten code of the loop over `count` arrays, with the globals ``np``, ``function`` and ``cast``.
 
     `by_scalar`: NumPy's scalar of the first element decides the dtype, which is not that for Python's number.
     """
@@ -32,7 +32,7 @@ def elementwise_code(count: int, *, by_scalar: bool) -> types.CodeType:
         "    if x0.size == 0:",
         "        raise ValueError('cannot call `vectorize` on size 0 inputs unless `otypes` is set')",
         f"    result = np.array([function({arguments}) {loop}]).reshape(x0.shape)",
-        *([f"    result = result.astype(np.asarray(function({first})).dtype)"] if by_scalar else []),
+        *([f"    result = cast(result, np.asarray(function({first})).dtype)"] if by_scalar else []),
         "    return result\n",
     ])  # fmt: skip
     file = f"{__file__}:{count}{'s' * by_scalar}"  # of the package: tracing does not check what it reads

@@ -26,13 +26,20 @@ class PlainUfunc:
         arrays, dtypes = resolved([*map(np.asarray, arguments)], self.loop_types)
         broadcast = np.broadcast_arrays(*arrays)
         shape = broadcast[0].shape
+        if 0 in shape:
+            return self._empty(broadcast, dtypes)
         results = [self.function(*elements) for elements in zip(*(array.ravel() for array in broadcast), strict=True)]
-        if not results:
-            raise ArgumentError("a vectorized function of no elements: expected some, whose results decide the dtype")
         columns = [*zip(*results, strict=True)] if type(results[0]) is tuple else [results]
         found = [np.asarray(column).reshape(shape)[()] for column in columns]
         found = [one.astype(dtype) for one, dtype in zip(found, dtypes, strict=True)] if dtypes else found
         return tuple(found) if type(results[0]) is tuple else found[0]
+
+    def _empty(self, arrays: Sequence[Any], dtypes: Sequence[Any]) -> Any:
+        """The results of no elements: they have the dtypes that are declared, or those of results for ones."""
+        result = self.function(*[np.ones((), array.dtype)[()] for array in arrays])
+        results = result if type(result) is tuple else (result,)
+        found = [np.empty(arrays[0].shape, dtype) for dtype in dtypes or [np.asarray(one).dtype for one in results]]
+        return tuple(found) if type(result) is tuple else found[0]
 
     def reduce(self, array: Any, axis: int, keepdims: bool) -> Any:
         """The function of the result so far and the next row along an axis."""

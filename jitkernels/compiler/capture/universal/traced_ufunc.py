@@ -7,7 +7,7 @@
 4. Loops for declared types get their arguments cast to those of the first loop that NumPy's safe casts reach.
 """
 
-import builtins
+import dis
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,8 +29,13 @@ from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 
 numpy: Any = stand_in(np)
-VIEW_ATTRIBUTES = frozenset({"real", "imag", "T"})
-"""Attributes of arrays that are views; those of numbers are numbers."""
+
+
+SEVERAL_TYPES = "a vectorized function that returns numbers of several types"
+ELEMENTWISE = frozenset({"where", "clip", "isclose", "nan_to_num", "sinc", "round", "pi", "e", "inf", "nan"})
+"""What functions of arrays may take from NumPy beside its universal functions and types."""
+OF_NUMBERS = frozenset({"CONTAINS_OP", "UNARY_NOT", "IS_OP", "BINARY_SUBSCR", "@", "@=", "[]"})
+"""Operations that mean something else for arrays than for their elements."""
 
 
 class TracedUfunc:
@@ -54,7 +59,12 @@ class TracedUfunc:
     def _called(self, arrays: list[Any]) -> Any:
         shape = numpy.broadcast_shapes(*[array.shape for array in arrays])
         if not shape:
-            return self.function(*[array[()] for array in arrays])
+            joined = _tracer().joined_kinds
+            before = len(joined)
+            result = self.function(*[array[()] for array in arrays])
+            if any(dtype_of(one) != dtype_of(other) for one, other in joined[before:]):
+                raise UnsupportedError(SEVERAL_TYPES)
+            return tuple(map(_number, result)) if type(result) is tuple else _number(result)
         if self.is_of_arrays:
             result = self.function(*arrays)
             is_fresh = type(result) is Traced and all(result is not array for array in arrays)
@@ -63,7 +73,7 @@ class TracedUfunc:
         inputs = [numpy.broadcast_to(array, shape) for array in arrays]
         dtypes, is_tuple = self._dtypes(inputs)
         outputs = [numpy.empty(shape, dtype) for dtype in dtypes]
-        self._run(elementwise_loops(len(inputs), len(outputs), len(shape)), *inputs, *outputs)
+        self._run(elementwise_loops(len(inputs), len(outputs), len(shape)), dtypes, *inputs, *outputs)
         return tuple(outputs) if is_tuple else outputs[0]
 
     def reduce(
@@ -79,7 +89,7 @@ class TracedUfunc:
         rows = numpy.moveaxis(array, axis, 0)
         result = self._start(rows, rows.shape[1:])
         result[...] = rows[0]
-        self._run(fold_loops(rows.ndim - 1, accumulates=False), rows, result, first=1)
+        self._run(fold_loops(rows.ndim - 1, accumulates=False), [result.dtype], rows, result)
         result = result[()] if rows.ndim == 1 else result
         if keepdims:
             result = numpy.expand_dims(result, axis)
@@ -94,7 +104,7 @@ class TracedUfunc:
         rows = numpy.moveaxis(array, axis, 0)
         result = self._start(rows, rows.shape)
         result[0] = rows[0]
-        self._run(fold_loops(rows.ndim - 1, accumulates=True), rows, result, first=1)
+        self._run(fold_loops(rows.ndim - 1, accumulates=True), [result.dtype], rows, result)
         return numpy.moveaxis(result, 0, axis)
 
     def outer(self, first: Any, second: Any, **keywords: Any) -> Any:
@@ -106,6 +116,8 @@ class TracedUfunc:
         """A new array for results of a fold. Raises UnsupportedError without elements, for which ufuncs have none."""
         if self.types or rows.size == 0:
             raise UnsupportedError("a reduction of no elements, or by a function with declared types")
+        if rows.shape[0] == 1:
+            return numpy.empty(shape, rows.dtype)
         (dtype,), _ = self._dtypes([rows, rows])
         return numpy.empty(shape, np.result_type(dtype, str(rows.dtype)))
 
@@ -118,13 +130,19 @@ class TracedUfunc:
         result = self.function(*[array[(0,) * array.ndim] for array in arrays])
         is_natural = all(str(array.dtype) in NATURAL for array in arrays)
         if not is_natural and any(dtype_of(a) != dtype_of(b) for a, b in tracer.joined_kinds[before:]):
-            raise UnsupportedError("a vectorized function that returns numbers of several types")
-        results = result if type(result) is tuple else (result,)
-        return [numpy.asarray(one).dtype for one in results], type(result) is tuple
+            raise UnsupportedError(SEVERAL_TYPES)
+        return _dtypes_of(result), type(result) is tuple
 
-    def _run(self, code: types.CodeType, *arrays: Any, first: int = 0) -> None:
-        names = {FLOW: runtime_hooks, "function": self.function, "first": first}
-        types.FunctionType(code, names)(*arrays)
+    def _run(self, code: types.CodeType, dtypes: Sequence[Any], *arrays: Any) -> None:
+        """Run loops in which the function must return numbers of these dtypes: stores would convert others."""
+
+        def function(*elements: Any) -> Any:
+            result = self.function(*elements)
+            if _dtypes_of(result) != [*dtypes]:
+                raise UnsupportedError(SEVERAL_TYPES)
+            return result
+
+        types.FunctionType(code, {FLOW: runtime_hooks, "function": function, "first": 1})(*arrays)
 
 
 class TracedGufunc:
@@ -166,6 +184,15 @@ class TracedGufunc:
         return result if out is None else _into(out, result)
 
 
+def _number(result: Any) -> Any:
+    """A result for numbers as NumPy's number, as those for arrays have its dtypes."""
+    return numpy.asarray(result)[()]
+
+
+def _dtypes_of(result: Any) -> list[Any]:
+    return [numpy.asarray(one).dtype for one in (result if type(result) is tuple else (result,))]
+
+
 def _check_outputs(given: Sequence[Any], shapes: Sequence[Any], dtypes: Sequence[np.dtype[Any]]) -> None:
     """Raise UnsupportedError for arrays that results cannot be written to as they are."""
     if not all(type(one) is Traced and tuple(one.shape) == shape for one, shape in zip(given, shapes, strict=True)):
@@ -179,14 +206,23 @@ def _storage(array: Any) -> Any:
 
 
 def _takes_arrays(function: Any, code: types.CodeType) -> bool:
-    """Whether a function of numbers is one of arrays as well: it has no branches, and calls nothing but NumPy."""
+    """Whether a function of numbers is one of arrays as well: it has operators and universal functions alone."""
     if has_control_flow(code) or code.co_freevars or any(isinstance(one, types.CodeType) for one in code.co_consts):
         return False
+    if not OF_NUMBERS.isdisjoint(name for step in dis.get_instructions(code) for name in (step.opname, step.argrepr)):
+        return False
     table = function.__globals__
-    values = [original(table[name]) for name in code.co_names if name in table]
-    others = {name for name in code.co_names if name not in table and hasattr(builtins, name)} - {"abs"}
-    is_of_numpy = all(value is np or isinstance(value, np.ufunc | bool | int | float | complex) for value in values)
-    return is_of_numpy and not others and VIEW_ATTRIBUTES.isdisjoint(code.co_names)
+    values = {name: original(table[name]) for name in code.co_names if name in table}
+    if any(not (value is np or isinstance(value, np.ufunc | bool | int | float | complex)) for value in values.values()):
+        return False
+    return all(name == "abs" or _is_elementwise(name) for name in code.co_names if name not in values)
+
+
+def _is_elementwise(name: str) -> bool:
+    """Whether an attribute of NumPy, which no attribute of numbers has the name of, is a function of elements."""
+    value = getattr(np, name, None)
+    is_ufunc = isinstance(value, np.ufunc) and value.signature is None
+    return name in ELEMENTWISE or is_ufunc or (isinstance(value, type) and issubclass(value, np.number | np.bool))
 
 
 def _extents(array: Any) -> tuple[Any, ...]:
