@@ -2,6 +2,7 @@
 
 import functools
 import linecache
+import operator
 import re
 import types
 from collections.abc import Callable, Sequence
@@ -19,7 +20,8 @@ from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 if TYPE_CHECKING:
     from jitkernels.compiler.diagnostics.explain import FunctionExplanation
 
-LAYOUT = re.compile(r"\((\w+(,\w+)*)?\)(,\((\w+(,\w+)*)?\))*->\((\w+(,\w+)*)?\)(,\((\w+(,\w+)*)?\))*")
+_PART = r"\(([^\W\d]\w*(,[^\W\d]\w*)*)?\)"
+LAYOUT = re.compile(f"{_PART}(,{_PART})*->{_PART}(,{_PART})*")
 
 
 class GeneralizedUfunc:
@@ -49,7 +51,15 @@ class GeneralizedUfunc:
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         """The function of the broadcast arrays; `out`: an array, or a tuple of them, for the results."""
-        return self._call(*arrays) if out is None else self._call(*arrays, out=out)
+        if out is None:
+            return self._call(*arrays)
+        self._check_out(arrays)
+        return self._call(*arrays, out=out)
+
+    def _check_out(self, arrays: tuple[Any, ...]) -> None:
+        """Raise ArgumentTypeError where the outputs are among the arguments already."""
+        if self._plain.count_of_inputs not in (None, len(arrays)):
+            raise ArgumentTypeError(f"out: expected {self._plain.count_of_inputs} arguments beside it, got {len(arrays)}")
 
     def explain(self, *arrays: Any) -> "FunctionExplanation":
         """Explain a call with these arguments, as of a function under `jitkernels.jit`."""
@@ -81,11 +91,11 @@ class Ufunc(GeneralizedUfunc):
 
     def reduce(self, array: Any, axis: int = 0, *, keepdims: bool = False) -> Any:
         """``f(...f(f(x[0], x[1]), x[2])..., x[n - 1])`` along an axis, in order. Raises ArgumentError for n = 0."""
-        return self._reduce(array, axis, keepdims)
+        return self._reduce(array, _axis_of(axis, array), keepdims)
 
     def accumulate(self, array: Any, axis: int = 0) -> Any:
         """All intermediate results of `reduce`: as many as the array has rows along the axis."""
-        return self._accumulate(array, axis)
+        return self._accumulate(array, _axis_of(axis, array))
 
     def outer(self, first: Any, second: Any) -> Any:
         """The function of each element of the first array with each of the second one."""
@@ -149,6 +159,18 @@ def guvectorize(layout: str, *, types: str | Sequence[str], **options: Any) -> C
     return decorate
 
 
+def _axis_of(axis: Any, array: Any) -> int:
+    """An axis of an array. Raises ArgumentTypeError for what is no int, ArgumentError for another axis."""
+    ndim = np.ndim(array)
+    if axis is None and ndim == 1:
+        return 0
+    if type(axis) is bool or not hasattr(type(axis), "__index__"):
+        raise ArgumentTypeError(f"axis: expected an int, got {shown(axis)}")
+    if not -ndim <= operator.index(axis) < ndim:
+        raise ArgumentError(f"axis: expected one of {ndim} dimensions, got {axis}")
+    return operator.index(axis)
+
+
 def _function(value: Any) -> types.FunctionType:
     if isinstance(value, JitFunction):
         value = value.__wrapped__
@@ -159,6 +181,8 @@ def _function(value: Any) -> types.FunctionType:
 
 
 def _loops(given: str | Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(given, str | Sequence):
+        raise ArgumentTypeError(f"types: expected loops such as 'dd->d', got {shown(given)}")
     loops = (given,) if isinstance(given, str) else tuple(given)
     for loop in loops:
         inputs, _, outputs = loop.partition("->") if isinstance(loop, str) else ("", "", "")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.numba_dispatchers import UfuncSource
-from jitkernels.errors import ArgumentError
+from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 
 
 class PlainUfunc:
@@ -18,19 +18,30 @@ class PlainUfunc:
 
     def __init__(self, function: types.FunctionType, loop_types: tuple[str, ...]) -> None:
         self.function, self.loop_types = function, loop_types
+        self.count_of_inputs = None
 
     def __jitkernels_ufunc__(self) -> UfuncSource:
         return UfuncSource(self.function, "", self.loop_types)
 
     def __call__(self, *arguments: Any) -> Any:
-        arrays, dtypes = resolved([*map(np.asarray, arguments)], self.loop_types)
+        if not arguments:
+            raise ArgumentTypeError(f"{self.function.__name__}: expected arguments of a vectorized function, got none")
+        weak = [type(one) for one in arguments]
+        arrays, dtypes = resolved([*map(np.asarray, arguments)], self.loop_types, weak, _converted)
         broadcast = np.broadcast_arrays(*arrays)
         shape = broadcast[0].shape
         if 0 in shape:
             return self._empty(broadcast, dtypes)
         results = [self.function(*elements) for elements in zip(*(array.ravel() for array in broadcast), strict=True)]
+        counts = {len(one) if type(one) is tuple else 0 for one in results}
+        if len(counts) > 1 or (dtypes and len(dtypes) not in (counts if 0 not in counts else {1})):
+            name = self.function.__name__
+            raise ArgumentError(f"{name}: expected as many results of each call, {len(dtypes) or min(counts)}, got others")
         columns = [*zip(*results, strict=True)] if type(results[0]) is tuple else [results]
-        found = [np.asarray(column).reshape(shape)[()] for column in columns]
+        found = [np.asarray(column) for column in columns]
+        if any(one.ndim > 1 for one in found):
+            raise ArgumentTypeError(f"{self.function.__name__}: expected numbers as results, got {shown(results[0])}")
+        found = [one.reshape(shape)[()] for one in found]
         found = [one.astype(dtype) for one, dtype in zip(found, dtypes, strict=True)] if dtypes else found
         return tuple(found) if type(results[0]) is tuple else found[0]
 
@@ -46,6 +57,7 @@ class PlainUfunc:
         rows = np.moveaxis(np.asarray(array), axis, 0)
         if not len(rows):
             raise ArgumentError("array: expected elements along the axis, got none")
+        self._check_fold(rows)
         total = rows[0]
         for row in rows[1:]:
             total = self(total, row)
@@ -54,10 +66,18 @@ class PlainUfunc:
     def accumulate(self, array: Any, axis: int) -> Any:
         """All results so far along an axis."""
         rows = np.moveaxis(np.asarray(array), axis, 0)
+        self._check_fold(rows)
         totals = [*rows[:1]]
         for row in rows[1:]:
             totals.append(self(totals[-1], row))
         return np.moveaxis(np.asarray(totals), 0, axis)
+
+    def _check_fold(self, rows: Any) -> None:
+        """Raise ArgumentError for a function that does not make one number of two."""
+        count = self.function.__code__.co_argcount - len(self.function.__defaults__ or ())
+        is_tuple = count <= 2 and rows.shape[0] > 1 and 0 not in rows.shape and type(self(rows[:1], rows[1:2])) is tuple
+        if count > 2 or self.function.__code__.co_argcount == 1 or is_tuple:
+            raise ArgumentError(f"{self.function.__name__}: expected a function of two numbers with one result")
 
     def outer(self, first: Any, second: Any) -> Any:
         """The function of all pairs."""
@@ -70,6 +90,7 @@ class PlainGufunc:
 
     def __init__(self, function: types.FunctionType, layout: str, loop_types: tuple[str, ...]) -> None:
         self.function, self.layout, self.loop_types = function, layout, loop_types
+        self.count_of_inputs = len(dimensions_of(layout)[0])
 
     def __jitkernels_ufunc__(self) -> UfuncSource:
         return UfuncSource(self.function, self.layout, self.loop_types)
@@ -81,7 +102,8 @@ class PlainGufunc:
             raise ArgumentError(
                 f"expected {count} arguments for {self.layout}, or the outputs too, got {len(arguments)}"
             )
-        arrays, dtypes = resolved([*map(np.asarray, arguments[:count])], self.loop_types)
+        weak = [type(one) for one in arguments[:count]]
+        arrays, dtypes = resolved([*map(np.asarray, arguments[:count])], self.loop_types, weak, _converted)
         batch, sizes = batch_of([array.shape for array in arrays], inputs, np.broadcast_shapes)
         whole = [
             np.broadcast_to(array, (*batch, *(sizes[name] for name in names)))
@@ -96,29 +118,53 @@ class PlainGufunc:
         shaped = [
             result if names else result.reshape(batch)[()] for result, names in zip(results, outputs, strict=True)
         ]
-        for output, result in zip(arguments[count:], shaped, strict=False):
+        for number, (output, result) in enumerate(zip(arguments[count:], shaped, strict=False), start=count):
+            if not isinstance(output, np.ndarray):
+                raise ArgumentTypeError(f"argument {number}: expected an array for results, got {shown(output)}")
+            if not np.can_cast(result.dtype, output.dtype, "same_kind"):
+                raise ArgumentTypeError(f"argument {number}: expected an array that takes {result.dtype}, got {output.dtype}")
             output[...] = result
         shaped = [*arguments[count:]] or shaped
         return tuple(shaped) if len(shaped) > 1 else shaped[0]
 
 
-def resolved(arrays: list[Any], loop_types: Sequence[str]) -> tuple[list[Any], list[np.dtype[Any]]]:
-    """The arrays cast for the first loop that accepts them, and the dtypes of its results. Raises ArgumentError."""
+WEAK = {int: "iufc", float: "fc", complex: "c"}
+"""The kinds of dtypes that Python's numbers take, by their type."""
+
+
+def resolved(
+    arrays: list[Any], loop_types: Sequence[str], weak: Sequence[Any], convert: Callable[..., Any]
+) -> tuple[list[Any], list[np.dtype[Any]]]:
+    """The arrays cast for the first loop that accepts them, and the dtypes of its results. Raises ArgumentError.
+
+    `weak`: the types of the arguments. Python's numbers take the dtype of a loop, as those of `numpy.ufunc` do, unless
+    they are of a kind beyond those of all arrays, as floats beside ints are. `convert` casts an array to a dtype; its third argument is whether it was such a number.
+    """
     if not loop_types:
         return arrays, []
+    kinds = [WEAK.get(kind, "") for kind in weak]
+    strong = {array.dtype.kind for array, kind in zip(arrays, kinds, strict=True) if not kind}
+    if any(kind and strong.isdisjoint(kind) for kind in kinds):
+        kinds = [""] * len(kinds)
     for loop in loop_types:
         inputs, _, outputs = loop.partition("->")
         dtypes = [np.dtype(code) for code in inputs]
         if len(inputs) == len(arrays) and all(
-            np.can_cast(np.dtype(str(array.dtype)), dtype, "safe") for array, dtype in zip(arrays, dtypes, strict=True)
+            dtype.kind in kind if kind else np.can_cast(np.dtype(str(array.dtype)), dtype, "safe")
+            for array, dtype, kind in zip(arrays, dtypes, kinds, strict=True)
         ):
             cast = [
-                array if str(array.dtype) == dtype.name else array.astype(dtype)
-                for array, dtype in zip(arrays, dtypes, strict=True)
+                array if str(array.dtype) == dtype.name else convert(array, dtype, bool(kind))
+                for array, dtype, kind in zip(arrays, dtypes, kinds, strict=True)
             ]
             return cast, [np.dtype(code) for code in outputs]
     found = ", ".join(str(array.dtype) for array in arrays)
     raise ArgumentError(f"arguments: expected the types of a loop ({', '.join(loop_types)}), got {found}")
+
+
+def _converted(array: Any, dtype: np.dtype[Any], is_weak: bool) -> Any:
+    """An array of a dtype. Raises OverflowError for a Python int that it does not hold."""
+    return np.asarray(dtype.type(array.item())) if is_weak else array.astype(dtype)
 
 
 def dimensions_of(layout: str) -> tuple[list[list[str]], list[list[str]]]:

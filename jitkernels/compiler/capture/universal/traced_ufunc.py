@@ -17,11 +17,13 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow import runtime_hooks
 from jitkernels.compiler.capture.control_flow.loop_state import dtype_of
+from jitkernels.compiler.capture.ints import int_cast_checks
 from jitkernels.compiler.capture.numpy.vectorized_function import NATURAL
 from jitkernels.compiler.capture.numpy_namespace_proxy import original, stand_in
 from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import has_control_flow
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.capture.universal.plain_ufunc import batch_of, dimensions_of, resolved
 from jitkernels.compiler.capture.universal.universal_loops import elementwise_loops, fold_loops, row_loops
@@ -48,7 +50,7 @@ class TracedUfunc:
     def __call__(self, *arguments: Any, out: Any = None, **keywords: Any) -> Any:
         _refuse(keywords)
         arrays = [*map(numpy.asarray, arguments)]
-        arrays, dtypes = resolved(arrays, self.types)
+        arrays, dtypes = resolved(arrays, self.types, [*map(_type_of, arguments)], _converted)
         result = self._called(arrays)
         if dtypes:
             results = result if type(result) is tuple else (result,)
@@ -158,7 +160,9 @@ class TracedGufunc:
         given = arguments[count:]
         if len(arguments) != count and (len(given) != len(self.outputs) or out is not None):
             raise UnsupportedError("a generalized ufunc with other arguments than its layout has")
-        arrays, dtypes = resolved([*map(numpy.asarray, arguments[:count])], self.types)
+        arrays, dtypes = resolved(
+            [*map(numpy.asarray, arguments[:count])], self.types, [*map(_type_of, arguments[:count])], _converted
+        )
         batch, sizes = batch_of([array.shape for array in arrays], self.inputs, numpy.broadcast_shapes)
         if not all(name in sizes for names in self.outputs for name in names):
             raise UnsupportedError("a generalized ufunc with a dimension of outputs alone")
@@ -182,6 +186,19 @@ class TracedGufunc:
             results = tuple(one if names else one[()] for one, names in zip(results, self.outputs, strict=True))
         result = results if len(results) > 1 else results[0]
         return result if out is None else _into(out, result)
+
+
+def _type_of(argument: Any) -> Any:
+    """Python's type of a number; None for a number of NumPy's."""
+    if type(argument) is Traced:
+        return argument.python if argument.is_weak else None
+    return int if type(argument) is SymInt else type(argument)
+
+
+def _converted(array: Any, dtype: np.dtype[Any], is_weak: bool) -> Any:
+    if is_weak and type(array) is Traced and array.dtype.kind == "i":
+        int_cast_checks.check(array.tracer, array.node, dtype.name)
+    return array.astype(dtype)
 
 
 def _number(result: Any) -> Any:
