@@ -44,7 +44,7 @@ from jitkernels.compiler.capture.graph_breaks.statements import (
     statements_in,
     weight_of,
 )
-from jitkernels.compiler.capture.rewrite.definite_assignment import Names, stored_in
+from jitkernels.compiler.capture.rewrite.definite_assignment import Names, deleted_in, stored_in
 
 
 class Partition:
@@ -160,7 +160,8 @@ class Partition:
             parts = heads(node)
             is_closure = isinstance(node, ast.FunctionDef) and node.name in behind
             escapes = any(inner is getattr(node, "value", None) for inner in functions_in(parts))
-            if is_closure or escapes or captured & stored_in(parts) or resized & read_in(parts):
+            is_unbound = isinstance(node, ast.Delete | ast.Try) and deleted_in([node]) & behind
+            if is_closure or escapes or is_unbound or captured & stored_in(parts) or resized & read_in(parts):
                 kept.append(getattr(node, ORIGIN))
         self.kept.update(kept)
         return not kept
