@@ -202,3 +202,26 @@ def test_explanation_names_lines() -> None:
     (one,) = compiled.explain(x_of()(), 3).breaks
     assert "note(i, j)" in linecache.getline(FILE, one.line)
     assert compiled.stats().kernels >= 2
+
+
+def test_free_variables_without_a_value() -> None:
+    """The plain function raises Python's NameError for them."""
+
+    def made() -> tuple[Callable[[Any], Any], Callable[[], None]]:
+        scale = 2.0
+
+        def scaled(x: Any) -> Any:
+            return x * scale
+
+        def forget() -> None:
+            nonlocal scale
+            del scale
+
+        return jk.jit(scaled), forget
+
+    compiled, forget = made()
+    np.testing.assert_array_equal(compiled(np.ones(3)), np.full(3, 2.0))
+    forget()
+    for _ in range(2):
+        with pytest.raises(NameError):
+            compiled(np.ones(3))

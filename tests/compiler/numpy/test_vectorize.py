@@ -124,6 +124,39 @@ def test_errors_are_numpys(function: Callable[..., Any], argument: Any) -> None:
     assert [error_of(compiled) for _ in range(3)] == [expected] * 3
 
 
+@pytest.mark.per_push
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int32", "uint32", "uint64", "float32"])
+@pytest.mark.parametrize("function", [lambda u: 255 - u, lambda u: -u, lambda u: u * 1000, lambda u: u // 2])
+def test_ints_that_the_dtype_does_not_hold(function: Callable[..., Any], dtype: str) -> None:
+    """NumPy raises OverflowError for Python's ints beyond the dtype of the first result."""
+
+    def program(a: Any) -> Any:
+        return np.vectorize(function)(a)
+
+    def outcome(call: Callable[[Any], Any], values: list[int]) -> Any:
+        try:
+            return call(np.array(values, dtype))
+        except OverflowError:
+            return "OverflowError"
+
+    compiled = jk.jit(program)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for values in ([0, 1, 2], [0, 5, 100], [0, 0, 3]):
+            expected = outcome(program, values)
+            found = outcome(compiled, values)
+            assert type(found) is type(expected)
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_numbers_of_numpy() -> None:
+    """Functions that make them, and arguments that are some, have other dtypes than those for Python's numbers."""
+    a = np.linspace(0, 2, 5)
+    agrees(lambda a: np.vectorize(lambda u, v: np.float32(u) + v)(a, a), a)
+    agrees(lambda a: np.vectorize(lambda u: np.int8(u))(a), a)
+    agrees(lambda a: np.vectorize(lambda u, v: u * 3 + v)(np.float32(2.2), a), a)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"signature": "(n)->()"}, {"excluded": {1}}, {"cache": True}, {"otypes": [int]}, {"otypes": "dd"}],

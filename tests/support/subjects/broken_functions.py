@@ -290,6 +290,18 @@ def defaults(x: Any, n: Any = 3, *rest: Any) -> Any:
     return (y * y + 1).sum()
 
 
+def deleted_before(x: Any, n: Any) -> Any:
+    """A variable that the statements before a break assign and delete, and those behind it look for."""
+    y = x * 2 + n
+    total = (y * y + 1).sum()
+    del y
+    note(total)
+    try:
+        return y
+    except NameError:
+        return (x * total + 1).sum()
+
+
 def x_of(count: int = 40) -> Callable[[], Any]:
     """Return a maker of an array."""
     return lambda: np.linspace(0.5, 1.5, count)
@@ -306,6 +318,6 @@ FUNCTIONS: dict[Callable[..., Any], tuple[int, ...]] = {
     unbound_after_loop: (3, 0), maybe_unbound: (2, 0), deleted: (1,), handled: (3, 99), passes_through: (3, 99),
     raises_between: (1, 5), writes_arguments: (1,), swaps: (3, 4), same_object: (1,), closure: (1,), counts: (1,),
     growing: (5, 0), suppressed: (3, 99), recursive: (3,), imports: (2,), shadows: (1,), mixed_types: (4, 1),
-    keywords_only: (1,), defaults: (1, 2), operands_of_operands: (1, 2),
+    keywords_only: (1,), defaults: (1, 2), operands_of_operands: (1, 2), deleted_before: (1,),
 }  # fmt: skip
 """Each function with values of its second argument."""

@@ -13,6 +13,7 @@ from jitkernels.compiler.capture.rewrite.definite_assignment import (
     AssignmentChecker,
     Names,
     State,
+    deleted_in,
     locals_of,
     never_suppresses,
     stored_in,
@@ -83,7 +84,9 @@ class LiveVariables:
                 return jumps.at_break
             case ast.Continue():
                 return jumps.at_continue
-            case ast.Assign() | ast.AnnAssign() | ast.Import() | ast.ImportFrom() | ast.Delete():
+            case ast.Delete():
+                return (after - stored_in(node)) | read_in(node) | deleted_in([node])
+            case ast.Assign() | ast.AnnAssign() | ast.Import() | ast.ImportFrom():
                 return (after - stored_in(node)) | read_in(node)
         return after | read_in(node)
 
