@@ -59,7 +59,9 @@ class GeneralizedUfunc:
     def _check_out(self, arrays: tuple[Any, ...]) -> None:
         """Raise ArgumentTypeError where the outputs are among the arguments already."""
         if self._plain.count_of_inputs not in (None, len(arrays)):
-            raise ArgumentTypeError(f"out: expected {self._plain.count_of_inputs} arguments beside it, got {len(arrays)}")
+            raise ArgumentTypeError(
+                f"out: expected {self._plain.count_of_inputs} arguments beside it, got {len(arrays)}"
+            )
 
     def explain(self, *arrays: Any) -> "FunctionExplanation":
         """Explain a call with these arguments, as of a function under `jitkernels.jit`."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.free_variables import Constant, is_library, names_of
+from jitkernels.compiler.capture.free_variables import Constant, names_of
 from jitkernels.compiler.capture.native.native_functions import is_native
 from jitkernels.compiler.capture.numba_dispatchers import as_python, ufunc_source
-from jitkernels.compiler.capture.pytree.flatten import CYTHON, FOREIGN, Leaf, leaves_of
+from jitkernels.compiler.capture.pytree.flatten import FOREIGN, Leaf, leaves_of
 from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.capture.structured import field_views
 from jitkernels.compiler.dispatch.globals_table import GlobalsTable, dicts_have_versions
@@ -23,6 +23,8 @@ from jitkernels.compiler.dispatch.object_layout import (
     FUNCTION_PARTS,
     PARTS,
     has_parts,
+    is_library_function,
+    is_own,
 )
 from jitkernels.compiler.ir.call_abi import AccessStep, FieldStep
 from jitkernels.runtime.abi_layout import Offset
@@ -314,7 +316,7 @@ class ObjectAccessBuilder:
                 self.constant(self._step("value", step, word=self._word(_own(value, key))), one)
         elif type(value) in EQUAL or (type(value) is float and value and value == value):
             self._step("equal", step, word=self._word(value))
-        elif isinstance(value, SAME) or type(value) is np.ndarray or _is_library_function(value) or is_native(value):
+        elif isinstance(value, SAME) or type(value) is np.ndarray or is_library_function(value) or is_native(value):
             self._step("same", step, word=self._word(value))
         else:
             raise UnreachableError(f"a constant of type {type(value).__name__}, which may change")
@@ -371,7 +373,7 @@ class ObjectAccessBuilder:
 
     def _object(self, step: int, structure: Any, value: Any) -> None:
         _, kind, names, parts, methods = structure
-        if type(value) is not kind or not all(_is_own(value, name) for name in names):
+        if type(value) is not kind or not all(is_own(value, name) for name in names):
             raise UnreachableError(f"an object of type {type(value).__name__}, whose attributes are not its own alone")
         self._step("type", step, word=self._word(kind))
         if any(what == "hidden" for _, (what, _) in methods) and hasattr(value, "__dict__"):
@@ -389,22 +391,6 @@ class ObjectAccessBuilder:
                 self._look(self._step("method", step, word=word), part, getattr(value, name).__func__)
             else:
                 raise UnreachableError(f"a method of {kind.__name__}, which this Python does not let others look up")
-
-
-def _is_library_function(value: Any) -> bool:
-    """Whether a value is a function of a library, compiled by numba or Cython or not."""
-    if type(value).__name__ == CYTHON:
-        return True
-    function = as_python(value)
-    return type(function) is types.FunctionType and is_library(function)
-
-
-def _is_own(value: Any, name: str) -> bool:
-    """Whether an attribute is stored in the object itself."""
-    descriptor = getattr(type(value), name, None)
-    if isinstance(descriptor, types.MemberDescriptorType):
-        return True
-    return name in getattr(value, "__dict__", ()) and not hasattr(descriptor, "__set__")
 
 
 def _own(value: dict[Any, Any], key: Any) -> Any:

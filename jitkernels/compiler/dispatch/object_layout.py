@@ -1,8 +1,13 @@
 """Where objects of Python's own types hold their parts: byte offsets that code checks before it uses them."""
 
 import ctypes
+import types
 from collections.abc import Sequence
 from typing import Any
+
+from jitkernels.compiler.capture.free_variables import is_library
+from jitkernels.compiler.capture.numba_dispatchers import as_python
+from jitkernels.compiler.capture.pytree.flatten import CYTHON
 
 PARTS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     "slice": (("start", "stop", "step"), (16, 24, 32)),
@@ -24,3 +29,19 @@ def has_parts(value: Any, offsets: Sequence[int], parts: Sequence[Any]) -> bool:
     return all(
         word in ((0, id(None)) if part is None else (id(part),)) for word, part in zip(pointers, parts, strict=True)
     )
+
+
+def is_library_function(value: Any) -> bool:
+    """Whether a value is a function of a library, compiled by numba or Cython or not."""
+    if type(value).__name__ == CYTHON:
+        return True
+    function = as_python(value)
+    return type(function) is types.FunctionType and is_library(function)
+
+
+def is_own(value: Any, name: str) -> bool:
+    """Whether an attribute is stored in the object itself."""
+    descriptor = getattr(type(value), name, None)
+    if isinstance(descriptor, types.MemberDescriptorType):
+        return True
+    return name in getattr(value, "__dict__", ()) and not hasattr(descriptor, "__set__")

@@ -116,7 +116,8 @@ LOOPS = [["ff->f", "dd->d"], ["bb->b", "ll->l", "dd->d"], ["dd->d"], ["ff->f"], 
 SINGLE, INTS = GRID[0].astype(np.float32), np.array([3, -2, 1, 0], np.int8)
 CALLS: list[tuple[Any, Any]] = [
     (SINGLE, 0.5), (SINGLE, 2), (2, SINGLE), (GRID, 2), (INTS, 2), (INTS, 2.5), (INTS, 300), (SINGLE, np.float64(0.5)),
-    (0.5, 0.25), (1, 2), (np.float32(1), 0.5), (SINGLE, np.array(0.5)), (True, SINGLE), (INTS > 0, 2), (SINGLE[:0], 0.5),
+    (0.5, 0.25), (1, 2), (np.float32(1), 0.5), (SINGLE, np.array(0.5)), (True, SINGLE), (INTS > 0, 2),
+    (SINGLE[:0], 0.5),
 ]  # fmt: skip
 
 
@@ -164,10 +165,22 @@ ROWS = jk.guvectorize("(n),(n)->(n)", types="dd->d")(product)
 REFUSED: list[tuple[Callable[[], Any], type[JitKernelsError], str]] = [
     (lambda: jk.vectorize(difference)(), ArgumentTypeError, "difference: expected arguments"),
     (lambda: jk.vectorize(difference, types=3), ArgumentTypeError, "types: expected loops such as"),
-    (lambda: jk.vectorize(difference, types="dd->dd")(GRID, GRID), ArgumentError, "difference: expected as many results"),
+    (
+        lambda: jk.vectorize(difference, types="dd->dd")(GRID, GRID),
+        ArgumentError,
+        "difference: expected as many results",
+    ),
     (lambda: jk.vectorize(lambda a: [a, a])(GRID), ArgumentTypeError, "expected numbers as results"),
-    (lambda: jk.vectorize(lambda a: (a,) if a > 0 else a)(GRID), ArgumentError, "expected as many results of each call"),
-    (lambda: jk.vectorize(both).reduce(GRID), ArgumentError, "both: expected a function of two numbers with one result"),
+    (
+        lambda: jk.vectorize(lambda a: (a,) if a > 0 else a)(GRID),
+        ArgumentError,
+        "expected as many results of each call",
+    ),
+    (
+        lambda: jk.vectorize(both).reduce(GRID),
+        ArgumentError,
+        "both: expected a function of two numbers with one result",
+    ),
     (lambda: jk.vectorize(both).accumulate(GRID), ArgumentError, "both: expected a function of two numbers"),
     (lambda: jk.vectorize(lambda a, b, c: a).reduce(GRID), ArgumentError, "expected a function of two numbers"),
     (lambda: jk.vectorize(difference).reduce(GRID, 2), ArgumentError, "axis: expected one of 2 dimensions, got 2"),

@@ -131,7 +131,10 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], Callable[..., list[Callable[[]
         lambda o, a: o.of_class(a),
         lambda _, d, *__: [_set(d, "of_class", classmethod(lambda cls, a: a * 9))],
     ),
-    "super": (lambda o, a: o.inherited(a), lambda b, *_: [_set(b, "inherited", lambda self, a: a), _set(b, "offset", 2)]),
+    "super": (
+        lambda o, a: o.inherited(a),
+        lambda b, *_: [_set(b, "inherited", lambda self, a: a), _set(b, "offset", 2)],
+    ),
     "removed": (lambda o, a: o.inherited(a), lambda _, d, *__: [_delete(d, "inherited")]),
     "bases": (
         lambda o, a: o.inherited(a),
@@ -240,7 +243,11 @@ def test_globals_of_methods(case: str) -> None:
     before = helper
     read = (lambda o, a: o.calls_helper(a)) if case == "calls_helper" else (lambda o, a: a * o.by_helper)
     try:
-        changes = [lambda: None, lambda: globals().update(helper=lambda a: a * 30), lambda: globals().update(helper=abs)]
+        changes = [
+            lambda: None,
+            lambda: globals().update(helper=lambda a: a * 30),
+            lambda: globals().update(helper=abs),
+        ]
         _follows(read, derived(), changes)
     finally:
         globals()["helper"] = before

@@ -7,9 +7,9 @@
    notice; `check_shared` refuses those that code reads.
 """
 
-import collections
 import enum
 import functools
+import operator
 import types
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +20,6 @@ from jitkernels.compiler.capture.free_variables import (
     Constant,
     Same,
     attributes_in,
-    called_by,
     is_library,
     is_unchanging,
     names_of,
@@ -32,11 +31,18 @@ from jitkernels.compiler.capture.pytree.sentinels import is_sentinel
 from jitkernels.compiler.capture.pytree.static_key import static
 from jitkernels.compiler.ir.builder import UnsupportedError
 
+
+class _Pair(NamedTuple):
+    """A named tuple, for the type of the descriptors of its elements."""
+
+    value: Any
+
+
 DESCRIPTORS: tuple[type, ...] = (
     types.FunctionType, property, staticmethod, classmethod, functools.cached_property, functools.partialmethod,
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
     types.MemberDescriptorType, types.GetSetDescriptorType, types.DynamicClassAttribute,
-    type(vars(collections.namedtuple("_Field", "value"))["value"]),
+    type(vars(_Pair)["value"]),
 )  # fmt: skip
 """Types of attributes of classes that are code, or that find attributes of objects."""
 FIXED: tuple[type, ...] = (
@@ -47,8 +53,8 @@ FIXED: tuple[type, ...] = (
 IMMUTABLE_MODULES = "operator", "functools"
 """Modules of callables whose objects nothing changes."""
 APPEARING = frozenset({
-    "__getattribute__", "__getattr__", "__bool__", "__len__", "__eq__", "__ne__", "__contains__", "__iter__", "__call__",
-    "__getitem__",
+    "__getattribute__", "__getattr__", "__bool__", "__len__", "__eq__", "__ne__", "__contains__", "__iter__",
+    "__call__", "__getitem__",
 })  # fmt: skip
 """Special methods without which objects have another meaning."""
 
@@ -100,8 +106,7 @@ def guards_of(kinds: Sequence[type], names: set[str]) -> ClassGuards:
 def check_shared(kind: type, name: str, value: Any) -> None:
     """Raise UnsupportedError for an attribute of a class whose value may change without notice."""
     is_guarded = (
-        isinstance(value, FIXED)
-        or isinstance(value, CONSTANT)
+        isinstance(value, (*FIXED, *CONSTANT))
         or (callable(value) and type(value).__module__.lstrip("_") in IMMUTABLE_MODULES)
         or hasattr(type(value), "__jitkernels_traced__")
         or type(value) is np.vectorize
@@ -140,9 +145,9 @@ def _record_of(base: type) -> _Record:
     table = vars(base)
     values = tuple(table.values())
     _, known = _records.get(id(base), (base, None))
-    if known is not None and len(known.values) == len(values) and all(map(_is, known.values, values)):
-        if known.keys == tuple(table):
-            return known
+    is_known = known is not None and known.keys == tuple(table) and all(map(operator.is_, known.values, values))
+    if known is not None and is_known:
+        return known
     functions = tuple(one for value in values for one in _functions_of(value))
     names = frozenset(name for one in functions for name in attributes_in(one.__code__))
     while len(_records) >= MOST_RECORDS:
@@ -150,10 +155,6 @@ def _record_of(base: type) -> _Record:
     record = _Record(values, tuple(table), functions, names)
     _records[id(base)] = base, record
     return record
-
-
-def _is(first: Any, other: Any) -> bool:
-    return first is other
 
 
 def _functions_of(value: Any) -> Iterator[types.FunctionType]:
@@ -190,7 +191,7 @@ def _has_constants(value: Any) -> bool:
         return False
     if any(getattr(base, "__slots__", ()) for base in kind.__mro__):
         return False
-    return all(isinstance(one, FIXED) or isinstance(one, CONSTANT) for one in vars(value).values())
+    return all(isinstance(one, (*FIXED, *CONSTANT)) for one in vars(value).values())
 
 
 def _callees_of(functions: Sequence[types.FunctionType]) -> Iterator[tuple[Same, str, Same]]:

@@ -25,7 +25,12 @@ class RecompileLimit:
         """Count a new specialization; whether its congruence class is full."""
         structure, patterns = key
         part, (_, parts), named = structure
-        congruence_class = alike(part), tuple(map(alike, parts)), alike(named), frozenset(one for one in patterns if type(one) is not ClassGuards)
+        congruence_class = (
+            alike(part),
+            tuple(map(alike, parts)),
+            alike(named),
+            frozenset(one for one in patterns if type(one) is not ClassGuards),
+        )
         count = self._made.get(congruence_class, 0)
         self._made[congruence_class] = count + 1
         return count >= MAX_VALUES

@@ -36,7 +36,9 @@ class PlainUfunc:
         counts = {len(one) if type(one) is tuple else 0 for one in results}
         if len(counts) > 1 or (dtypes and len(dtypes) not in (counts if 0 not in counts else {1})):
             name = self.function.__name__
-            raise ArgumentError(f"{name}: expected as many results of each call, {len(dtypes) or min(counts)}, got others")
+            raise ArgumentError(
+                f"{name}: expected as many results of each call, {len(dtypes) or min(counts)}, got others"
+            )
         columns = [*zip(*results, strict=True)] if type(results[0]) is tuple else [results]
         found = [np.asarray(column) for column in columns]
         if any(one.ndim > 1 for one in found):
@@ -74,10 +76,13 @@ class PlainUfunc:
 
     def _check_fold(self, rows: Any) -> None:
         """Raise ArgumentError for a function that does not make one number of two."""
-        count = self.function.__code__.co_argcount - len(self.function.__defaults__ or ())
-        is_tuple = count <= 2 and rows.shape[0] > 1 and 0 not in rows.shape and type(self(rows[:1], rows[1:2])) is tuple
-        if count > 2 or self.function.__code__.co_argcount == 1 or is_tuple:
-            raise ArgumentError(f"{self.function.__name__}: expected a function of two numbers with one result")
+        name, most = self.function.__name__, self.function.__code__.co_argcount
+        least = most - len(self.function.__defaults__ or ())
+        is_one = least <= 2 and most != 1
+        if is_one and rows.shape[0] > 1 and 0 not in rows.shape:
+            is_one = type(self(rows[:1], rows[1:2])) is not tuple
+        if not is_one:
+            raise ArgumentError(f"{name}: expected a function of two numbers with one result")
 
     def outer(self, first: Any, second: Any) -> Any:
         """The function of all pairs."""
@@ -122,7 +127,9 @@ class PlainGufunc:
             if not isinstance(output, np.ndarray):
                 raise ArgumentTypeError(f"argument {number}: expected an array for results, got {shown(output)}")
             if not np.can_cast(result.dtype, output.dtype, "same_kind"):
-                raise ArgumentTypeError(f"argument {number}: expected an array that takes {result.dtype}, got {output.dtype}")
+                raise ArgumentTypeError(
+                    f"argument {number}: expected an array that takes {result.dtype}, got {output.dtype}"
+                )
             output[...] = result
         shaped = [*arguments[count:]] or shaped
         return tuple(shaped) if len(shaped) > 1 else shaped[0]
@@ -138,7 +145,8 @@ def resolved(
     """The arrays cast for the first loop that accepts them, and the dtypes of its results. Raises ArgumentError.
 
     `weak`: the types of the arguments. Python's numbers take the dtype of a loop, as those of `numpy.ufunc` do, unless
-    they are of a kind beyond those of all arrays, as floats beside ints are. `convert` casts an array to a dtype; its third argument is whether it was such a number.
+    they are of a kind beyond those of all arrays, as floats beside ints are. `convert` casts an array to a dtype; its
+    third argument is whether it was such a number.
     """
     if not loop_types:
         return arrays, []

@@ -230,7 +230,9 @@ def _takes_arrays(function: Any, code: types.CodeType) -> bool:
         return False
     table = function.__globals__
     values = {name: original(table[name]) for name in code.co_names if name in table}
-    if any(not (value is np or isinstance(value, np.ufunc | bool | int | float | complex)) for value in values.values()):
+    if any(
+        not (value is np or isinstance(value, np.ufunc | bool | int | float | complex)) for value in values.values()
+    ):
         return False
     return all(name == "abs" or _is_elementwise(name) for name in code.co_names if name not in values)
 
