@@ -162,9 +162,10 @@ def product(a: Any, b: Any, result: Any) -> None:
 
 
 ROWS = jk.guvectorize("(n),(n)->(n)", types="dd->d")(product)
+NUMBER: Any = 3
 REFUSED: list[tuple[Callable[[], Any], type[JitKernelsError], str]] = [
     (lambda: jk.vectorize(difference)(), ArgumentTypeError, "difference: expected arguments"),
-    (lambda: jk.vectorize(difference, types=3), ArgumentTypeError, "types: expected loops such as"),
+    (lambda: jk.vectorize(difference, types=NUMBER), ArgumentTypeError, "types: expected loops such as"),
     (
         lambda: jk.vectorize(difference, types="dd->dd")(GRID, GRID),
         ArgumentError,

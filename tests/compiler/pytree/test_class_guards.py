@@ -74,7 +74,7 @@ def _classes() -> tuple[Any, Any, Any, Any]:
             return helper(a) * self.own
 
         @property
-        def by_helper(self) -> float:
+        def by_helper(self) -> Any:
             return helper(self.own)
 
         def __bool__(self) -> bool:
@@ -228,7 +228,7 @@ def test_classes_as_globals() -> None:
 
     changes = [
         lambda: None,
-        _set(Made, "__init__", lambda self, scale: vars(self).update(scale=scale * 5)),
+        _set(Made, "__init__", lambda self, scale: setattr(self, "scale", scale * 5)),
         _set(Made, "scaled", lambda self, a: a),
     ]
     _follows(make, None, changes)
