@@ -27,6 +27,8 @@ def guard_classes(reaching: ObjectAccessBuilder, guards: ClassGuards) -> None:
                 reaching.constant(found, part.value)
             else:
                 reaching.same(found, part.value)
+    for function, code in guards.codes:
+        reaching.has_code(function.value, code.value)
     for names, name, part in guards.callees:
         reaching.table(names.value).names[sys.intern(name)] = part.value
 

@@ -1,7 +1,6 @@
 """Object guards: the steps by which a compiled entry walks from a call's objects to its arrays and numbers."""
 
 import ctypes
-import enum
 import sys
 import types
 from collections.abc import Mapping, Sequence
@@ -17,11 +16,13 @@ from jitkernels.compiler.capture.random import generator_states
 from jitkernels.compiler.capture.structured import field_views
 from jitkernels.compiler.dispatch.globals_table import GlobalsTable, dicts_have_versions
 from jitkernels.compiler.dispatch.object_layout import (
+    EQUAL,
     FUNCTION_CELLS,
     FUNCTION_CODE,
     FUNCTION_GLOBALS,
     FUNCTION_PARTS,
     PARTS,
+    SAME,
     has_parts,
     is_library_function,
     is_own,
@@ -30,13 +31,6 @@ from jitkernels.compiler.ir.call_abi import AccessStep, FieldStep
 from jitkernels.runtime.abi_layout import Offset
 from jitkernels.runtime.c_api import METHOD, OPTIONAL_ATTRIBUTE
 
-EQUAL: tuple[type, ...] = (int, str, bytes, range)
-"""Types of constants that are guarded by equality."""
-SAME: tuple[type, ...] = (
-    type(None), bool, float, complex, frozenset, enum.Enum, type, types.BuiltinFunctionType, np.ufunc, np.dtype,
-    type(Ellipsis), types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, type(np.sum),
-)  # fmt: skip
-"""Types of constants that are guarded by identity: immutable ones, and those whose changes have no effect."""
 HAVE_METHODS = hasattr(ctypes.pythonapi, METHOD)
 
 
@@ -83,10 +77,8 @@ class ObjectAccessBuilder:
             return  # a library function: its globals do not change
         _, _, _, cells, defaults, keywords, names, read = structure
         code = function.__code__
-        if not has_parts(function, (FUNCTION_CODE,), (code,)):
-            raise UnreachableError("a function whose code is not where compiled code looks")
         held = self._held(function) if at is None else at
-        self._step("same", self._step("part", held, FUNCTION_CODE), word=self._word(code))
+        self.has_code(function, code, held)
         around = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         if at is not None:
             self._step("same", self._step("part", held, FUNCTION_GLOBALS), word=self._word(function.__globals__))
@@ -143,6 +135,12 @@ class ObjectAccessBuilder:
     def same(self, step: int, value: Any) -> None:
         """Guard that a step loads this object."""
         self._step("same", step, word=self._word(value))
+
+    def has_code(self, function: types.FunctionType, code: types.CodeType, at: int | None = None) -> None:
+        """Guard the code of a function, a fixed one without a step that loads it. Raises UnreachableError."""
+        if not has_parts(function, (FUNCTION_CODE,), (code,)):
+            raise UnreachableError("a function whose code is not where compiled code looks")
+        self.same(self._step("part", self._held(function) if at is None else at, FUNCTION_CODE), code)
 
     def sized(self, step: int, count: int) -> None:
         """Guard that a step loads a dict with this number of items."""

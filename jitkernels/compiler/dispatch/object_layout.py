@@ -1,14 +1,24 @@
 """Where objects of Python's own types hold their parts: byte offsets that code checks before it uses them."""
 
 import ctypes
+import enum
 import types
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from jitkernels.compiler.capture.free_variables import is_library
 from jitkernels.compiler.capture.numba_dispatchers import as_python
 from jitkernels.compiler.capture.pytree.flatten import CYTHON
 
+EQUAL: tuple[type, ...] = (int, str, bytes, range)
+"""Types of constants that are guarded by equality."""
+SAME: tuple[type, ...] = (
+    type(None), bool, float, complex, frozenset, enum.Enum, type, types.BuiltinFunctionType, np.ufunc, np.dtype,
+    type(Ellipsis), types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, type(np.sum),
+)  # fmt: skip
+"""Types of constants that are guarded by identity: immutable ones, and those whose changes have no effect."""
 PARTS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     "slice": (("start", "stop", "step"), (16, 24, 32)),
     "method": (("__func__", "__self__"), (16, 24)),

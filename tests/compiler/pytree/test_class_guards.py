@@ -236,6 +236,21 @@ def test_classes_as_globals() -> None:
     _follows(lambda o, a: o.unbound(a), plain, [lambda: None, _set(plain, "unbound", lambda a: a * 3)])
 
 
+@pytest.mark.per_push
+@pytest.mark.parametrize("name", ["computed", "named", "__getitem__"])
+def test_code_that_is_replaced_in_place(name: str) -> None:
+    """Module reloaders do that."""
+    _, derived, *_ = _classes()
+    attribute = vars(derived)[name]
+    function = getattr(attribute, "fget", None) or getattr(attribute, "__func__", attribute)
+    codes = {"computed": lambda self: 50.0, "named": lambda a: a * 60, "__getitem__": lambda self, index: 70.0}
+    reads: dict[str, Callable[[Any, Any], Any]] = {
+        "computed": lambda o, a: a * o.computed, "named": lambda o, a: o.named(a), "__getitem__": lambda o, a: a * o[2],
+    }  # fmt: skip
+    replaced = codes[name].__code__  # type: ignore[attr-defined]
+    _follows(reads[name], derived(), [lambda: None, lambda: setattr(function, "__code__", replaced)])
+
+
 @pytest.mark.parametrize("case", ["calls_helper", "by_helper"])
 def test_globals_of_methods(case: str) -> None:
     """Globals that methods and properties call may be bound to other functions."""

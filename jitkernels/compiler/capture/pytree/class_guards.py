@@ -52,6 +52,8 @@ FIXED: tuple[type, ...] = (
 """Types of values that are guarded by identity."""
 IMMUTABLE_MODULES = "operator", "functools"
 """Modules of callables whose objects nothing changes."""
+PACKAGES = "-packages/"
+"""What paths of installed packages have in them: the globals that their functions call are not guarded."""
 APPEARING = frozenset({
     "__getattribute__", "__getattr__", "__bool__", "__len__", "__eq__", "__ne__", "__contains__", "__iter__",
     "__call__", "__getitem__",
@@ -63,13 +65,15 @@ class ClassGuards(NamedTuple):
     """What a specialization compares of classes.
 
     `orders`: classes and their method resolution orders. `attributes`: those of each class. `objects`: what classes
-    hold, with its attributes. `callees`: globals of functions of classes. `names`: those that code may read.
+    hold, with its attributes. `callees`: globals of functions of classes. `codes`: the code of all these functions,
+    which module reloaders replace in place. `names`: those that code may read.
     """
 
     orders: tuple[tuple[Same, tuple[Same, ...]], ...]
     attributes: tuple[tuple[Same, tuple[tuple[str, Same], ...]], ...]
     objects: tuple[tuple[Same, tuple[tuple[str, Same], ...]], ...]
     callees: tuple[tuple[Same, str, Same], ...]
+    codes: tuple[tuple[Same, Same], ...]
     names: frozenset[str]
 
 
@@ -93,12 +97,14 @@ def guards_of(kinds: Sequence[type], names: set[str]) -> ClassGuards:
                 objects[id(value)] = Same(value), tuple((name, _part(one)) for name, one in vars(value).items())
                 waiting.append(type(value))
     attributes = [(Same(base), tuple(_attributes_of(base, read))) for base in bases]
-    functions = [one for base in bases for one in _record_of(base).functions]
+    functions = {id(one): one for base in bases for one in _record_of(base).functions}
+    callees = tuple(_callees_of(functions))
     return ClassGuards(
         tuple((Same(kind), order) for kind, order in orders.items()),
         tuple(attributes),
         tuple(objects.values()),
-        tuple(_callees_of(functions)),
+        callees,
+        tuple((Same(one), Same(one.__code__)) for one in functions.values()),
         frozenset(read),
     )
 
@@ -128,11 +134,17 @@ def check_attributes(kind: type, names: set[str]) -> None:
 
 
 class _Record(NamedTuple):
-    """What a class defines. `values`: those of its dict, which tell whether the record still holds."""
+    """What a class defines. `values`: those of its dict, which tell whether the record still holds.
+
+    `code`: its functions and other descriptors; `functions`: those that these wrap, with their `codes`; `names`: what
+    they read.
+    """
 
     values: tuple[Any, ...]
     keys: tuple[str, ...]
+    code: tuple[tuple[str, Same], ...]
     functions: tuple[types.FunctionType, ...]
+    codes: tuple[types.CodeType, ...]
     names: frozenset[str]
 
 
@@ -145,14 +157,16 @@ def _record_of(base: type) -> _Record:
     table = vars(base)
     values = tuple(table.values())
     _, known = _records.get(id(base), (base, None))
-    is_known = known is not None and known.keys == tuple(table) and all(map(operator.is_, known.values, values))
-    if known is not None and is_known:
-        return known
+    if known is not None and known.keys == tuple(table) and all(map(operator.is_, known.values, values)):
+        codes = [one.__code__ for one in known.functions]
+        if all(map(operator.is_, known.codes, codes)):
+            return known
     functions = tuple(one for value in values for one in _functions_of(value))
     names = frozenset(name for one in functions for name in attributes_in(one.__code__))
-    while len(_records) >= MOST_RECORDS:
-        _records.pop(next(iter(_records)))
-    record = _Record(values, tuple(table), functions, names)
+    if len(_records) >= MOST_RECORDS:
+        _records.clear()
+    code = tuple((name, Same(value)) for name, value in table.items() if isinstance(value, DESCRIPTORS))
+    record = _Record(values, tuple(table), code, functions, tuple(one.__code__ for one in functions), names)
     _records[id(base)] = base, record
     return record
 
@@ -170,8 +184,10 @@ def _functions_of(value: Any) -> Iterator[types.FunctionType]:
 
 def _attributes_of(base: type, names: set[str]) -> Iterator[tuple[str, Same]]:
     """The guarded attributes that a class defines itself."""
-    for name, value in vars(base).items():
-        if isinstance(value, DESCRIPTORS) or (name in names and not isinstance(value, list | dict | np.ndarray)):
+    yield from _record_of(base).code
+    for name in sorted(names.intersection(vars(base))):
+        value = vars(base)[name]
+        if not isinstance(value, (*DESCRIPTORS, list, dict, np.ndarray)):
             yield name, _part(value)
 
 
@@ -194,19 +210,18 @@ def _has_constants(value: Any) -> bool:
     return all(isinstance(one, (*FIXED, *CONSTANT)) for one in vars(value).values())
 
 
-def _callees_of(functions: Sequence[types.FunctionType]) -> Iterator[tuple[Same, str, Same]]:
-    """The globals that functions call, and those that these call in turn: a trace refuses all other globals."""
-    seen: set[int] = set()
-    waiting = [*functions]
+def _callees_of(functions: dict[int, types.FunctionType]) -> Iterator[tuple[Same, str, Same]]:
+    """The globals that functions call, which are added to these: a trace refuses all other globals."""
+    waiting = [*functions.values()]
     while waiting:
         function = waiting.pop()
-        if id(function) in seen or is_library(function):
+        if is_library(function) or PACKAGES in function.__code__.co_filename:
             continue
-        seen.add(id(function))
         table = function.__globals__
         for name in names_of(function.__code__).names:
             value = table.get(name)
             if callable(value):
                 yield Same(table), name, Same(value)
-                if isinstance(value, types.FunctionType):
+                if isinstance(value, types.FunctionType) and id(value) not in functions:
+                    functions[id(value)] = value
                     waiting.append(value)
