@@ -34,7 +34,7 @@ numpy: Any = stand_in(np)
 
 
 SEVERAL_TYPES = "a vectorized function that returns numbers of several types"
-ELEMENTWISE = frozenset({"where", "clip", "isclose", "nan_to_num", "sinc", "round", "pi", "e", "inf", "nan"})
+OF_ELEMENTS = frozenset({"where", "clip", "isclose", "nan_to_num", "sinc", "round", "pi", "e", "inf", "nan"})
 """What functions of arrays may take from NumPy beside its universal functions and types."""
 OF_NUMBERS = frozenset({"CONTAINS_OP", "UNARY_NOT", "IS_OP", "BINARY_SUBSCR", "@", "@=", "[]"})
 """Operations that mean something else for arrays than for their elements."""
@@ -241,7 +241,7 @@ def _is_elementwise(name: str) -> bool:
     """Whether an attribute of NumPy, which no attribute of numbers has the name of, is a function of elements."""
     value = getattr(np, name, None)
     is_ufunc = isinstance(value, np.ufunc) and value.signature is None
-    return name in ELEMENTWISE or is_ufunc or (isinstance(value, type) and issubclass(value, np.number | np.bool))
+    return name in OF_ELEMENTS or is_ufunc or (isinstance(value, type) and issubclass(value, np.number | np.bool))
 
 
 def _extents(array: Any) -> tuple[Any, ...]:
