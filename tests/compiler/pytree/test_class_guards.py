@@ -247,7 +247,7 @@ def test_code_that_is_replaced_in_place(name: str) -> None:
     reads: dict[str, Callable[[Any, Any], Any]] = {
         "computed": lambda o, a: a * o.computed, "named": lambda o, a: o.named(a), "__getitem__": lambda o, a: a * o[2],
     }  # fmt: skip
-    replaced = codes[name].__code__  # type: ignore[attr-defined]
+    replaced = codes[name].__code__
     _follows(reads[name], derived(), [lambda: None, lambda: setattr(function, "__code__", replaced)])
 
 

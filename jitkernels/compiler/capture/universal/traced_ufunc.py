@@ -241,7 +241,7 @@ def _is_elementwise(name: str) -> bool:
     """Whether an attribute of NumPy, which no attribute of numbers has the name of, is a function of elements."""
     value = getattr(np, name, None)
     is_ufunc = isinstance(value, np.ufunc) and value.signature is None
-    return name in OF_ELEMENTS or is_ufunc or (isinstance(value, type) and issubclass(value, np.number | np.bool))
+    return name in OF_ELEMENTS or is_ufunc or (isinstance(value, type) and issubclass(value, np.number | np.bool_))
 
 
 def _extents(array: Any) -> tuple[Any, ...]:
