@@ -214,3 +214,40 @@ def _check(result: Any, expected: Any, tolerance: float = 1e-3) -> None:
         assert one.dtype == other.dtype
         exact = one.dtype.kind in "?biu" or one.dtype == np.float64
         np.testing.assert_allclose(one, other, rtol=1e-12 if exact else tolerance)
+
+
+def larger(a: Any, b: Any) -> Any:
+    return a if a > b else b
+
+
+def with_square(a: Any, b: Any) -> Any:
+    return a + b * b
+
+
+def equal_ones(a: Any, b: Any) -> Any:
+    return a == b
+
+
+@pytest.mark.parametrize("types", ["dd->d", "ff->f dd->d", "ll->l dd->d"])
+@pytest.mark.parametrize("function", [larger, with_square])
+@pytest.mark.parametrize("dtype", ["d", "f", "l", "b", "?"])
+def test_folds_of_declared_types(dtype: str, function: Callable[..., Any], types: str) -> None:
+    """As numba's: of the first loop that takes the elements, one row too; compiled, not called in Python."""
+    made = jk.vectorize(types=types.split())(function)
+    codes = {"d": numba.float64, "f": numba.float32, "l": numba.int64}
+    theirs = numba.vectorize([codes[one[0]](codes[one[0]], codes[one[1]]) for one in types.split()])(function)
+    for shape in ((8,), (1,), (4, 5), (1, 3)):
+        array = (4 * np.random.default_rng(0).standard_normal(shape)).astype(dtype)
+        for axis in range(array.ndim):
+            for name in ("reduce", "accumulate"):
+                found, expected = (getattr(one, name)(array, axis=axis) for one in (made, theirs))
+                assert np.asarray(found).dtype == expected.dtype
+                np.testing.assert_allclose(found, expected, rtol=1e-5)
+    explained = str(jk.jit(lambda x: made.reduce(x) + made.accumulate(x)[0]).explain(np.ones((4, 5), dtype)))
+    assert "falls back" not in explained
+
+
+def test_folds_of_results_of_other_types() -> None:
+    """The next call takes such a result as its argument."""
+    made, values = jk.vectorize(types=["dd->?", "??->?"])(equal_ones), np.array([2.0, 2.0, 1.0])
+    assert made.reduce(values) == np.True_

@@ -79,9 +79,11 @@ def test_nests_of_any_range_get_few_passes(monkeypatch: pytest.MonkeyPatch) -> N
     assert any(" call " in line and "sqrt" in line for line in nests.splitlines())
     heads = [line for line in own.splitlines() if line.startswith("define ") and "%begin" in line]
     assert ["@flow1(" in head for head in heads] == [True]
-    assert all(job.reduces for job in jobs if job.apart) and [name for name in reduced[0] if "nest" in name] == []
+    assert all(job.reduces for job in jobs if job.apart)
+    assert [name for name in reduced[0] if "nest" in name] == []
     _, jobs, _ = compiled(lambda x: np.sqrt(x) * 2 - x, monkeypatch, x)
-    assert [job.reduces for job in jobs] == [False] and len(reduced) == 1
+    assert [job.reduces for job in jobs] == [False]
+    assert len(reduced) == 1
 
 
 def test_few_nests_are_optimized_with_their_loops(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """`numpy.linalg`'s solve, inv, det, slogdet and cholesky of small matrices, and stacks of them, in compiled code.
 
-Matrices of up to `MAX_UNROLLED` rows are unrolled, others factored in loops, as far as these are faster than LAPACK's
+Matrices of up to `MAX_UNKNOWNS` rows are unrolled, others factored in loops, as far as these are faster than LAPACK's
 blocks. NumPy's functions serve larger matrices, and whole calls with a matrix that is singular to rounding.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.linear_algebra import dense_factorizations, unrolled_systems
-from jitkernels.compiler.capture.linear_algebra.unrolled_systems import MAX_UNROLLED, PIVOT_MARGIN, bail_out_unless
+from jitkernels.compiler.capture.linear_algebra.unrolled_systems import MAX_UNKNOWNS, PIVOT_MARGIN, bail_out_unless
 from jitkernels.compiler.capture.numpy.numpy_callouts import traced_copy
 from jitkernels.compiler.capture.numpy.reductions import tracer_of
 from jitkernels.compiler.capture.numpy.shape_ops import of_array
@@ -97,7 +97,7 @@ def _matrices(*arrays: Any, largest: int = MAX_SOLVED) -> list[Traced]:
 
 
 def _is_unrolled(matrix: Traced) -> bool:
-    return bool(matrix.shape[-1] <= MAX_UNROLLED)
+    return bool(matrix.shape[-1] <= MAX_UNKNOWNS)
 
 
 def _elements(matrix: Traced, *, expand: bool = False) -> list[list[Any]]:

@@ -14,7 +14,7 @@ from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import elementwise
 
-MAX_UNROLLED = 5
+MAX_UNKNOWNS = 5
 """The largest system that is unrolled: the code grows with its cube."""
 PIVOT_MARGIN = 8
 """Pivots are nonzero that exceed this many times the rounding errors of their sums."""

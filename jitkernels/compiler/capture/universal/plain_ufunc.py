@@ -60,6 +60,7 @@ class PlainUfunc:
         if not len(rows):
             raise ArgumentError("array: expected elements along the axis, got none")
         self._check_fold(rows)
+        rows, _ = in_loop_types(rows, self.loop_types, _converted)
         total = rows[0]
         for row in rows[1:]:
             total = self(total, row)
@@ -69,6 +70,7 @@ class PlainUfunc:
         """All results so far along an axis."""
         rows = np.moveaxis(np.asarray(array), axis, 0)
         self._check_fold(rows)
+        rows, _ = in_loop_types(rows, self.loop_types, _converted)
         totals = [*rows[:1]]
         for row in rows[1:]:
             totals.append(self(totals[-1], row))
@@ -168,6 +170,15 @@ def resolved(
             return cast, [np.dtype(code) for code in outputs]
     found = ", ".join(str(array.dtype) for array in arrays)
     raise ArgumentError(f"arguments: expected the types of a loop ({', '.join(loop_types)}), got {found}")
+
+
+def in_loop_types(rows: Any, loop_types: Sequence[str], convert: Callable[..., Any]) -> tuple[Any, bool]:
+    """The rows of a fold in the dtype of the first declared loop that accepts them, and whether its results are too."""
+    if not loop_types:
+        return rows, True
+    (cast, _), dtypes = resolved([rows, rows], loop_types, [None, None], convert)
+    is_same = [one.name for one in dtypes] == [str(cast.dtype)]
+    return cast if is_same else rows, is_same
 
 
 def _converted(array: Any, dtype: np.dtype[Any], is_weak: bool) -> Any:

@@ -25,7 +25,7 @@ from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import has_control_flow
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, current
-from jitkernels.compiler.capture.universal.plain_ufunc import batch_of, dimensions_of, resolved
+from jitkernels.compiler.capture.universal.plain_ufunc import batch_of, dimensions_of, in_loop_types, resolved
 from jitkernels.compiler.capture.universal.universal_loops import elementwise_loops, fold_loops, row_loops
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
@@ -88,7 +88,7 @@ class TracedUfunc:
             axis = 0
         if type(axis) is not int or not array.ndim:
             raise UnsupportedError("a reduction by a vectorized function along other than one axis")
-        rows = numpy.moveaxis(array, axis, 0)
+        rows = self._in_loop_types(numpy.moveaxis(array, axis, 0))
         result = self._start(rows, rows.shape[1:])
         result[...] = rows[0]
         self._run(fold_loops(rows.ndim - 1, accumulates=False), [result.dtype], rows, result)
@@ -103,7 +103,7 @@ class TracedUfunc:
         array = numpy.asarray(array)
         if type(axis) is not int or not array.ndim:
             raise UnsupportedError("an accumulation by a vectorized function along other than one axis")
-        rows = numpy.moveaxis(array, axis, 0)
+        rows = self._in_loop_types(numpy.moveaxis(array, axis, 0))
         result = self._start(rows, rows.shape)
         result[0] = rows[0]
         self._run(fold_loops(rows.ndim - 1, accumulates=True), [result.dtype], rows, result)
@@ -114,11 +114,17 @@ class TracedUfunc:
         first, second = numpy.asarray(first), numpy.asarray(second)
         return self(first.reshape((*first.shape, *[1] * second.ndim)), second, **keywords)
 
+    def _in_loop_types(self, rows: Any) -> Any:
+        cast, is_same = in_loop_types(rows, self.types, _converted)
+        if not is_same:
+            raise UnsupportedError("a reduction by a function whose declared results have other types")
+        return cast
+
     def _start(self, rows: Any, shape: Any) -> Any:
         """A new array for results of a fold. Raises UnsupportedError without elements, for which ufuncs have none."""
-        if self.types or rows.size == 0:
-            raise UnsupportedError("a reduction of no elements, or by a function with declared types")
-        if rows.shape[0] == 1:
+        if rows.size == 0:
+            raise UnsupportedError("a reduction of no elements")
+        if rows.shape[0] == 1 or self.types:
             return numpy.empty(shape, rows.dtype)
         (dtype,), _ = self._dtypes([rows, rows])
         return numpy.empty(shape, np.result_type(dtype, str(rows.dtype)))
