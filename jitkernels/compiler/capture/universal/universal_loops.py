@@ -10,6 +10,9 @@ from collections.abc import Sequence
 
 from jitkernels.compiler.capture.rewrite.rewrite_function import inside, rewrite_code
 
+FOLD = "for k in range(first, x0.shape[0]):"
+"""The loop of a fold."""
+
 
 @functools.cache
 def elementwise_loops(inputs: int, outputs: int, ndim: int) -> types.CodeType:
@@ -39,9 +42,11 @@ def fold_loops(ndim: int, *, accumulates: bool) -> types.CodeType:
     inner = f", {at}" if ndim else ""
     if accumulates:
         statement = f"o0[k{inner}] = function(o0[k - 1{inner}], x0[k{inner}])"
-    else:
-        statement = f"o0[{at or '()'}] = function(o0[{at or '()'}], x0[k{inner}])"
-    return _code("accumulate" if accumulates else "reduce", ["x0", "o0"], ndim, statement, folds=True)
+        return _code("accumulate", ["x0", "o0"], ndim, statement, folds=True)
+    if ndim:
+        return _code("reduce", ["x0", "o0"], ndim, f"o0[{at}] = function(o0[{at}], x0[k{inner}])", folds=True)
+    lines = ["total = o0[()]", FOLD, "    total = function(total, x0[k])", "o0[()] = total"]  # a number in a register
+    return _compiled("reduce2.0", ["def loops(x0, o0):", *(f"    {line}" for line in lines)])
 
 
 def _names(letter: str, count: int) -> list[str]:
@@ -56,13 +61,17 @@ def _code(kind: str, arguments: Sequence[str], ndim: int, statement: str, *, fol
     lines = [f"def loops({', '.join(arguments)}):"]
     extents = [f"{arguments[0]}.shape[{axis + folds}]" for axis in range(ndim)]
     if folds:
-        lines.append("    for k in range(first, x0.shape[0]):")
+        lines.append(f"    {FOLD}")
     lines += [
         f"{' ' * 4 * (1 + folds + axis)}for i{axis} in range({extent}):" for axis, extent in enumerate(extents)
     ]  # fmt: skip
     lines.append(f"{' ' * 4 * (1 + folds + ndim)}{statement}")
+    return _compiled(f"{kind}{len(arguments)}.{ndim}", lines)
+
+
+def _compiled(name: str, lines: Sequence[str]) -> types.CodeType:
     text = "\n".join(lines) + "\n"
-    file = f"{__file__}:{kind}{len(arguments)}.{ndim}"  # of the package: tracing does not check what it reads
+    file = f"{__file__}:{name}"  # of the package: tracing does not check what it reads
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
     code = inside(compile(text, file, "exec", dont_inherit=True), "loops")
     return rewrite_code(code) or code
