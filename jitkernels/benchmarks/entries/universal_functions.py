@@ -15,7 +15,7 @@ from jitkernels.tuning.timer import measure
 
 JIT, NUMPY, NUMBA = "jit", "numpy", "numba"
 ELEMENTS = (8, 1000, 100_000)
-COLUMNS = 100
+ROW_ELEMENTS = 100
 
 
 def call_price(s: Any, k: Any) -> Any:
@@ -117,7 +117,7 @@ def universal_functions(settings: Settings) -> Iterator[Line]:
             x, y = 1 + rng.random((2, elements))
             given: tuple[Any, ...] = (x,) if program.method else (x, y)
             if program.signature:
-                given = (x.reshape(-1, min(elements, COLUMNS)), 0.1)
+                given = (x.reshape(-1, min(elements, ROW_ELEMENTS)), 0.1)
             calls: dict[str, Callable[[], Any]] = {
                 label: partial(getattr(function, program.method) if program.method else function, *given)
                 for label, function in made.items()
