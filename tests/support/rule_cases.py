@@ -115,6 +115,18 @@ def root_of_power(x: Node) -> Node:
     return e("where", e("equal", x, -math.inf), math.inf, e("sqrt", e("add", x, 0.0)))
 
 
+def three_halves(x: Node) -> Node:
+    """Return ``x ** 1.5``."""
+    base = e("where", e("equal", x, -math.inf), math.inf, x)
+    return e("multiply", base, e("sqrt", base))
+
+
+def minus_three_halves(x: Node) -> Node:
+    """Return ``x ** -1.5``."""
+    base = e("where", e("equal", x, -math.inf), math.inf, x)
+    return e("divide", e("reciprocal", base), e("sqrt", base))
+
+
 def windows(node: Node, width: int) -> Node:
     return builder.view(node, ((0, ((0, 1), (1, 1))),), (node.shape[0] - width + 1, width))
 
@@ -192,8 +204,11 @@ CASES: list[Case] = [
     Case("strength_reduction.rule_2_power_by_products", lambda g: (e("power", g.x, 4.0), e("square", e("square", g.x))), loose=True),
     Case("strength_reduction.rule_3_power_of_reciprocal", lambda g: (e("power", g.x, -1.0), e("reciprocal", g.x)), loose=True),
     Case("strength_reduction.rule_3_power_of_reciprocal", lambda g: (e("power", g.x, -2.0), e("square", e("reciprocal", g.x))), loose=True),
+    Case("strength_reduction.rule_3_power_of_reciprocal", lambda g: (e("power", g.d, -3.0), e("divide", e("divide", e("reciprocal", g.d), g.d), g.d)), loose=True),
     Case("strength_reduction.rule_4_power_by_root", lambda g: (e("power", g.x, 0.5), e("sqrt", g.x)), loose=True),
     Case("strength_reduction.rule_4_power_by_root", lambda g: (e("power", g.d, -0.5), e("reciprocal", root_of_power(g.d))), loose=True),
+    Case("strength_reduction.rule_4_power_by_root", lambda g: (e("power", g.d, 1.5), three_halves(g.d)), loose=True),
+    Case("strength_reduction.rule_4_power_by_root", lambda g: (e("power", g.d, -1.5), minus_three_halves(g.d)), loose=True),
     Case("strength_reduction.rule_5_power_of_two", lambda g: (e("power", 2.0, g.x), e("exp2", g.x)), loose=True),
     Case("strength_reduction.rule_6_square", lambda g: (e("multiply", g.x, g.x), e("square", g.x))),
     Case("strength_reduction.rule_7_reciprocal", lambda g: (e("divide", 1.0, g.x), e("reciprocal", g.x))),

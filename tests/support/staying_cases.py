@@ -76,7 +76,7 @@ STAYING: dict[str, Callable[[Given], Roots]] = {
     "functions that are rounded": lambda g: cast(exp(cast(g.x, "float64")), "float32"),
     "int32 does not fit": lambda g: cast(e("multiply", cast(g.i, "float64"), cast(g.j, "float64")), "float32"),
     "powers of floats above 4": lambda g: e("power", g.x, 5.0),
-    "powers of floats below -2": lambda g: e("power", g.x, -3.0),
+    "powers of floats below -3": lambda g: e("power", g.x, -4.0),
     "other roots": lambda g: e("power", g.x, 1 / 3),
     "powers of others": lambda g: e("power", 3.0, g.x),
     "quotients by negative numbers": lambda g: e("floor_divide", g.i, -8),

@@ -5,8 +5,10 @@ Results differ from those of the original functions by at most 2 ULP; special va
 1. ``x ** 0`` becomes 1, also for NaN, and ``1 ** x`` becomes 1; ``x ** 1`` becomes ``x``.
 2. ``x ** 2``, ``x ** 3`` and ``x ** 4`` become products; other integral powers of integers do by repeated squaring.
 3. ``x ** -1`` becomes a reciprocal, ``x ** -2`` its square: squaring x first would overflow where the result does not.
+   ``x ** -3`` becomes ``1 / x / x / x`` for that reason.
 4. ``x ** 0.5`` becomes a square root, as NumPy computes it for a scalar exponent; ``x ** -0.5`` becomes its reciprocal,
-   with ``-0.0`` replaced by 0 and ``-inf`` by ``inf`` before.
+   with ``-0.0`` replaced by 0 and ``-inf`` by ``inf`` before. ``x ** 1.5`` becomes ``x * sqrt(x)``, and ``x ** -1.5``
+   becomes ``1 / x / sqrt(x)``, with ``-inf`` replaced.
 5. ``2 ** x`` becomes ``exp2(x)``.
 6. ``x * x`` becomes ``square(x)``: one canonical form, so that both are one subexpression.
 7. ``1 / x`` becomes ``reciprocal(x)``, for the same reason.
@@ -89,23 +91,31 @@ def power_by_squaring(node: Node, exponent: int) -> Node:
 @strength_reduction_pass.rule("power")
 def rule_3_power_of_reciprocal(node: Node, context: MatchContext) -> Node | None:
     exponent = exponent_of(node)
-    if not is_float(node) or exponent not in (-1, -2):
+    if not is_float(node) or exponent not in (-1, -2, -3):
         return None
-    inverse = step("reciprocal", node.inputs[0])
+    base = node.inputs[0]
+    inverse = step("reciprocal", base)
+    if exponent == -3:
+        return broadcast_like(step("divide", step("divide", inverse, base), base), node.shape)
     return broadcast_like(inverse if exponent == -1 else step("square", inverse), node.shape)
 
 
 @strength_reduction_pass.rule("power")
 def rule_4_power_by_root(node: Node, context: MatchContext) -> Node | None:
     exponent, base = exponent_of(node), node.inputs[0]
-    if not is_float(node) or exponent not in (0.5, -0.5):
+    if not is_float(node) or exponent not in (0.5, -0.5, 1.5, -1.5):
         return None
     if exponent == 0.5:
         return replacement_like("sqrt", (base,), node)
-    positive = step("add", base, builder.constant(0.0, base.dtype))
+    infinity = builder.constant(math.inf, base.dtype)
     lowest = step("equal", base, builder.constant(-math.inf, base.dtype), dtype="bool")
-    root = step("where", lowest, builder.constant(math.inf, base.dtype), step("sqrt", positive))
-    return replacement_like("reciprocal", (root,), node)
+    if exponent == -0.5:
+        positive = step("add", base, builder.constant(0.0, base.dtype))
+        return replacement_like("reciprocal", (step("where", lowest, infinity, step("sqrt", positive)),), node)
+    base = step("where", lowest, infinity, base)
+    if exponent == 1.5:
+        return replacement_like("multiply", (base, step("sqrt", base)), node)
+    return replacement_like("divide", (step("reciprocal", base), step("sqrt", base)), node)
 
 
 @strength_reduction_pass.rule("power")

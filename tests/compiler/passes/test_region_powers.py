@@ -7,7 +7,7 @@ import pytest
 
 import jitkernels as jk
 
-EXPONENTS = (0, 1, 2, 3, 4, -1, -2, 0.5, -0.5, 5, 2.5)
+EXPONENTS = (0, 1, 2, 3, 4, -1, -2, -3, 0.5, -0.5, 1.5, -1.5, 5, 2.5)
 
 
 def powers_in_loops(exponent: float) -> Any:
