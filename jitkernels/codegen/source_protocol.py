@@ -224,7 +224,8 @@ def seldom(*flags: str) -> Callable[[Function], Function]:
 def instruction(word: str) -> Callable[[Function], Function]:
     """Mark a function that equals an LLVM intrinsic bit by bit, which replaces it where the processor has it.
 
-    ``fma``: ``a * b + c`` rounded once. ``ldexp``: ``a * 2**n`` rounded once, of any integer n.
+    ``fma``: ``a * b + c`` rounded once. ``ldexp``: ``a * 2**n`` rounded once, of any n. ``minimum``, ``maximum``: NaN
+    where an operand is; of two selections of scalars in their place LLVM makes a branch, which data mispredict.
     """
 
     def mark(function: Function) -> Function:

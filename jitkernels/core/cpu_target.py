@@ -214,8 +214,8 @@ class Target:
         return self.name.startswith("znver")
 
     def does(self, word: str) -> bool:
-        """Whether the operation that `native.source.instruction` calls `word` is one instruction on whole vectors."""
-        return {"fma": self.fuses, "ldexp": "avx512dq" in self.features}[word]
+        """Whether the operation that `native.source.instruction` calls `word` is one or few instructions on vectors."""
+        return {"fma": self.fuses, "ldexp": "avx512dq" in self.features, "minimum": True, "maximum": True}[word]
 
     @property
     def widths(self) -> tuple[int, ...]:

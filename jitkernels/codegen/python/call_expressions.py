@@ -115,11 +115,14 @@ class Calls(Expressions):
         if isinstance(found, External | IRFunction):
             return self.external(node, found, [self.value(argument) for argument in arguments])
         word = getattr(found, "instruction", "") if inspect.isfunction(found) else ""
-        if word and cpu_target.target().does(word):
-            values = [self.value(argument) for argument in arguments]
-            return self.scaled(node, *values) if word == "ldexp" else self.intrinsic(node, word, values)
         if inspect.isfunction(found) and hasattr(found, "fastmath"):
-            return self.marked(node, found, [self.value(argument) for argument in arguments])
+            values = [self.value(argument) for argument in arguments]
+            is_half = any(
+                value.type in (half_casts.FLOAT16, half_casts.BFLOAT16) for value in values
+            )  # by way of float32
+            if word and cpu_target.target().does(word) and not is_half:
+                return self.scaled(node, *values) if word == "ldexp" else self.intrinsic(node, word, values)
+            return self.marked(node, found, values)
         if inspect.isfunction(found):
             raise self.failure(node, f"{name} is a function without the mark @inlined()")
         return self.number(node, node.func, arguments)

@@ -48,10 +48,10 @@ class Scalar:
     """One elementwise operation.
 
     `numpy` computes it and, where it is a ufunc, decides dtypes. `code` maps kinds of NumPy's dtypes (``b``, ``i``,
-    ``u``, ``f``) of the first operand to scalar code, and ``iu`` and ``ui`` those of two operands of which one is
-    signed; a string names a function of `jitkernels.microkernels.maths`, which has one for each type. `cost`:
-    approximate time in additions. `choice`: the first operand is a condition. `halves`: the code takes float16 itself;
-    other code takes float16 as float32, as NumPy does.
+    ``u``, ``f``) of the first operand to scalar code, ``e`` is float16 where that has its own, and ``iu`` and ``ui``
+    are those of two operands of which one is signed; a string names a function of `jitkernels.microkernels.maths`,
+    which has one for each type. `cost`: approximate time in additions. `choice`: the first operand is a condition.
+    `halves`: the code takes float16 itself; other code takes float16 as float32, as NumPy does.
     """
 
     name: str
@@ -65,6 +65,8 @@ class Scalar:
         """The scalar code for operands of these dtypes; None where there is none."""
         deciding = dtypes[1] if self.choice else dtypes[0]
         code = self.code.get(_kind(deciding, dtypes[-1]))
+        if deciding == "float16":
+            code = self.code.get("e", code)
         if isinstance(code, str):
             is_half = deciding == "float16" and not self.halves
             return mathematics(code, "float32" if is_half else deciding)
@@ -187,8 +189,9 @@ SCALARS: dict[str, Scalar] = {
         Scalar("gcd", np.gcd, {"i": integer_functions.gcd, "u": integer_functions.gcd_of_numbers}, 200),
         Scalar("lcm", np.lcm, {"i": integer_functions.lcm, "u": integer_functions.lcm_of_numbers}, 200),
         Scalar("bitwise_count", np.bitwise_count, _bits, 12),
-        Scalar("maximum", np.maximum, {**_extremes, "f": basic.maximum}, 2),
-        Scalar("minimum", np.minimum, {**_least, "f": basic.minimum}, 2),
+        # LLVM turns its own extremes of float32 into those of float16, which lose the sign of NaN.
+        Scalar("maximum", np.maximum, {**_extremes, "f": basic.maximum, "e": basic.larger_or_nan}, 2),
+        Scalar("minimum", np.minimum, {**_least, "f": basic.minimum, "e": basic.smaller_or_nan}, 2),
         Scalar("fmax", np.fmax, {**_extremes, "f": basic.fmax}, 2),
         Scalar("fmin", np.fmin, {**_least, "f": basic.fmin}, 2),
         Scalar("equal", np.equal, _compared("equal", "equal_to_signed")),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.codegen.source_protocol import inlined, noinline
+from jitkernels.codegen.source_protocol import inlined, instruction, noinline
 
 INFINITY = float("inf")
 
@@ -219,18 +219,32 @@ def greater_equal(a: Any, b: Any) -> Any:
     return a >= b
 
 
-@inlined()
-def maximum(a: Any, b: Any) -> Any:
+@instruction("maximum")
+@inlined("nsz")
+def larger_or_nan(a: Any, b: Any) -> Any:
     """The larger operand, NaN where either is."""
-    larger = a if a > b else b  # one instruction, which returns b where either is NaN
+    larger = a if a > b else b  # which returns b where either is NaN
     return a if a != a else larger
 
 
-@inlined()
+@inlined("nsz")
+def maximum(a: Any, b: Any) -> Any:
+    """The larger operand, NaN where either is."""
+    return larger_or_nan(a, b)
+
+
+@instruction("minimum")
+@inlined("nsz")
+def smaller_or_nan(a: Any, b: Any) -> Any:
+    """The smaller operand, NaN where either is."""
+    smaller = a if a < b else b  # which returns b where either is NaN
+    return a if a != a else smaller
+
+
+@inlined("nsz")
 def minimum(a: Any, b: Any) -> Any:
     """The smaller operand, NaN where either is."""
-    smaller = a if a < b else b
-    return a if a != a else smaller
+    return smaller_or_nan(a, b)
 
 
 @inlined()

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from test_umath_validation import steps_between
 
+import jitkernels as jk
+from jitkernels.compiler.codegen.core import module_text
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.elementwise_ops import BETWEEN_PLANES, REALS, SCALARS, Scalar
 from jitkernels.compiler.ir.graph import Graph, Node
@@ -184,3 +186,42 @@ def test_any_shape(dtype: str, shape: tuple[int, ...]) -> None:
     for name, got in zip(names, found, strict=True):
         with np.errstate(all="ignore"):
             agree(name, got, SCALARS[name].numpy(*arrays), 0, arrays)
+
+
+def elements_of(ufunc: np.ufunc) -> Any:
+    def in_loop(a: Array, b: Array) -> Array:
+        result = np.empty_like(a)
+        for i in range(len(a)):
+            result[i] = ufunc(a[i], b[i])
+        return result
+
+    return in_loop
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("ufunc", [np.minimum, np.maximum])
+def test_extremes_of_special_values(ufunc: np.ufunc, dtype: str) -> None:
+    """NaN and its sign are those of NumPy's loops."""
+    values = np.array([0.0, -0.0, 1.5, -1.5, np.nan, -np.nan, np.inf, -np.inf], dtype)
+    a, b = (grid.ravel() for grid in np.meshgrid(values, values))
+    expected = ufunc(a, b)
+    for function in (lambda a, b: ufunc(a, b), elements_of(ufunc)):
+        found = jk.jit(function, strict=True)(a, b)
+        np.testing.assert_array_equal(found, expected)
+        rest = expected != 0  # of zeros NumPy's depends on the processor
+        np.testing.assert_array_equal(np.signbit(found)[rest], np.signbit(expected)[rest])
+
+
+@pytest.mark.parametrize("ufunc", [np.minimum, np.maximum])
+def test_extremes_take_no_branch(ufunc: np.ufunc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM would join two selections of scalars, and branch on both conditions, which data mispredict."""
+    texts: list[str] = []
+
+    def recorded(name: str, text: str, *arguments: Any, **options: Any) -> Any:
+        texts.append(text)
+        return module_source(name, text, *arguments, **options)
+
+    module_source = module_text.module_source
+    monkeypatch.setattr(module_text, "module_source", recorded)
+    jk.jit(elements_of(ufunc), strict=True)(np.ones(3), np.ones(3))
+    assert any(f"call nsz double @llvm.{ufunc.__name__}.f64" in text for text in texts)
