@@ -58,3 +58,47 @@ def test_writes_through_views_of_gathered_rows(function: Any) -> None:
         with pytest.raises(IndexError, match="index 4 is out of bounds"):
             call(one, np.full(5, 4), 5)
     assert np.allclose(x, own, rtol=1e-13, atol=0)
+
+
+def relaxed(x: Any, sources: Any, targets: Any, rounds: Any) -> Any:
+    for _ in range(rounds):
+        x = x * 0.5
+        for _ in range(2):
+            np.add.at(x, targets, x[sources])
+    return x
+
+
+def test_indices_that_stay_are_tested_before_the_loop() -> None:
+    x, sources, targets = np.arange(40.0), np.arange(100) % 40, np.arange(100) % 7 - 7
+    compiled = jk.jit(relaxed, strict=True)
+    np.testing.assert_allclose(compiled(x, sources, targets, 3), relaxed(x, sources, targets, 3))
+    before, _, inside = compiled.loops(x, sources, targets, 3).partition(": loop\n")
+    assert before.count("accumulator of any") == 2
+    assert "accumulator of any" not in inside
+
+
+@pytest.mark.parametrize("index", [40, -41])
+def test_indices_out_of_bounds_raise_where_the_loop_runs(index: int) -> None:
+    x, sources = np.arange(40.0), np.arange(100) % 40
+    wrong = np.where(sources == 9, index, sources)
+    both: tuple[Any, Any] = jk.jit(relaxed), relaxed
+    for compiled in both:
+        np.testing.assert_array_equal(compiled(x, wrong, sources, 0), x)
+        for arguments in ((wrong, sources), (sources, wrong)):
+            with pytest.raises(IndexError):
+                compiled(x, *arguments, 2)
+
+
+def test_indices_that_change_are_tested_in_the_loop() -> None:
+    def function(x: Any, idx: Any) -> Any:
+        idx = idx.copy()
+        for _ in range(4):
+            x = x[idx]
+            idx += 1
+        return x
+
+    x, idx = np.arange(40.0), np.arange(40) - 5
+    for compiled in (jk.jit(function), function):
+        with pytest.raises(IndexError):
+            compiled(x, idx + 3)
+    np.testing.assert_array_equal(jk.jit(function, strict=True)(x, idx), function(x, idx))

@@ -152,7 +152,7 @@ class Loop:
             )
         )
         region_builder = RegionBuilder(nodes, transaction.start)
-        region_builder.hoisted = hoisted
+        region_builder.hoisted = hoisted | hoist_loads.invariant_tests([*outputs, *checks], transaction.start)
         self._build_node(region_builder, RegionRoots([condition], condition_checks), RegionRoots(outputs, checks))
         return True
 

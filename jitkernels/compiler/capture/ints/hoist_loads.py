@@ -1,7 +1,10 @@
-"""Loop-invariant code motion of element loads: hoist loads of elements that a loop never writes.
+"""Loop-invariant code motion of element loads and bounds checks: hoist loads of elements that a loop never writes.
 
 ``for j in range(k + 1, n): a[i, j] -= a[i, k] * a[k, j]`` never writes ``a[i, k]``, as j differs from k. LLVM cannot
 prove this, and would neither keep the element in a register nor vectorize the loop.
+
+``while True: np.add.at(new, targets, old[sources])`` tests all sources and targets before the first iteration: each one
+looks at the results only.
 """
 
 from collections.abc import Sequence
@@ -11,7 +14,7 @@ from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
 from jitkernels.compiler.ir.region_memory import element_writes
-from jitkernels.compiler.ir.symbolic_dims import is_at_least
+from jitkernels.compiler.ir.symbolic_dims import is_at_least, is_loop_variant
 
 
 class CarriedArray(NamedTuple):
@@ -50,6 +53,21 @@ def hoist(
             ):
                 loads[node] = Node("gather", (array.initial, *indices), node.dtype, (), node.options)
     return loads
+
+
+TESTS = frozenset({"less", "greater_equal", "logical_or", "view", "reduce"})
+"""The operations of which a test consists whether any of several indices is out of bounds."""
+
+
+def invariant_tests(roots: Sequence[Node], start: int) -> dict[Node, Node]:
+    """The bounds tests of index arrays that are older than `start`: what a loop captures in place of making them."""
+    invariant: set[Node] = set()
+    for node in sorted_nodes(roots):
+        is_extent = node.operation == "extent" and not is_loop_variant(node.options["extent"])
+        is_test = node.operation in TESTS and node.dtype == "bool" and invariant.issuperset(node.inputs)
+        if node.serial < start or node.operation == "constant" or is_extent or is_test:
+            invariant.add(node)
+    return {node: node for node in invariant if node.serial >= start and node.operation == "reduce"}
 
 
 def _is_disjoint(tracer: Tracer, read: Sequence[Node], written: Sequence[Node], induction: InductionVariable) -> bool:
