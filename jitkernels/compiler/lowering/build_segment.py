@@ -311,7 +311,7 @@ class SegmentBuilder:
                 return
             self._product(product, f"{name}.before")
         loop = emitter.parallel_loop
-        self.texts.append(module_text.mark_inlined(own) if self._is_inlined(nest) else own)
+        self.texts.append(module_text.mark_unrolled(module_text.mark_inlined(own)) if self._is_inlined(nest) else own)
         extent = None if loop is None else emitter.extents[loop]
         unit = emitter.step_lanes if loop == emitter.lane_loop else 1
         clock = self._clock(nest)
@@ -371,8 +371,8 @@ class RegionNestBuilder(SegmentBuilder):
         return FunctionBuilder(self.library, {**symbols, DIRECTION: len(self.program.words) + len(symbols)})
 
     def _is_inlined(self, nest: LoopNest) -> bool:
-        """Whether a nest computes scalars only: inlined, these stay in registers and their users start earlier."""
-        return not any(store.target.ndim for store in nest.stores)
+        """Whether a nest computes few numbers: inlined, these stay in registers and their users start earlier."""
+        return heuristics.is_few_elements(nest) or not any(store.target.ndim for store in nest.stores)
 
 
 def _sums_floats(nest: LoopNest) -> bool:

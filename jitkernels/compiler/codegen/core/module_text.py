@@ -231,6 +231,11 @@ def mark_inlined(text: str) -> str:
     return text.replace(" noinline ", " alwaysinline ", 1)
 
 
+def mark_unrolled(text: str) -> str:
+    """Mark all loops of a text, which have few iterations, for full unrolling."""
+    return text.replace("!llvm.loop !0", "!llvm.loop !10")
+
+
 def _is_inlined(text: str) -> bool:
     return " alwaysinline " in text[: text.index("\n")]
 
@@ -245,6 +250,7 @@ def unit_text(library: Library, texts: Sequence[str]) -> str:
             '!1 = !{!"llvm.loop.unroll.disable"}',
             '!2 = !{!"llvm.loop.vectorize.enable", i1 false}',
             "!3 = !{i32 1}",
+            "!10 = distinct !{!10, !2}",
             "!5 = distinct !{!5, !6}",
             '!6 = !{!"llvm.loop.parallel_accesses", !9}',
             "!9 = distinct !{}",

@@ -1,5 +1,6 @@
 """Default schedules of loop nests without measurements: heuristics from their operations and the traced sizes."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -19,6 +20,10 @@ LONG_ROWS = 128
 """With at least so many columns, the work per row is negligible."""
 SATURATING_COST = 12
 """With at least so many additions per column, two vectors at once saturate the processor as four do."""
+MAX_FEW_ELEMENTS = 16
+"""Elements up to which a nest is computed one by one where it runs in a loop."""
+FEW_COST = 30
+"""The cost of an element, in additions, from which on vectors are faster even if they are partly filled."""
 REGISTERS = 16
 """Vectors that a step may load and store: computing takes as many again, and processors have 32."""
 COSTLY_FUNCTIONS = frozenset({
@@ -39,11 +44,26 @@ def default_schedule(nest: LoopNest, arrays: Mapping[Node, StridedArray], *, is_
     Inside a loop, its data is cached since the last iteration, so that vectors across cache lines dominate the time of
     stencils; for short sums the remainder of a row does.
     """
+    if is_in_loop and is_few_elements(nest):
+        return NestSchedule(1, 1, 0, Remainder.HALVED)
     widest, reduces = cpu_target.target().vector_bytes, bool(nest.reductions)
     if is_in_loop and (reduces if nest.has_short_rows else is_stencil(nest)):
         halves = not reduces and nest.widest >= 8
         return NestSchedule(min(32, widest), 1, 0, Remainder.HALVED if halves else Remainder.MASKED)
     return NestSchedule(min(64, widest), unroll(nest, arrays), stream(nest))
+
+
+def is_few_elements(nest: LoopNest) -> bool:
+    """Whether a nest computes few elements whatever the arguments are: one by one if it is in a loop.
+
+    They are stored and loaded again, maybe in another shape, in the same iteration and the next one: processors
+    forward a number from its store to a load, but no vector from several stores. Where LLVM sees both, numbers stay in
+    registers.
+    """
+    extents = [*nest.rows, *nest.columns, *reduced_extents(nest)]
+    is_static = not any(isinstance(extent, symbolic_dims.Extent) for extent in extents)
+    elements = math.prod(map(int, extents)) if is_static else math.inf
+    return elements <= 1 or elements <= MAX_FEW_ELEMENTS and nest.cost < FEW_COST
 
 
 def stream(nest: LoopNest) -> int:
@@ -70,6 +90,11 @@ def _is_shifted(first: IndexMap, second: IndexMap) -> bool:
     if any(isinstance(a - b, symbolic_dims.Extent) for (a, _), (b, _) in pairs):
         return False
     return any(bool(terms or other_terms) for (a, terms), (b, other_terms) in pairs if terms != other_terms or a - b)
+
+
+def reduced_extents(nest: LoopNest) -> list[symbolic_dims.Number]:
+    """The extents over which a nest reduces."""
+    return [node.inputs[0].shape[axis] for node in nest.reductions for axis in node.options["axes"]]
 
 
 def unroll(nest: LoopNest, arrays: Mapping[Node, StridedArray]) -> int:
