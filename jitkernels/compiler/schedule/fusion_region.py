@@ -166,8 +166,11 @@ class FusionRegion:
 
     @unlocked_cached_property
     def recomputed_nodes(self) -> set[Node]:
-        """Expensive nodes that would be computed more than once for the same element."""
-        result: set[Node] = set()
+        """Expensive nodes that would be computed more than once for the same element.
+
+        Of a chain of these the last ones: where they are stored, those before them are computed once.
+        """
+        repeated: set[Node] = set()
         costs: dict[Node, float] = {}
         for node in self.nodes:
             costs[node] = own_cost(node) + sum(costs.get(operand, 0.0) for operand in dict.fromkeys(node.inputs))
@@ -177,7 +180,20 @@ class FusionRegion:
             loops = [*map(loops_of, access_maps)]
             is_repeated = len({*loops}) < len(loops) and not self._are_parts(access_maps)
             if is_repeated or any(map(self._is_repeated, loops)):
-                result.add(node)
+                repeated.add(node)
+        return self._first_below_root(repeated) if repeated else repeated
+
+    def _first_below_root(self, nodes: set[Node]) -> set[Node]:
+        """Those of `nodes` that the root reads, or that nodes beside them do on the way to it."""
+        result: set[Node] = set()
+        seen, waiting = {self.root}, [self.root]
+        while waiting:
+            for operand in waiting.pop().inputs:
+                if operand in nodes:
+                    result.add(operand)
+                elif operand in self.inside and operand not in seen:
+                    seen.add(operand)
+                    waiting.append(operand)
         return result
 
     def _are_parts(self, access_maps: list[IndexMap]) -> bool:
