@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from jitkernels.attrs.schema.base import FLOATS
 from jitkernels.compiler.codegen.core import module_text
-from jitkernels.compiler.ir import builder, region_memory
+from jitkernels.compiler.ir import access_map, builder, region_memory
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.compiler.ir.dim_bounds import limit
 from jitkernels.compiler.ir.graph import Graph, Node
@@ -225,7 +225,7 @@ class _BufferAssignment:
             else:
                 self._new(step.node, builder.contiguous(step.node.shape))
         for node in self.graph.outputs:
-            if region_memory.is_result(node) and node in self.program.shared:
+            if node in self.program.shared and (region_memory.is_result(node) or access_map.changes(node)):
                 self._rename_result(node, memory_of(node, self.program.shared))
         return self.arrays
 
@@ -307,7 +307,7 @@ class _BufferAssignment:
         self.arrays[node] = place.array(self.arrays[whole], node)
 
     def _rename_result(self, node: Node, base: Node) -> None:
-        """Allocate an array that a loop updates in place as the result that it becomes."""
+        """Allocate an array that a loop or an update changes in place as the result that it becomes."""
         program = self.program
         if any(other is base for other in program.allocated):
             program.words[node] = program.words[base]

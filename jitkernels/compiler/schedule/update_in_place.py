@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jitkernels.compiler.ir import access_map, matrix_ops
 from jitkernels.compiler.ir.builder import IndexMap
 from jitkernels.compiler.ir.graph import Graph, Node
-from jitkernels.compiler.ir.region_memory import is_control_flow
+from jitkernels.compiler.ir.region_memory import is_control_flow, is_kernel_result, is_result
 from jitkernels.compiler.schedule import matmul_step
 from jitkernels.compiler.schedule.fusion_region import FusionRegion
 from jitkernels.compiler.schedule.loop_direction import Directions, directions_of
@@ -86,7 +86,7 @@ def shared_memory(graph: Graph, roots: Sequence[Node], parts: OutputParts) -> di
             memory = memory_of(base, shared)
             if base in shared:
                 is_owned = final.get(node) is memory or memory not in inputs
-            is_local = base not in outputs and node not in outputs
+            is_local = base not in outputs and (node not in outputs or _becomes_result(memory, inputs, graph, node))
             fits = node not in factors or matrix_ops.is_dense(memory)
             if (is_owned or is_final) and last_read.get(base, -1) <= position and is_local and fits:
                 shared[node] = base
@@ -100,6 +100,13 @@ def shared_memory(graph: Graph, roots: Sequence[Node], parts: OutputParts) -> di
             if last_read.get(target, -1) <= position and target not in shared.values() and fits:
                 shared[node] = target
     return shared
+
+
+def _becomes_result(memory: Node, inputs: Container[Node], graph: Graph, node: Node) -> bool:
+    """Whether an output may be left in the memory of the array that it changes, which becomes the result."""
+    is_new = memory not in inputs and not is_result(memory) and not is_kernel_result(memory)
+    ordered = {graph.outputs[number] for number, _ in graph.orders}
+    return is_new and memory not in graph.outputs and graph.outputs.count(node) == 1 and node not in ordered
 
 
 def _reads(region: FusionRegion, memory: Node, shared: Mapping[Node, Node]) -> bool:

@@ -43,3 +43,45 @@ def test_no_update_reads_what_it_has_written(kinds: tuple[str, ...], exact: bool
 
     expected = function(a, b, vectors)
     np.testing.assert_allclose(jk.jit(function, exact_sizes=exact)(a, b, vectors), expected, rtol=1e-9)
+
+
+def added(a: Array, i: Array, v: Array) -> Array:
+    result = np.zeros_like(a)
+    np.add.at(result, i, v)
+    np.add.at(result, i[::-1], v)
+    return result
+
+
+def assigned(a: Array, i: Array, v: Array) -> Any:
+    result = a * 2
+    result[i] = v
+    np.add.at(result, i, v)
+    return result, result.sum()
+
+
+def kept(a: Array, i: Array, v: Array) -> Any:
+    """The array before the last update is a result, too."""
+    result = np.zeros_like(a)
+    np.add.at(result, i, v)
+    before = result.copy()
+    np.add.at(result, i, v)
+    return before, result
+
+
+@pytest.mark.parametrize("function", [added, assigned, kept])
+def test_results_of_several_updates(function: Any) -> None:
+    rng = np.random.default_rng(1)
+    for shape in ((7,), (7, 3)):
+        a, i, v = rng.random(shape), rng.integers(0, 7, 20), rng.random((20, *shape[1:]))
+        for given in (a, np.asfortranarray(a), np.repeat(a, 2, axis=0)[::2]):
+            one, right = (call(given, i, v) for call in (jk.jit(function, strict=True), function))
+            for found, expected in zip(*[x if type(x) is tuple else (x,) for x in (one, right)], strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-12)
+                assert np.asarray(found).strides == np.asarray(expected).strides
+
+
+def test_updates_are_made_in_the_memory_of_the_result() -> None:
+    a, i, v = np.zeros(40), np.arange(20), np.ones(20)
+    text = jk.jit(added).loops(a, i, v)
+    assert text.count("result[v1] +=") + text.count("result[i[") == 2, text
+    assert "] = t" not in text, "an array is copied to the result"
