@@ -237,3 +237,34 @@ def test_names_of_static_arguments() -> None:
     for wrong in (3, [3], None):
         with pytest.raises(jk.ArgumentTypeError, match="static_argnames: expected a name"):
             jk.jit(static_argnames=wrong)  # type: ignore[arg-type]
+
+
+def convolved(x: Any, h: Any) -> Any:
+    """By Fourier transforms of a length that a loop computes."""
+    size, n = 1, len(x) + len(h) - 1
+    while size < n:
+        size *= 2
+    return np.fft.irfft(np.fft.rfft(x, size) * np.fft.rfft(h, size), size)[:n]
+
+
+def test_transforms_of_computed_length() -> None:
+    """Kernels compute them, for the length of this call; others are right, too."""
+    h, compiled = array(7), jk.jit(convolved)
+    for size in (50, 5, 51, 500, 50, 501, 5):
+        np.testing.assert_allclose(compiled(array(size), h), convolved(array(size), h), atol=1e-12)
+    text = str(jk.jit(convolved, strict=True).explain(array(50), h))
+    assert "jk.fft_r2c" in text
+    assert "0 calls of NumPy" in text
+
+
+def test_transforms_of_no_element() -> None:
+    def function(x: Any, n: Any) -> Any:
+        total = 0
+        for _ in range(n):
+            total += int(x[0] > 1)
+        return np.fft.rfft(x, total)
+
+    for compiled in (jk.jit(function), function):
+        with pytest.raises(ValueError, match="Invalid number of FFT data points"):
+            compiled(np.zeros(5), 3)
+        np.testing.assert_allclose(compiled(np.full(5, 2.0), 3), np.fft.rfft(np.full(5, 2.0), 3))

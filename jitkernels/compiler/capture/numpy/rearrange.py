@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
+from jitkernels.compiler.capture.dynamic.repeat_by_counts import repeat_by_counts
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.numpy.concatenate import concatenate, joined
 from jitkernels.compiler.capture.numpy.creation import iota
@@ -86,6 +87,8 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     array = of_array(a)
     if isinstance(repeats, tuple | list) and len(repeats) == 1:
         repeats = repeats[0]
+    if type(repeats) is Traced and repeats.ndim == array.ndim == 1 and axis in (None, 0, -1):
+        return repeat_by_counts(array, repeats)
     if type(repeats) not in (int, SymInt, np.int64):
         raise UnsupportedError("repeat by an array")
     times = as_extent(repeats)

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import fresh
+from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.numpy.reductions import is_given
 from jitkernels.compiler.capture.numpy.shape_ops import of_array
 from jitkernels.compiler.capture.override_registry import METHODS, overrides
 from jitkernels.compiler.ir import builder
-from jitkernels.compiler.ir.builder import UnsupportedError
+from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.dispatch.fourier import FourierTransforms, is_served
 
@@ -28,6 +28,15 @@ class TracedFourierTransforms(FourierTransforms):
         """Zeros, which take no memory where they are read at once."""
         sizes = [getattr(size, "extent", size) for size in shape]
         return fresh(a.tracer, builder.broadcast_to(builder.constant(0, a.dtype.name), sizes))
+
+    def length(self, n: Any) -> Any:
+        """A length that loops or arrays determine: code for that of this call; calls with another one bail out."""
+        if type(n) is not Traced or n.ndim or n.dtype.kind not in "iu" or n.tracer.depth or n.tracer.is_known(n.node):
+            return super().length(n)
+        value = int(n.tracer.value(n.node))
+        n.tracer.checks.append(elementwise("not_equal", n.node, value))
+        n.tracer.note(f"code for Fourier transforms of {value} elements")
+        return value
 
     def numbers(self, pairs: Any) -> Any:
         re, im = pairs[..., 0].node, pairs[..., 1].node
