@@ -20,9 +20,9 @@ from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.sort import quicksort
-from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF, INTEGER, KEY, RANK
 from jitkernels.microkernels.sort.merge_sort import MAX_MERGED_ELEMENTS, small_sort
 from jitkernels.microkernels.sort.radix_sort import DIGIT, WORDS, radix_passes
+from jitkernels.microkernels.sort.sort_keys import ELEMENT_OF, INTEGER, KEY, RANK
 from jitkernels.microkernels.sort.sort_tasks import SLACK, Row, words_of_scratch
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
@@ -46,7 +46,7 @@ def variants(attr: SortAttr | TopkAttr) -> list[Variant]:
 
 def merging_of(dtype: str, lanes: int) -> Any:
     """Return the functions that sort a short row by merging, and a long one by radix."""
-    word, key_of, float_of = WORDS[dtype], KEY[dtype], FLOAT_OF[dtype]
+    word, key_of, element_of = WORDS[dtype], KEY[dtype], ELEMENT_OF[dtype]
     sort_keys = small_sort(word.bits, lanes)
 
     @inlined()
@@ -55,7 +55,7 @@ def merging_of(dtype: str, lanes: int) -> Any:
             keys[j] = key_of(x[j])
         sort_keys(keys, n)
         for j in range(n):
-            y[j] = float_of(keys[j])
+            y[j] = element_of(keys[j])
 
     @inlined()
     def key_of_entry(x: Any, key: Any, packs: bool) -> Any:
@@ -74,10 +74,10 @@ def merging_of(dtype: str, lanes: int) -> Any:
             count(key_of_entry(x, key, False), counts)
         if order(x, n, counts, keys, buffer, False) == 0:
             for j in range(n):
-                y[j] = float_of(keys[j])
+                y[j] = element_of(keys[j])
         else:
             for j in range(n):
-                y[j] = float_of(buffer[j])
+                y[j] = element_of(buffer[j])
 
     return sort_short, sort_long
 
