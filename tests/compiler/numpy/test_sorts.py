@@ -101,8 +101,9 @@ def test_keys_that_are_left_to_numpy() -> None:
     x = values("int64", 3, 4, 5)
     for function in (lambda x: np.lexsort((x, x)), lambda x: np.lexsort((x[0], x[1]), axis=0)):
         np.testing.assert_array_equal(jk.jit(function)(x), function(x))
+    of_two: Any = jk.jit(lambda x, y: np.lexsort((x, y)))
     with pytest.raises(ValueError, match="same shape"):
-        jk.jit(lambda x, y: np.lexsort((x, y)))(np.arange(3), np.arange(4))
+        of_two(np.arange(3), np.arange(4))
 
 
 @DTYPES
