@@ -11,6 +11,7 @@ from jitkernels import onnx as onnx
 from jitkernels import xp as xp
 from jitkernels.attrs.adam import AdamAttr as AdamAttr
 from jitkernels.attrs.adam import AdamWAttr as AdamWAttr
+from jitkernels.attrs.argsort import ArgsortAttr as ArgsortAttr
 from jitkernels.attrs.attention import AttentionAttr as AttentionAttr
 from jitkernels.attrs.broadcast_ops import NCHW16CMulNCAttr as NCHW16CMulNCAttr
 from jitkernels.attrs.broadcast_ops import StrideScalAttr as StrideScalAttr
@@ -235,6 +236,7 @@ __all__ = [
     "xp",
     "AdamAttr",
     "AdamWAttr",
+    "ArgsortAttr",
     "AttentionAttr",
     "AvgPool2DAttr",
     "BatchNormAttr",
@@ -334,6 +336,7 @@ __all__ = [
     "VTanhAttr",
     "adam",
     "adamw",
+    "argsort",
     "attention",
     "avg_pool2d",
     "batch_norm",
@@ -476,6 +479,22 @@ def adamw(
     coeff: float = 0.01,
     out: tuple[np.ndarray[Any, np.dtype[Any]], ...] | None = None,
 ) -> tuple[np.ndarray[Any, np.dtype[Any]], ...]: ...
+def sort(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
+def topk(
+    x: ArrayLike,
+    k: int,
+    axis: SupportsIndex = -1,
+    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
+def argsort(
+    x: ArrayLike,
+    axis: SupportsIndex = -1,
+    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
+) -> np.ndarray[Any, np.dtype[Any]]: ...
 def attention(
     q: ArrayLike,
     k: ArrayLike,
@@ -983,17 +1002,6 @@ def cross_entropy(
     labels: ArrayLike,
     out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
 ) -> np.ndarray[Any, np.dtype[Any]]: ...
-def sort(
-    x: ArrayLike,
-    axis: SupportsIndex = -1,
-    out: np.ndarray[Any, np.dtype[Any]] | tuple[np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> np.ndarray[Any, np.dtype[Any]]: ...
-def topk(
-    x: ArrayLike,
-    k: int,
-    axis: SupportsIndex = -1,
-    out: tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]] | None = None,
-) -> tuple[np.ndarray[Any, np.dtype[Any]], np.ndarray[Any, np.dtype[Any]]]: ...
 def stride_asum(
     x: ArrayLike,
     stride: int = 1,

@@ -2,9 +2,15 @@
 
 from collections.abc import Iterable
 
-from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, whole
+from jitkernels.attrs.schema.base import FLOATS, Case, KernelAttr, Tolerance, cases, grid, stored, whole
+from jitkernels.attrs.schema.fields import STORED_INTEGERS
 from jitkernels.attrs.schema.signature import Argument
 from jitkernels.errors import AttrError
+
+DISTINCT = (-1000.0, 1000.0)
+"""The domain of elements to sort: integers, too, are mostly different."""
+ORDERED = (*FLOATS, *STORED_INTEGERS)
+"""Dtypes of elements that are sorted as they are."""
 
 
 class SortAttr(KernelAttr, kernel_type="SORT"):
@@ -12,8 +18,11 @@ class SortAttr(KernelAttr, kernel_type="SORT"):
 
     rows: int
     n: int
-    dtype: str = "float32"
-    arrays = (Argument("x", "in", "*rows n", in_place=True), Argument("y", "out", "*rows n", in_place=True))
+    dtype: str = stored(*ORDERED, default="float32")
+    arrays = (
+        Argument("x", "in", "*rows n", in_place=True, domain=DISTINCT),
+        Argument("y", "out", "*rows n", in_place=True),
+    )
     options = ("axis",)
 
     def tolerance(self) -> Tolerance:
@@ -27,7 +36,7 @@ class SortAttr(KernelAttr, kernel_type="SORT"):
         ci = [(1, 1), (3, 7), (4, 64), (2, 130), (2, 1000)]
         full = [(1, n) for n in (2, 8, 16, 31, 64, 100, 256, 1000, 4096, 10_007, 100_000, 1_000_000)]
         full += [(rows, n) for rows in (16, 256) for n in (8, 64, 500, 4096)]
-        return cases(grid(cls, "rows n", full, dtype=FLOATS), ci=grid(cls, "rows n", ci, dtype=FLOATS))
+        return cases(grid(cls, "rows n", full, dtype=ORDERED), ci=grid(cls, "rows n", ci, dtype=ORDERED))
 
 
 class TopkAttr(KernelAttr, kernel_type="TOPK"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.schema.fields import NARROW
+from jitkernels.attrs.schema.fields import NARROW, STORED_INTEGERS
 from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE
 from jitkernels.attrs.schema.signature import Argument
 from jitkernels.core import operand_forms
@@ -25,6 +25,8 @@ from jitkernels.runtime.abi_layout import (
     DTYPES,
     EVERY,
     EXACT_BITS,
+    KEEPS_BFLOAT16,
+    KEEPS_INTEGERS,
     KEY_BASE,
     KIND_BITS,
     MAX_APART,
@@ -44,6 +46,9 @@ from jitkernels.runtime.abi_layout import (
 )
 from jitkernels.runtime.c_api import SCALARS
 
+STORED = (*NARROW, *STORED_INTEGERS)
+"""The dtypes in keys, in the order of their numbers."""
+KEPT = {NARROW[-1]: KEEPS_BFLOAT16, STORED_INTEGERS[0]: KEEPS_INTEGERS}
 INTEGERS = ("int8", "uint8", "int32", "int64")
 """Integer dtypes that the dispatcher accepts or returns."""
 _NAMES: dict[int, str] = {
@@ -68,8 +73,8 @@ class DispatchTable:
     """The table of one everyday function; raises ValueError where the schema exceeds its limits.
 
     parameters are the names of inputs, options and ``out``; extents: the integers of the C function, in its order;
-    values the allowed objects of each option, by name (numbers: default and limits); narrow: whether arrays may be
-    bfloat16. may_be_exact: whether keys can hold exact extents, if these are not large.
+    values the allowed objects of each option, by name (numbers: default and limits); stored: dtypes of the kernel.
+    may_be_exact: whether keys can hold exact extents, if these are not large.
     """
 
     def __init__(
@@ -80,11 +85,11 @@ class DispatchTable:
         options: Mapping[str, Any],
         kinds: Mapping[str, tuple[str, ...]] | None = None,
         *,
-        narrow: bool = False,
+        stored: Sequence[str] = (),
     ) -> None:
         self._inputs, self._options = inputs, dict(options)
         self._symbols, self._one_more = extents.names, extents.one_more
-        self._kinds, self._narrow = dict(kinds or {}), narrow
+        self._kinds, self._stored = dict(kinds or {}), stored
         self._names = [sys.intern(name) for name in (*(a.name for a in inputs), *options, "out")]
         self._interned: list[object] = []
         self._factors: dict[str, int] = {}
@@ -188,7 +193,7 @@ class DispatchTable:
             OperatorTable.TRAILING: trailing[0] if trailing else -1,
             OperatorTable.MIRRORS: int(bool(trailing) and "axis" in self._options and free == self._inputs[:1]),
             OperatorTable.REDUCES: int(not outputs[0].fixed),
-            OperatorTable.NARROWS: int(self._narrow),
+            OperatorTable.KEEPS: sum(KEPT.get(name, 0) for name in self._stored),
             OperatorTable.MOVES: int(outputs[0].moves is not None),
             OperatorTable.CHOICES: start,
             OperatorTable.HIDDEN: self._symbols_without_output(outputs),
@@ -283,7 +288,7 @@ class DispatchTable:
     def key(self, fields: Mapping[str, Any], exact: bool = False) -> int:
         """The key of an attr's fields: of its size class, or of exactly its extents."""
         options = sum(factor * self._values_of(name).index(fields[name]) for name, factor in self._factors.items())
-        key = DTYPES * options + NARROW.index(fields["dtype"]) + KEY_BASE
+        key = DTYPES * options + STORED.index(fields["dtype"]) + KEY_BASE
         for symbol in self._sizes:
             extent = int(fields[symbol])
             size_class = max(extent - 1 - (symbol in self._one_more), 0).bit_length() if extent else NO_ELEMENTS
@@ -307,7 +312,7 @@ class DispatchTable:
             if isinstance(values, IntOption) and not values.is_size:
                 fields[name] = values.least if values.default is None else values.default
         options, wide = divmod((key >> 6 * symbols) - KEY_BASE, DTYPES)
-        fields["dtype"] = NARROW[wide]
+        fields["dtype"] = STORED[wide]
         for name, factor in self._factors.items():
             values = self._values_of(name)
             fields[name] = values[options // factor % len(values)]

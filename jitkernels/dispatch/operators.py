@@ -16,7 +16,7 @@ from jitkernels.attrs.schema.base import BoundCall, KernelAttr
 from jitkernels.attrs.schema.registry import op_schema
 from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE, inputs_of, is_everyday, min_results, outputs_of
 from jitkernels.attrs.schema.signature import AnyArray
-from jitkernels.core import bfloat16, cffi_values
+from jitkernels.core import cffi_values
 from jitkernels.core.fork_locks import build_lock, writing
 from jitkernels.dispatch import docstrings, fused_casts
 from jitkernels.dispatch import outputs as results
@@ -323,10 +323,10 @@ def _dispatch_table(attr_class: type[KernelAttr]) -> DispatchTable | None:
     if fixed or [name for name in attr_class.options if name in attr_class.floats] != list(attr_class.floats):
         return None
     try:
-        narrow = bfloat16.BFLOAT16_NAME in fields[DTYPE].dtypes if DTYPE in fields else False
+        stored = fields[DTYPE].dtypes if DTYPE in fields else ()
         flags = [name for name, values in options.items() if isinstance(values, tuple) and isinstance(values[0], bool)]
         extents = Extents(attr_class, symbols, flags)
-        return DispatchTable(inputs_of(attr_class), outputs_of(attr_class), extents, options, kinds, narrow=narrow)
+        return DispatchTable(inputs_of(attr_class), outputs_of(attr_class), extents, options, kinds, stored=stored)
     except ValueError:
         return None
 

@@ -14,9 +14,9 @@ from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.sort.base_cases import part_sort
-from jitkernels.microkernels.sort.float_sort_keys import INTEGER, KEY
 from jitkernels.microkernels.sort.quicksort import quicksort
 from jitkernels.microkernels.sort.radix_sort import DIGIT, WORDS
+from jitkernels.microkernels.sort.sort_keys import INTEGER, KEY
 from jitkernels.microkernels.sort.sort_tasks import SLACK, Row, words_of_scratch
 from jitkernels.microkernels.tuning_space import widths_and_threads
 

@@ -20,9 +20,9 @@ from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.sort import quicksort
-from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF, INTEGER, KEY, RANK
 from jitkernels.microkernels.sort.merge_sort import MAX_MERGED_ELEMENTS, small_sort
 from jitkernels.microkernels.sort.radix_sort import DIGIT, WORDS, radix_passes
+from jitkernels.microkernels.sort.sort_keys import ELEMENT_OF, INTEGER, KEY, RANK
 from jitkernels.microkernels.sort.sort_tasks import SLACK, Row, words_of_scratch
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
@@ -46,7 +46,7 @@ def variants(attr: SortAttr | TopkAttr) -> list[Variant]:
 
 def merging_of(dtype: str, lanes: int) -> Any:
     """Return the functions that sort a short row by merging, and a long one by radix."""
-    word, key_of, float_of = WORDS[dtype], KEY[dtype], FLOAT_OF[dtype]
+    word, key_of, element_of = WORDS[dtype], KEY[dtype], ELEMENT_OF[dtype]
     sort_keys = small_sort(word.bits, lanes)
 
     @inlined()
@@ -55,7 +55,7 @@ def merging_of(dtype: str, lanes: int) -> Any:
             keys[j] = key_of(x[j])
         sort_keys(keys, n)
         for j in range(n):
-            y[j] = float_of(keys[j])
+            y[j] = element_of(keys[j])
 
     @inlined()
     def key_of_entry(x: Any, key: Any, packs: bool) -> Any:
@@ -74,19 +74,40 @@ def merging_of(dtype: str, lanes: int) -> Any:
             count(key_of_entry(x, key, False), counts)
         if order(x, n, counts, keys, buffer, False) == 0:
             for j in range(n):
-                y[j] = float_of(keys[j])
+                y[j] = element_of(keys[j])
         else:
             for j in range(n):
-                y[j] = float_of(buffer[j])
+                y[j] = element_of(buffer[j])
 
     return sort_short, sort_long
+
+
+def copying_of(dtype: str) -> Any:
+    """Return the function that copies a row if it is in order: it stops at the first block that is not."""
+    key_of = KEY[dtype]
+
+    @inlined()
+    def is_copied_in_order(x: Any, y: Any, n: int) -> Any:
+        start = 1
+        while start < n:
+            stop, descents = min(start + COMPARED_ELEMENTS, n), 0
+            for j in range(start, stop):
+                descents += 1 if key_of(x[j]) < key_of(x[j - 1]) else 0
+            if descents > 0:
+                return False
+            start = stop
+        for j in range(n):
+            y[j] = x[j]
+        return True
+
+    return is_copied_in_order
 
 
 @implements(SortAttr, variants=variants)
 def sort(attr: SortAttr, **variant: Any) -> RangeKernel:
     dtype, word = attr.dtype, WORDS[attr.dtype]
     size, vector_bytes = word.bits // 8, variant.get("vector_bytes", cpu_target.target().vector_bytes)
-    sort_short, sort_long = merging_of(dtype, vector_bytes // size)
+    (sort_short, sort_long), is_copied_in_order = merging_of(dtype, vector_bytes // size), copying_of(dtype)
     longest_short = MAX_MERGED_ELEMENTS
     if quicksort.serves(vector_bytes):
         longest_short, sort_long = quicksort.quicksort(dtype, vector_bytes // size)
@@ -106,7 +127,9 @@ def sort(attr: SortAttr, **variant: Any) -> RangeKernel:
             return no_memory
         buffer, tasks = offset(keys, n + SLACK), offset(counts, word.digits * DIGIT)
         for row in range(begin, end):
-            sort_long(Row(offset(x, row * n), offset(y, row * n), n, keys, buffer, workspace, tasks, counts, tasks, 0))
+            elements, results = offset(x, row * n), offset(y, row * n)
+            if not is_copied_in_order(elements, results, n):
+                sort_long(Row(elements, results, n, keys, buffer, workspace, tasks, counts, tasks, 0))
         heap_free(keys)
         heap_free(counts)
         return 0

@@ -10,6 +10,9 @@ from jitkernels.attrs.sort_topk import SortAttr, TopkAttr
 @implements(SortAttr)
 def sort(attr: SortAttr, x: AnyArray, y: AnyArray) -> None:
     """Zeros are ordered by their signs, which np.sort leaves undefined."""
+    if x.dtype.kind != "f":
+        y[...] = np.sort(x, axis=-1)
+        return
     y[...] = np.take_along_axis(x, np.lexsort((~np.signbit(x), x), axis=-1), axis=-1)
 
 

@@ -51,8 +51,10 @@ STACK_BUFFER_BYTES = 32768
 """Buffers up to this size lie on the stack."""
 KEY_BASE = 1 << 10
 """Makes keys differ from 0 and from shorter ones: options and dtypes take the bits below."""
-DTYPES = 3
-"""The number of storage dtypes of kernels: float32, float64, bfloat16."""
+DTYPES = 6
+"""The number of storage dtypes of kernels: float32, float64, bfloat16, int32, int64, uint64."""
+KEEPS_BFLOAT16, KEEPS_INTEGERS = 1, 2
+"""Bits of what a kernel stores beside float32 and float64."""
 EXACT_BITS = 12
 """Bits of an extent in the key of an exact context."""
 NO_ELEMENTS = 63
@@ -107,16 +109,16 @@ class OperatorTable:
     has, and for each that is no size; the name ``out``; whether the kernel must see all batch dimensions at once; the
     input of which another one selects the rows, or -1, and that other one; whether there are integers to which nothing
     is cast; the symbol of its inner dimensions or -1; whether only its first input has other dimensions than the
-    kernel's, so that it may be transposed; whether results lack the last extent of a plain call's rows; whether
-    bfloat16 arrays are accepted; whether the result is a rearrangement of the input that the symbols determine; the key
-    of the kernel that a call passed to Python lacked (the address is 0 if the kernel was unknown); the last key that
-    was not found; the offset and the number of the `DerivedSpec`s; a bit for each symbol whose size class is that of
-    one less; then the parameters' names and the specifications of the operands.
+    kernel's, so that it may be transposed; whether results lack the last extent of a plain call's rows; what is stored
+    beside floats (`KEEPS_BFLOAT16`); whether the result is a rearrangement of the input that the symbols determine; the
+    key of the kernel that a call passed to Python lacked (the address is 0 if the kernel was unknown); the last key
+    that was not found; the offset and the number of the `DerivedSpec`s; a bit for each symbol whose size class is that
+    of one less; then the parameters' names and the specifications of the operands.
     """
 
     (
         SLOW, INPUTS, OPTIONS, OUTPUTS, PARAMETERS, SYMBOLS, FLOATS, SPREAD, PLAIN, EXACT, KEYS, MASK, CHOICES,
-        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, NARROWS, MOVES, WANTED,
+        HIDDEN, UNSIZED, OUT, AT_ONCE, PICKED, PICKER, NARROW, TRAILING, MIRRORS, REDUCES, KEEPS, MOVES, WANTED,
         MISSED, DERIVED, FORMS, ONE_MORE, NAMES,
     ) = range(31)  # fmt: skip
     OPERAND_SPECS = NAMES + MAX_SLOTS

@@ -48,7 +48,7 @@ OBJECTS: dict[str, object] = {
     "jk_float32_type": np.float32,
     "jk_float64_type": np.float64, "jk_float32": np.dtype(np.float32), "jk_float64": np.dtype(np.float64),
     "jk_int8": np.dtype(np.int8), "jk_uint8": np.dtype(np.uint8), "jk_int32": np.dtype(np.int32),
-    "jk_int64": np.dtype(np.int64),
+    "jk_int64": np.dtype(np.int64), "jk_uint64": np.dtype(np.uint64),
 }  # fmt: skip
 """Objects that translated code compares with, by symbol."""
 SCALARS = tuple(np.dtype(code) for code in "?bBhHiIlLqQfde")

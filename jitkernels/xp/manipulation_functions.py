@@ -15,15 +15,22 @@ NAMES = (
     "tile", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
 )  # fmt: skip
 """What `numpy` has by the standard's name and meaning."""
-KERNELS = {"argmax": "hargmax", "sort": "sort"}
-"""Kernels that compute functions of float32 and float64."""
-_argmax, _sort = (kernel_named(KERNELS[name]) for name in ("argmax", "sort"))
+KERNELS = {"argmax": "hargmax", "argsort": "argsort", "sort": "sort"}
+"""Kernels that compute functions of float32 and float64, and those that sort integers, too."""
+_argmax, _argsort, _sort = (kernel_named(KERNELS[name]) for name in ("argmax", "argsort", "sort"))
 
 
 def _has_kernel(x: Any) -> bool:
-    if is_traced(x):
-        return False
-    return isinstance(x, np.ndarray) and x.dtype.char in KERNEL_CHARACTERS and x.ndim > 0 and x.size > 0
+    return _is_array(x) and x.dtype.char in KERNEL_CHARACTERS
+
+
+def _is_ordered_by_kernel(x: Any) -> bool:
+    return _is_array(x) and (x.dtype.char in KERNEL_CHARACTERS or x.dtype.kind in "iub")
+
+
+def _is_array(x: Any) -> bool:
+    """Whether it is an array, not traced, with elements along an axis."""
+    return not is_traced(x) and isinstance(x, np.ndarray) and x.ndim > 0 and x.size > 0
 
 
 def argmax(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
@@ -49,9 +56,14 @@ def nonzero(x: Any, /) -> tuple[NamespaceArray, ...]:
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> NamespaceArray:
     """The indices that sort along an axis; with `descending` equal elements keep their order, too."""
     elements = elements_of(x)
+    order = np.flip(elements, axis) if descending else elements
+    if _is_ordered_by_kernel(order):
+        order = _argsort()(order, axis=axis)
+    else:
+        order = np.argsort(order, axis=axis, stable=stable)
     if not descending:
-        return wrapped(np.argsort(elements, axis=axis, stable=stable))  # type: ignore[no-any-return]
-    order = np.flip(np.argsort(np.flip(elements, axis), axis=axis, stable=stable), axis)
+        return wrapped(order)  # type: ignore[no-any-return]
+    order = np.flip(order, axis)
     return new_array(elements.shape[axis] - 1 - order)  # type: ignore[no-any-return]
 
 
@@ -59,8 +71,8 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
     """The elements in ascending or descending order along an axis."""
     elements = elements_of(x)
     # Zeros of either sign are equal: a stable order keeps theirs, the kernel puts negative ones first.
-    if _has_kernel(elements) and not (stable and (elements == 0).any()):
-        result = _sort()(elements, axis=axis)
+    if _is_ordered_by_kernel(elements) and not (_has_kernel(elements) and stable and (elements == 0).any()):
+        result = _sort()(elements, axis=axis).astype(elements.dtype, copy=False)
     else:
         result = np.sort(elements, axis=axis, stable=stable)
     return new_array(np.flip(result, axis) if descending else result)  # type: ignore[no-any-return]

@@ -5,6 +5,7 @@ the fallback of the compiled dispatcher (`jitkernels.dispatch.native`); both fol
 
 * inputs without a dtype of their own are cast to float32 if that holds them all, else to float64; integers and
   booleans count as float64 beside nothing narrower, Python scalars take the dtype of the arrays;
+* where the schema stores integers, these stay integers: of the first dtype that it stores and that holds them all;
 * bfloat16 of another package, such as ml_dtypes, stays bfloat16 where the schema stores it and NumPy would keep it, and
   is cast to float32 elsewhere; arrays of uint16 are integers;
 * leading dimensions (``*rows``) broadcast against each other; all other extents must agree;
@@ -240,12 +241,13 @@ def _arrays(
     floating = [a.name for a in present if a.dtype is None]
     weak = [values[name] if type(values[name]) in WEAK else arrays[name].dtype for name in floating]
     common = _common(weak) if floating else np.dtype(np.float64)
+    known = schema.known_fields().get(DTYPE)
+    stored = known.dtypes if known is not None else ()
     if bfloat16.is_foreign(common):
-        known = schema.known_fields().get(DTYPE)
-        return (
-            arrays,
-            bfloat16.BFLOAT16_NAME if known is not None and bfloat16.BFLOAT16_NAME in known.dtypes else "float32",
-        )
+        return arrays, bfloat16.BFLOAT16_NAME if bfloat16.BFLOAT16_NAME in stored else "float32"
+    if common.kind in "iub":
+        holding = [name for name in stored if not bfloat16.is_float(name) and np.can_cast(common, name)]
+        return arrays, holding[0] if holding else "float64"
     return arrays, "float32" if common in (np.dtype(np.float16), np.dtype(np.float32)) else "float64"
 
 

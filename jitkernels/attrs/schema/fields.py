@@ -22,6 +22,8 @@ from jitkernels.errors import AttrError, RegistrationError, shown
 FLOATS = ("float32", "float64")
 NARROW = (*FLOATS, "bfloat16")
 """Dtypes of float arrays where a schema supports bfloat16 too."""
+STORED_INTEGERS = ("int32", "int64", "uint64")
+"""Dtypes of integers where a schema stores them: others are cast to the first of these that holds them."""
 MAX_ARRAY_BYTES = 1 << 62
 MIN_SINGLE = 2.0**-149
 MAX_WHOLE = (1 << 63) - 1

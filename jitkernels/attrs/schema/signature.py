@@ -146,7 +146,7 @@ class Argument:
             float(fields[high]) if isinstance(high, str) else high,
         )
         dtype = self.dtype_in(fields)
-        if dtype == "uint8" and domain[0] < 0:
+        if dtype.startswith("uint") and domain[0] < 0:
             domain = (0.0, domain[1] - domain[0])
         return Array(self.name, role, tuple(shape), dtype, self.in_place, domain, alone)
 

@@ -48,7 +48,7 @@ def _checks_of(node: Node) -> dict[tuple[Node, Any], Node]:
     axis = node.options["axis"]
     for i, operand in enumerate(node.inputs[1 if node.operation == "gather" else 2 :]):
         extent, operand = node.inputs[0].shape[axis + i], _without_broadcasts(operand)
-        if not _is_full_iota(operand, extent):
+        if not (_is_full_iota(operand, extent) or _are_declared_inside(operand, extent)):
             result[operand, symbolic_dims.key_of(extent)] = _out_of_bounds(operand, extent)
     return result
 
@@ -97,6 +97,16 @@ def _shows_all(view: Node, of: Node) -> bool:
         )
         for (start, steps), extent in zip(view.options["map"], of.shape, strict=True)
     )
+
+
+def _are_declared_inside(numbers: Node, extent: Number) -> bool:
+    """Return whether indices are those that a kernel returns, and declares to be less than the extent."""
+    if numbers.operation != "item" or numbers.inputs[0].operation != "kernel":
+        return False
+    kernel = numbers.inputs[0].options["function"]
+    outputs = [argument for argument in kernel.attr.arrays if argument.role == "out"]
+    low, high = outputs[numbers.options["index"]].domain if len(outputs) > numbers.options["index"] else (-1, "")
+    return low == 0 and isinstance(high, str) and high in kernel.values and same(kernel.values[high], extent)
 
 
 def _is_full_iota(numbers: Node, extent: Number) -> bool:

@@ -53,6 +53,7 @@ def to_array(argument: int, operand: int, value: int) -> int:
 def read_dtypes(table: int, frame: int) -> int:
     """Read the arrays; choose the dtype that the kernel computes in, and the options that dtypes determine."""
     widths = 0
+    kinds = 0
     has_int16 = 0
     for i in range(table[OperatorTable.INPUTS]):
         operand = operand_at(frame, i)
@@ -69,6 +70,7 @@ def read_dtypes(table: int, frame: int) -> int:
                 if kind == 2:
                     frame[Frame.OPTIONS] += argument_at(table, i)[OperandSpec.TELLS]
             elif is_weak == 0:
+                kinds = kinds | 1 << kind
                 widths = widths | dtype_width(kind)
                 has_int16 = has_int16 or kind == 3 or kind == 4
     if has_int16 and widths == 4:
@@ -77,9 +79,20 @@ def read_dtypes(table: int, frame: int) -> int:
     if widths > 3:
         if widths & 2:
             return 0
-        wide = 2 if widths == 4 and table[OperatorTable.NARROWS] else 0
+        wide = 2 if widths == 4 and table[OperatorTable.KEEPS] & KEEPS_BFLOAT16 else 0
+    if kinds != 0 and kinds < 1 << FLOAT32 and table[OperatorTable.KEEPS] & KEEPS_INTEGERS:
+        wide = stored_integer(kinds)
+        if wide == 0:
+            return 0
     frame[Frame.WIDE] = wide
     return 1
+
+
+def stored_integer(kinds: int) -> int:
+    """The index in `DTYPES` of the integers that hold those of a set of type numbers; 0 if there are none."""
+    if kinds & (1 << 8 | 1 << 10):
+        return 0 if kinds & (1 << 1 | 1 << 3 | 1 << 5 | 1 << 7 | 1 << 9) else 5
+    return 4 if kinds & (1 << 6 | 1 << 7 | 1 << 9) else 3
 
 
 def is_known_subclass(kind: int) -> int:

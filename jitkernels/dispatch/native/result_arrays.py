@@ -140,6 +140,8 @@ def descr_of(kind: int) -> int:
         return address("jk_int8")
     if kind == 2:
         return address("jk_uint8")
+    if kind == 8:
+        return address("jk_uint64")
     return address("jk_int32") if kind == 5 else address("jk_int64")
 
 
@@ -334,7 +336,8 @@ def materialize_narrow(table: int, frame: int) -> int:
         if needs_buffer(operand):
             kind = operand[Operand.KIND]
             expected = operand[Operand.WANTED]
-            if expected < 7 or expected == BFLOAT16 or (expected == 7 and (kind == 8 or kind == 10)):
+            is_cast = expected == 7 and (kind == 8 or kind == 10)
+            if expected < 7 or expected == 8 or expected == BFLOAT16 or is_cast:
                 if i >= table[OperatorTable.INPUTS]:
                     return 0
                 if materialize(operand, expected) == 0:

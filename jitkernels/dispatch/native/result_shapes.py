@@ -313,11 +313,20 @@ def kernel_kind(frame: int, argument: int) -> int:
     integer = argument[OperandSpec.INTEGER]
     unless = argument[OperandSpec.UNLESS]
     if integer == 0 or (unless and operand_at(frame, unless - 1)[Operand.PRESENT]):
-        return FLOAT32 + frame[Frame.WIDE]
+        return stored_kind(frame[Frame.WIDE])
     factor = argument[OperandSpec.VARIES]
     if factor and frame[Frame.OPTIONS] // factor & 1:
         return integer
     return integer - 1
+
+
+def stored_kind(index: int) -> int:
+    """NumPy's type number of a storage dtype, by its index in `DTYPES`."""
+    if index < 3:
+        return FLOAT32 + index
+    if index == 3:
+        return 5
+    return 7 if index == 4 else 8
 
 
 def reverse_dimensions(operand: int) -> int:

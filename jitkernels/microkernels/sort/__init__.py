@@ -1,1 +1,1 @@
-"""Sorting networks, merge sort, and integer keys of floats."""
+"""Sorting networks, quicksort, merge sort, radix sort and argsort, and sort keys of elements."""

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, offset
-from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF
 from jitkernels.microkernels.sort.radix_sort import WORDS
+from jitkernels.microkernels.sort.sort_keys import ELEMENT_OF
 from jitkernels.microkernels.sort.sort_tasks import Row, Subrange
 from jitkernels.microkernels.sort.sorting_network import padded_network
 
@@ -36,7 +36,7 @@ def part_sort(dtype: str, bits: int, lanes: int) -> tuple[int, Any]:
 def writers(dtype: str, bits: int, lanes: int) -> tuple[int, Any, Any]:
     """The most elements of a network, and the functions that write the results of a short part, and of equal keys."""
     most, sort_part = part_sort(dtype, bits, lanes)
-    number, float_of = np.dtype(dtype).type, FLOAT_OF[dtype]
+    number, element_of = np.dtype(dtype).type, ELEMENT_OF[dtype]
 
     @inlined()
     def leaf(row: Row, keys: Any, part: Subrange) -> None:
@@ -57,7 +57,7 @@ def writers(dtype: str, bits: int, lanes: int) -> tuple[int, Any, Any]:
 
     @inlined()
     def fill(row: Row, key: Any, part: Subrange) -> None:
-        value = float_of(key)
+        value = element_of(key)
         if row.wanted_count > 0:
             for i in range(row.wanted_count):
                 if part.begin <= row.wanted[i] < part.end:

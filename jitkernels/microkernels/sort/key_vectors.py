@@ -58,7 +58,7 @@ class KeyVectors:
         return self.new(f"xor {self.vector} {value}, {flipped}")
 
     def key_of(self, dtype: str, bits: str) -> str:
-        """The keys of elements, as `float_sort_keys` defines them; those of integers are in their order."""
+        """The keys of elements, as `sort_keys` defines them; those of integers are in their order."""
         if dtype in FORMATS:
             size = self.new(f"and {self.vector} {bits}, {self.constant((1 << self.bits - 1) - 1)}")
             infinity = self.constant((2 * FORMATS[dtype].bias + 1) << FORMATS[dtype].fraction_bits)

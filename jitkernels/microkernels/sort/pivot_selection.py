@@ -6,9 +6,9 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import cpu_target
-from jitkernels.microkernels.sort.float_sort_keys import KEY
 from jitkernels.microkernels.sort.pivot_partition import has_permutations, partition
 from jitkernels.microkernels.sort.radix_sort import WORDS
+from jitkernels.microkernels.sort.sort_keys import KEY
 from jitkernels.microkernels.sort.sort_tasks import FIRST_EQUAL, Move, Row, Subrange, push
 from jitkernels.microkernels.sort.sorting_network import network
 

@@ -12,10 +12,10 @@ from typing import Any
 from jitkernels.codegen.source_protocol import inlined, noinline, offset
 from jitkernels.core import cpu_target
 from jitkernels.microkernels.sort.base_cases import writers
-from jitkernels.microkernels.sort.float_sort_keys import FLOAT_OF
 from jitkernels.microkernels.sort.pivot_partition import has_permutations
 from jitkernels.microkernels.sort.pivot_selection import division
 from jitkernels.microkernels.sort.radix_sort import DIGIT, WORDS, radix_passes
+from jitkernels.microkernels.sort.sort_keys import ELEMENT_OF
 from jitkernels.microkernels.sort.sort_tasks import (
     FIRST,
     FIRST_EQUAL,
@@ -34,7 +34,7 @@ def serves(vector_bytes: int) -> bool:
 
 def _radix(dtype: str) -> Any:
     """Return the function that sorts a part by radix, and writes its results."""
-    word, float_of = WORDS[dtype], FLOAT_OF[dtype]
+    word, element_of = WORDS[dtype], ELEMENT_OF[dtype]
 
     @inlined()
     def key_of_entry(x: Any, key: Any, packs: bool) -> Any:  # as of entries with indices
@@ -47,10 +47,10 @@ def _radix(dtype: str) -> Any:
         if row.wanted_count > 0:
             for i in range(row.wanted_count):
                 if part.begin <= row.wanted[i] < part.end:
-                    row.y[i] = float_of(keys[row.wanted[i] - part.begin])
+                    row.y[i] = element_of(keys[row.wanted[i] - part.begin])
         else:
             for j in range(part.end - part.begin):
-                row.y[part.begin + j] = float_of(keys[j])
+                row.y[part.begin + j] = element_of(keys[j])
 
     @noinline()
     def by_radix(row: Row, keys: Any, buffer: Any, part: Subrange) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, offset
+from jitkernels.microkernels.sort.sort_keys import SORT_KEYS
 
 DIGIT = 256
 """Values of a digit."""
@@ -26,10 +27,11 @@ class KeyWord(NamedTuple):
         return self.bits // 8
 
 
-WORDS = {
-    "float32": KeyWord(np.int32, np.uint32, 32, np.uint32(1 << 31)),
-    "float64": KeyWord(np.int64, np.uint64, 64, np.uint64(1 << 63)),
+_OF_BITS = {
+    32: KeyWord(np.int32, np.uint32, 32, np.uint32(1 << 31)),
+    64: KeyWord(np.int64, np.uint64, 64, np.uint64(1 << 63)),
 }
+WORDS = {dtype: _OF_BITS[8 * np.dtype(dtype).itemsize] for dtype in SORT_KEYS}
 
 
 def radix_passes(word: KeyWord, key_of_entry: Any) -> Any:

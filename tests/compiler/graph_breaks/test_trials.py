@@ -38,7 +38,7 @@ def doubled(values: list[float]) -> list[float]:
 def ordered(x: Any, n: int) -> Any:
     total = np.zeros(3)
     for i in range(n):
-        total += np.argsort(x[i : i + 3] * 2)
+        total += np.argpartition(x[i : i + 3] * 2, 1)
     x[0] += 1
     return total
 
@@ -61,7 +61,7 @@ def logged(x: Any, log: list[float]) -> Any:
 def ranked(x: Any) -> Any:
     total = np.zeros(3)
     for i in range(2):
-        total += np.argsort(x[i : i + 3])
+        total += np.argpartition(x[i : i + 3], 1)
     return x[1:4], total
 
 

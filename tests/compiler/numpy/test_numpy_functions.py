@@ -137,7 +137,7 @@ def test_shapes(shape: tuple[int, ...]) -> None:
 
 
 def test_callouts_are_explained() -> None:
-    assert any("numpy.argsort" in note for note in notes(agree(lambda x: np.argsort(x) + 1, lambda: array(5))))
+    assert any("argpartition" in note for note in notes(agree(lambda x: np.argpartition(x, 2) + 1, lambda: array(5))))
     assert any("numpy.inv" in note for note in notes(agree(lambda x: np.linalg.inv(x), lambda: array(12, 12))))
 
 

@@ -16,6 +16,7 @@ from jitkernels.microkernels.sort import pivot_selection, quicksort
 from jitkernels.runtime.loading import loader
 
 DTYPES = ("float32", "float64")
+INTEGERS = ("int32", "int64", "uint64")
 WAYS = ("32", "16", "without permutations", "never divided again", "rarely divided")
 SENTINEL = 77.0
 LENGTHS = (*range(1, 71), *range(129, 200), 255, 256, 257, 1000, 2047, 2048, 2049, 5001)
@@ -88,6 +89,28 @@ def test_rows_are_sorted(dtype: str, vector_bytes: int) -> None:
             assert x.tobytes() == before.tobytes()
             sort(x.ctypes.data, x.ctypes.data, 1, n)
             np.testing.assert_array_equal(bits(x), bits(right), err_msg=f"{name} of {n} in place")
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.per_push(6)
+def test_rows_of_integers_are_sorted(dtype: str, vector_bytes: int) -> None:
+    """Into memory of its own, and in place; nothing is written around it."""
+    limits: Any = np.iinfo(dtype)
+    nest = sort_topk.sort(SortAttr(rows=1, n=5001, dtype=dtype), vector_bytes=vector_bytes, parallel=False)
+    sort = function_of(nest, 2)
+    for n in LENGTHS:
+        generator, number = np.random.default_rng(n), np.arange(n)
+        extremes = np.array([limits.min, limits.min + 1, 0, 1, limits.max - 1, limits.max], dtype)
+        for values in (
+            generator.integers(limits.min, limits.max, n, dtype, endpoint=True), generator.choice(extremes, n),
+            generator.integers(0, 5, n), number, number[::-1], np.full(n, 3), number % 16,
+        ):  # fmt: skip
+            x, y, right = values.astype(dtype), np.full(n + 200, 77, dtype), np.sort(values.astype(dtype))
+            assert sort(x.ctypes.data, y[100:].ctypes.data, 1, n) == 0
+            np.testing.assert_array_equal(y[100 : n + 100], right)
+            assert (np.delete(y, np.s_[100 : n + 100]) == 77).all()
+            sort(x.ctypes.data, x.ctypes.data, 1, n)
+            np.testing.assert_array_equal(x, right)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

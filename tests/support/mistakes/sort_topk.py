@@ -28,12 +28,14 @@ MISTAKES = {
 
 
 def sort(attr: Any, x: AnyArray, y: AnyArray) -> None:
-    bits = x.view(f"i{x.itemsize}")
-    largest, top = np.iinfo(bits.dtype).max, 8 * x.itemsize - 1
-    ordered = bits ^ (bits >> top & largest)
-    keys = np.where(np.isnan(x), largest, ordered)
+    is_float, keys = x.dtype.kind == "f", x.copy()
+    if is_float:
+        bits = x.view(f"i{x.itemsize}")
+        largest, top = np.iinfo(bits.dtype).max, 8 * x.itemsize - 1
+        ordered = bits ^ (bits >> top & largest)
+        keys = np.where(np.isnan(x), largest, ordered)
     keys.sort(axis=-1)
-    y[...] = (keys ^ (keys >> top & largest)).view(x.dtype)
+    y[...] = (keys ^ (keys >> top & largest)).view(x.dtype) if is_float else keys
 
 
 def topk(attr: Any, x: AnyArray, values: AnyArray, indices: AnyArray) -> None:

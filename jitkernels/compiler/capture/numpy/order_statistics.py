@@ -1,10 +1,13 @@
-"""`numpy.median` of short axes by a sorting network, and of others by the kernel ORDER_STATISTICS; quantiles likewise.
+"""Sorts and order statistics: `numpy.sort`, `argsort` and `lexsort` by the kernels SORT and ARGSORT.
 
+`numpy.median` of short axes is a sorting network, that of others the kernel ORDER_STATISTICS; quantiles likewise.
 Sorted rows end with their NaN. So the statistics that leave out NaN take the first elements of these rows, whose number
 differs: several rows are sorted for them.
 """
 
+import functools
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +15,10 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
 from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
+from jitkernels.compiler.capture.numpy.numpy_callouts import call_with_shape_of
 from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
-from jitkernels.compiler.capture.numpy.shape_ops import of_array
-from jitkernels.compiler.capture.override_registry import METHODS, overrides
+from jitkernels.compiler.capture.numpy.shape_ops import of_array, ravel
+from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, overrides
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.dispatch import operators
@@ -27,6 +31,75 @@ MAX_SELECTED_QUANTILES = 16
 
 AVERAGED = ("float64", "int64", "int32")
 """Dtypes of which NumPy computes quantiles in double precision."""
+
+KINDS = (None, "quicksort", "heapsort", "mergesort", "stable")
+STABLE = ("mergesort", "stable")
+"""Kinds of sorts, and those of them that keep the order of equal elements."""
+
+
+def _array_and_axis(a: Any, axis: Any, order: Any, name: str) -> tuple[Traced, int]:
+    """The array that a sort orders, and its axis."""
+    array = of_array(a)
+    if order is not None:
+        raise UnsupportedError(f"{name} with order=")
+    if axis is None:
+        array, axis = ravel(array), -1
+    return array, axes_of((axis,), array.ndim)[0]
+
+
+def _by_kernel(name: str, array: Traced, axis: int) -> Any:
+    """An array with the kernel of that name applied along an axis."""
+    moved = SERVICES["function"]
+    rows = moved(array.tracer, np.moveaxis, (array, axis, -1), {})
+    with monitor_suspended():
+        kernel = operators.everyday(name)
+    result: Traced = rows.__jitkernels_call__(kernel.__self__.schema, kernel, (rows,), {})
+    return moved(array.tracer, np.moveaxis, (result, -1, axis), {})
+
+
+@overrides(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """By the kernel SORT, which orders zeros by their signs, so that stable sorts of floats need the indices."""
+    array, along = _array_and_axis(a, axis, order, "sort")
+    if kind in KINDS and array.dtype.kind in "fiub":
+        if array.dtype.kind == "f" and (kind in STABLE or stable):
+            return np.take_along_axis(array, argsort(array, along), along)
+        result = _by_kernel("sort", array, along)
+        return result if result.dtype == array.dtype else result.astype(array.dtype)
+    call = functools.partial(np.sort, axis=along, kind=kind, stable=stable)
+    return call_with_shape_of(array.tracer, call, "sort", array.dtype.name, array, array)
+
+
+@overrides(np.argsort, methods="argsort")
+def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """By the kernel ARGSORT, which is stable, as `numpy.argsort` may be where it need not."""
+    array, along = _array_and_axis(a, axis, order, "argsort")
+    if kind in KINDS and array.dtype.kind in "fiub" and not array.tracer.differentiates:
+        return _by_kernel("argsort", array, along)
+    call = functools.partial(np.argsort, axis=along, kind=kind, stable=stable)
+    return call_with_shape_of(array.tracer, call, "argsort", "int64", array, array)
+
+
+@overrides(np.lexsort)
+def lexsort(keys: Any, axis: Any = -1) -> Any:
+    """Indices sorted by each key in turn, the last one last: each sort keeps the order of equal elements."""
+    rows: Sequence[Any] = keys if isinstance(keys, list | tuple) else [*of_array(keys)]
+    arrays = [of_array(key) for key in rows]
+    if not arrays or any(key.ndim != 1 or key.dtype.kind not in "fiub" for key in arrays):
+        raise UnsupportedError("lexsort of keys of several dimensions, or of complex numbers")
+    if axis not in (0, -1) or arrays[0].tracer.differentiates:
+        raise UnsupportedError("lexsort along another axis, or differentiated")
+    if any(key.extents != arrays[0].extents for key in arrays):
+        raise ValueError("all keys need to be the same shape")
+    order = argsort(arrays[0], kind="stable")
+    for key in arrays[1:]:
+        order = order[argsort(key[order], kind="stable")]
+    return order
+
+
+@overrides(methods="sort")
+def sort_method(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    a.view.write(SERVICES["function"](a.tracer, np.sort, (a, axis, kind, order), {"stable": stable}).node)
 
 
 @overrides(np.median)

@@ -1,4 +1,4 @@
-"""Selection, clipping, rounding, sorting, norms, and queries about arrays (shape, dtype, realness)."""
+"""Selection, clipping, rounding, norms, and queries about arrays (shape, dtype, realness)."""
 
 import functools
 from typing import Any
@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, result, traced
-from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.numpy import binary_search
 from jitkernels.compiler.capture.numpy.numpy_callouts import call_with_shape_of
 from jitkernels.compiler.capture.numpy.reductions import ReductionOptions, axes_of, is_given, reduced, tracer_of
-from jitkernels.compiler.capture.numpy.shape_ops import copied, of_array, ravel
+from jitkernels.compiler.capture.numpy.shape_ops import copied, of_array
 from jitkernels.compiler.capture.numpy.ufuncs import (
     apply,
     cast_mask,
@@ -29,7 +28,6 @@ from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.dispatch import operators
 
 
 @overrides(np.where)
@@ -229,51 +227,6 @@ def _sum_without_nan(kind: str, nothing: float) -> Any:
 
 overrides(np.nansum)(_sum_without_nan("sum", 0))
 overrides(np.nanprod)(_sum_without_nan("prod", 1))
-
-
-SORTED = ("float32", "float64")
-"""Dtypes that the SORT kernel supports. It orders zeros by sign, which NumPy does not define."""
-
-
-def _array_and_axis(a: Any, axis: Any, order: Any, name: str) -> tuple[Traced, int]:
-    """The array that a sort orders, and its axis."""
-    array = of_array(a)
-    if order is not None:
-        raise UnsupportedError(f"{name} with order=")
-    if axis is None:
-        array, axis = ravel(array), -1
-    return array, axes_of((axis,), array.ndim)[0]
-
-
-@overrides(np.sort)
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    array, along = _array_and_axis(a, axis, order, "sort")
-    if kind in (None, "quicksort", "heapsort") and not stable and array.dtype.name in SORTED:
-        moved = SERVICES["function"]
-        rows = moved(array.tracer, np.moveaxis, (array, along, -1), {})
-        return moved(array.tracer, np.moveaxis, (_sorted(rows), -1, along), {})
-    call = functools.partial(np.sort, axis=along, kind=kind, stable=stable)
-    return call_with_shape_of(array.tracer, call, "sort", array.dtype.name, array, array)
-
-
-def _sorted(rows: Traced) -> Traced:
-    """Rows sorted by the SORT kernel."""
-    with monitor_suspended():
-        kernel = operators.everyday("sort")
-    result: Traced = rows.__jitkernels_call__(kernel.__self__.schema, kernel, (rows,), {})
-    return result
-
-
-@overrides(np.argsort, methods="argsort")
-def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    array, along = _array_and_axis(a, axis, order, "argsort")
-    call = functools.partial(np.argsort, axis=along, kind=kind, stable=stable)
-    return call_with_shape_of(array.tracer, call, "argsort", "int64", array, array)
-
-
-@overrides(methods="sort")
-def sort_method(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
-    a.view.write(SERVICES["function"](a.tracer, np.sort, (a, axis, kind, order), {"stable": stable}).node)
 
 
 @overrides(np.searchsorted, methods="searchsorted")
