@@ -99,7 +99,8 @@ def test_lexsort(dtype: str) -> None:
 
 def test_keys_that_are_left_to_numpy() -> None:
     x = values("int64", 3, 4, 5)
-    for function in (lambda x: np.lexsort((x, x)), lambda x: np.lexsort((x[0], x[1]), axis=0)):
+    functions: list[Any] = [lambda x: np.lexsort((x, x)), lambda x: np.lexsort((x[0], x[1]), axis=0)]
+    for function in functions:
         np.testing.assert_array_equal(jk.jit(function)(x), function(x))
     of_two: Any = jk.jit(lambda x, y: np.lexsort((x, y)))
     with pytest.raises(ValueError, match="same shape"):
