@@ -115,4 +115,4 @@ def test_long_extents(row: Row) -> None:
 def test_most_rows_allow_long_extents() -> None:
     """Else the test above would pass for want of attrs."""
     rows = [param.values[0] for param in cases.every_row()]
-    assert sum(bool(long_ones(row)) for row in rows[::8]) >= 0.75 * len(rows[::8])
+    assert sum(bool(long_ones(row)) for row in rows[::3]) >= 0.75 * len(rows[::3])

@@ -3,10 +3,13 @@
 import dataclasses
 import inspect
 import itertools
+import textwrap
+from pathlib import Path
 from typing import Any
 
 import cases
 import pytest
+from processes import python
 
 import jitkernels as jk
 from jitkernels.attrs.schema import registry
@@ -202,6 +205,39 @@ def test_second_row_of_a_name(toy: Any) -> None:
     for wrong in ("lower", "", "WITH SPACE", "1ST"):
         with pytest.raises(RegistrationError):
             type("Wrong", (KernelAttr,), {"__annotations__": {}}, kernel_type=wrong)
+
+
+INTERRUPTED = """
+import sys
+from jitkernels.attrs.schema.base import KernelAttr
+from jitkernels.attrs.schema.signature import Argument
+
+class InterruptedAttr(KernelAttr, kernel_type="INTERRUPTED"):
+    n: int
+    dtype: str = "float32"
+    arrays = (Argument("x", "out", "n"),)
+
+if "interrupted" not in sys.argv:
+    sys.argv.append("interrupted")
+    raise KeyboardInterrupt
+"""
+
+
+def test_import_after_an_interrupt(tmp_path: Path) -> None:
+    """A schema whose module was interrupted is declared by the next import; the module runs again from the start."""
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
+    code = f"""
+    import jitkernels.attrs
+    from jitkernels.attrs.schema.base import schemas
+    jitkernels.attrs.__path__.append({str(tmp_path)!r})
+    try:
+        import jitkernels.attrs.interrupted
+    except KeyboardInterrupt:
+        from jitkernels.attrs.interrupted import InterruptedAttr
+        assert InterruptedAttr in schemas.values()
+        print(InterruptedAttr(n=3).n)
+    """
+    assert python(textwrap.dedent(code)) == "3\n"
 
 
 def test_order_does_not_depend_on_registration(toy: Any) -> None:

@@ -204,5 +204,5 @@ def test_segment_keys_contain_target_and_passes(monkeypatch: pytest.MonkeyPatch)
         made.append(module_text.module_source("one", SEGMENT, 64, (), 3))
         made[-1].object_code("jk_one")
         assert ran.pop() == names, "those run that the text tells of"
-        assert f"; {' '.join(names)}, vectors" in made[-1].text
+        assert f"; {' '.join(names)} without strength reduction, vectors" in made[-1].text
     assert len({symbol_of(one) for one in made}) == len(made) - 1, "the last but one is as one before"

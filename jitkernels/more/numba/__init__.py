@@ -1,6 +1,7 @@
 """Loops that numba compiles: plain Python functions over flat arrays, beside those that references make."""
 
 WITHOUT = {
+    "ARGSORT": "sorting networks in registers",
     "ATTENTION": "register tiles of two products with a softmax between: plain loops read all keys per query",
     "CONV2D_INT8_PACKED": "a layout for register tiles: plain loops compute CONV2D_INT8",
     "CONV2D_PACKED": "a layout for register tiles: plain loops compute CONV2D",

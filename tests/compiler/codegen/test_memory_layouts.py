@@ -153,10 +153,10 @@ def test_writes_to_overlapping_arguments_match_numpy() -> None:
 
 
 def test_functions_without_kernels_become_the_plain_function() -> None:
-    function = compiled(lambda x: np.argsort(x))
+    function = compiled(lambda x: np.argpartition(x, 10))
     array = np.random.default_rng(0).random(200_000)
     for _ in range(2):
-        np.testing.assert_array_equal(function(array), np.argsort(array))
+        np.testing.assert_array_equal(function(array), np.argpartition(array, 10))
     assert [
         one.max_plain_elements_at_once > array.size for kept in function._specializations.values() for one in kept
     ] == [True]
