@@ -102,3 +102,34 @@ def test_indices_that_change_are_tested_in_the_loop() -> None:
         with pytest.raises(IndexError):
             compiled(x, idx + 3)
     np.testing.assert_array_equal(jk.jit(function, strict=True)(x, idx), function(x, idx))
+
+
+def all_near(mask: Any, r: Any) -> Any:
+    found = np.empty_like(mask)
+    for i in range(mask.shape[0]):
+        for j in range(mask.shape[1]):
+            found[i, j] = mask[max(i - r, 0) : i + r + 1, max(j - r, 0) : j + r + 1].all()
+    return found
+
+
+def any_before(mask: Any, r: Any) -> Any:
+    """A test of each row, which inner iterations share, and one of each column."""
+    found = np.zeros(mask.shape, np.int64)
+    for i in range(mask.shape[0]):
+        for j in range(mask.shape[1]):
+            found[i, j] = (
+                np.any(mask[max(i - r, 0) : i + 1, 0]) + 2 * np.any(mask[0, : j + 1]) + 4 * np.any(mask[r:, r])
+            )
+    return found
+
+
+@pytest.mark.per_push
+@pytest.mark.parametrize("function", [all_near, any_before])
+def test_tests_of_windows_that_move(function: Any) -> None:
+    compiled = jk.jit(function, strict=True)
+    for shape in ((9, 12), (1, 5), (30, 40)):
+        for share in (0.05, 0.9):
+            mask = np.random.default_rng(3).random(shape) < share
+            for r in (0, 2):
+                if r < shape[0]:
+                    np.testing.assert_array_equal(compiled(mask, r), function(mask, r))

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import pytree
 from jitkernels.compiler.ir.graph import Node, sorted_nodes
 from jitkernels.compiler.ir.region_memory import element_writes
-from jitkernels.compiler.ir.symbolic_dims import is_at_least, is_loop_variant
+from jitkernels.compiler.ir.symbolic_dims import Extent, is_at_least, is_loop_variant
 
 
 class CarriedArray(NamedTuple):
@@ -63,11 +64,17 @@ def invariant_tests(roots: Sequence[Node], start: int) -> dict[Node, Node]:
     """The bounds tests of index arrays that are older than `start`: what a loop captures in place of making them."""
     invariant: set[Node] = set()
     for node in sorted_nodes(roots):
-        is_extent = node.operation == "extent" and not is_loop_variant(node.options["extent"])
-        is_test = node.operation in TESTS and node.dtype == "bool" and invariant.issuperset(node.inputs)
-        if node.serial < start or node.operation == "constant" or is_extent or is_test:
+        is_part = node.operation == "extent" or (node.operation in TESTS and node.dtype == "bool")
+        is_invariant = is_part and invariant.issuperset(node.inputs) and not _varies(node)
+        if node.serial < start or node.operation == "constant" or is_invariant:
             invariant.add(node)
     return {node: node for node in invariant if node.serial >= start and node.operation == "reduce"}
+
+
+def _varies(node: Node) -> bool:
+    """Whether the shape of a node, or where it views another one, differs between iterations of a loop."""
+    numbers = pytree.leaves((node.shape, *node.options.values()))
+    return any(isinstance(number, Extent) and is_loop_variant(number) for number in numbers)
 
 
 def _is_disjoint(tracer: Tracer, read: Sequence[Node], written: Sequence[Node], induction: InductionVariable) -> bool:
