@@ -32,6 +32,7 @@ TOLERANCE = {"float64": 1.0, "float32": 1e5, "int64": 0.0}
 """Times the tolerance of a program."""
 
 
+@pytest.mark.per_push
 @pytest.mark.parametrize(("name", "spelling"), CASES)
 def test_spellings_compile_strictly(name: str, spelling: str) -> None:
     program = PROGRAMS[name]
