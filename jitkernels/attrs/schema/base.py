@@ -4,7 +4,6 @@ import functools
 import inspect
 import itertools
 import math
-import sys
 from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import FrozenInstanceError, dataclass, fields
 from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
@@ -159,8 +158,7 @@ class KernelAttr:
         if not cls.__module__.startswith(f"{families.PACKAGE}."):
             import_family(kernel_type)  # a schema of ours of that name takes precedence
         cls.kernel_type = KernelType.add(kernel_type)
-        known = schemas.setdefault(cls.kernel_type, cls)
-        if _is_of_failed_import(known, cls):
+        if schema_check.is_of_failed_import(known := schemas.setdefault(cls.kernel_type, cls), cls):
             schemas[cls.kernel_type] = cls
         elif known is not cls:
             raise RegistrationError(f"kernel type {kernel_type} already has the schema {known.__name__}")
@@ -354,13 +352,6 @@ class KernelAttr:
             return cls(**{name: field.from_json(content[name]) for name, field in known.items()})
         except (KeyError, TypeError, ValueError) as error:
             raise AttrError(f"{cls.__name__}: cannot be read from {content!r}: {error}") from error
-
-
-def _is_of_failed_import(known: type[KernelAttr], again: type[KernelAttr]) -> bool:
-    """Whether a module that declares a schema again has failed before, as by an interrupt: Python forgot it then."""
-    is_same = (known.__module__, known.__qualname__) == (again.__module__, again.__qualname__)
-    module = sys.modules.get(known.__module__)
-    return is_same and "<locals>" not in known.__qualname__ and getattr(module, known.__name__, None) is not known
 
 
 def _rebuild(attr_class: type[KernelAttr], fields: dict[str, Any]) -> KernelAttr:

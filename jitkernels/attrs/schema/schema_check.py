@@ -1,5 +1,6 @@
 """Check what a schema declares when its class is created: arrays, fields and options must be consistent."""
 
+import sys
 from typing import TYPE_CHECKING
 
 from jitkernels.attrs.schema.schema_queries import AXIS, DTYPE, SHAPE, inputs_of, outputs_of
@@ -101,3 +102,10 @@ def _check_picks(schema: "type[KernelAttr]", argument: Argument) -> None:
             "field that no other extent has, no leading dimension, and integers to name its rows, got "
             f"{argument.picks!r}"
         )
+
+
+def is_of_failed_import(known: "type[KernelAttr]", again: "type[KernelAttr]") -> bool:
+    """Whether a module that declares a schema again has failed before, as by an interrupt: Python forgot it then."""
+    is_same = (known.__module__, known.__qualname__) == (again.__module__, again.__qualname__)
+    module = sys.modules.get(known.__module__)
+    return is_same and "<locals>" not in known.__qualname__ and getattr(module, known.__name__, None) is not known
