@@ -8,8 +8,9 @@ import numpy as np
 
 from jitkernels.attrs.argsort import ArgsortAttr
 from jitkernels.benchmarks.peers import Bound, OrdinaryCall, equivalent, ordinary_calls, peer
-from jitkernels.benchmarks.peers.array_layouts import in_dtypes, in_layouts, shape, values
+from jitkernels.benchmarks.peers.array_layouts import shape, values
 from jitkernels.benchmarks.peers.compiled import of_jax, of_torch
+from jitkernels.benchmarks.peers.sort_topk import along_axes
 
 
 @equivalent(ArgsortAttr)
@@ -35,12 +36,5 @@ of_jax(ArgsortAttr, lambda _, jax, x: jax.numpy.argsort(x, 1))
 @ordinary_calls(ArgsortAttr)
 def argsorts(elements: int) -> Iterator[OrdinaryCall]:
     x = values(shape(elements, 2))
-    yield OrdinaryCall("2-D", (x,))
-    yield OrdinaryCall("1-D", (values(elements),))
-    for axis in (0, 1, -1):
-        yield OrdinaryCall(f"axis={axis}", (x,), {"axis": axis})
-    yield OrdinaryCall("axis by position", (x, 0))
-    yield from in_layouts(x)
-    yield from in_dtypes(x)
-    yield OrdinaryCall("empty", (x[:0],))
+    yield from along_axes(elements)
     yield OrdinaryCall("out", (x,), {"out": np.empty_like(argsort(x))})

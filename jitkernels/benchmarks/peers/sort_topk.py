@@ -64,8 +64,8 @@ of_jax(SortAttr, lambda _, jax, x: jax.numpy.sort(x, 1))
 of_jax(TopkAttr, lambda attr, jax, x: jax.lax.top_k(x, attr.k))
 
 
-@ordinary_calls(SortAttr)
-def sorts(elements: int) -> Iterator[OrdinaryCall]:
+def along_axes(elements: int) -> Iterator[OrdinaryCall]:
+    """Calls of functions that order the elements along an axis."""
     x = values(shape(elements, 2))
     yield OrdinaryCall("2-D", (x,))
     yield OrdinaryCall("1-D", (values(elements),))
@@ -75,6 +75,12 @@ def sorts(elements: int) -> Iterator[OrdinaryCall]:
     yield from in_layouts(x)
     yield from in_dtypes(x)
     yield OrdinaryCall("empty", (x[:0],))
+
+
+@ordinary_calls(SortAttr)
+def sorts(elements: int) -> Iterator[OrdinaryCall]:
+    x = values(shape(elements, 2))
+    yield from along_axes(elements)
     yield from with_outs((x, -1), 2, x)
 
 

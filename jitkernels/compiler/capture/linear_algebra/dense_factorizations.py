@@ -28,8 +28,7 @@ def solve_vector(a: Any, b: Any, margin: Any, tiny: Any) -> Any:
         reciprocal = 1 / a[k, k]
         for i in range(k + 1, n):
             f = a[i, k] * reciprocal
-            for j in range(k + 1, n):
-                a[i, j] -= f * a[k, j]
+            subtract_row(a, k + 1, i, k, f)
             b[i] -= f * b[k]
             bound[i] = max(bound[i], abs(f) * bound[k])
     for i in range(n - 1, -1, -1):
@@ -53,16 +52,12 @@ def solve_matrix(a: Any, b: Any, margin: Any, tiny: Any) -> Any:
         reciprocal = 1 / a[k, k]
         for i in range(k + 1, n):
             f = a[i, k] * reciprocal
-            for j in range(k + 1, n):
-                a[i, j] -= f * a[k, j]
-            for j in range(m):
-                b[i, j] -= f * b[k, j]
+            subtract_row(a, k + 1, i, k, f)
+            subtract_row(b, 0, i, k, f)
             bound[i] = max(bound[i], abs(f) * bound[k])
     for i in range(n - 1, -1, -1):
         for k in range(i + 1, n):
-            f = a[i, k]
-            for j in range(m):
-                b[i, j] -= f * b[k, j]
+            subtract_row(b, 0, i, k, a[i, k])
         reciprocal = 1 / a[i, i]
         for j in range(m):
             b[i, j] *= reciprocal
@@ -81,9 +76,7 @@ def eliminate(a: Any) -> Any:
         if a[k, k] != 0:  # else all of the column is zero
             reciprocal = 1 / a[k, k]
             for i in range(k + 1, n):
-                f = a[i, k] * reciprocal
-                for j in range(k + 1, n):
-                    a[i, j] -= f * a[k, j]
+                subtract_row(a, k + 1, i, k, a[i, k] * reciprocal)
     return sign
 
 
@@ -105,6 +98,12 @@ def exchange_rows(a: Any, begin: Any, k: Any, p: Any) -> None:
         a[k, j], a[p, j] = a[p, j], a[k, j]
 
 
+def subtract_row(a: Any, begin: Any, i: Any, k: Any, f: Any) -> None:
+    """Subtract f times row k from row i, from a column on."""
+    for j in range(begin, a.shape[1]):
+        a[i, j] -= f * a[k, j]
+
+
 def factor_cholesky(u: Any) -> Any:
     """Overwrite the upper triangle of u by the factor U of U'U: updates of rows are contiguous."""
     n = u.shape[0]
@@ -119,37 +118,27 @@ def factor_cholesky(u: Any) -> Any:
         for j in range(k + 1, n):
             u[k, j] *= reciprocal
         for i in range(k + 1, n):
-            f = u[k, i]
-            for j in range(i, n):
-                u[i, j] -= f * u[k, j]
+            subtract_row(u, i, i, k, u[k, i])
     return is_positive
 
 
-def solve_vector_of_stack(a: Any, b: Any, margin: Any, tiny: Any) -> Any:
-    """`solve_vector` of a stack."""
+def solve_stack(a: Any, b: Any, margin: Any, tiny: Any) -> Any:
+    """Solve the systems of a stack, each for one column or several."""
     is_regular = True
+    solve = solve_vector if b.ndim == 2 else solve_matrix
     for s in range(a.shape[0]):
-        if not solve_vector(a[s], b[s], margin, tiny):
+        if not solve(a[s], b[s], margin, tiny):
             is_regular = False
     return is_regular
 
 
-def solve_matrix_of_stack(a: Any, b: Any, margin: Any, tiny: Any) -> Any:
-    """`solve_matrix` of a stack."""
-    is_regular = True
-    for s in range(a.shape[0]):
-        if not solve_matrix(a[s], b[s], margin, tiny):
-            is_regular = False
-    return is_regular
-
-
-def eliminate_of_stack(a: Any, signs: Any) -> None:
+def eliminate_stack(a: Any, signs: Any) -> None:
     """`eliminate` of a stack."""
     for s in range(a.shape[0]):
         signs[s] = eliminate(a[s])
 
 
-def factor_cholesky_of_stack(u: Any) -> Any:
+def factor_cholesky_stack(u: Any) -> Any:
     """`factor_cholesky` of a stack."""
     is_positive = True
     for s in range(u.shape[0]):

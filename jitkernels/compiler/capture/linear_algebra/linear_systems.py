@@ -21,8 +21,8 @@ from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
 
-MAX_SOLVED, MAX_CHOLESKY = 64, 40
-"""The largest matrices that are factored in loops: LAPACK is as fast from there on."""
+MAX_SOLVED, MAX_FACTORED = 64, 40
+"""Rows of the largest systems, and matrices of determinants and Cholesky factors: LAPACK is as fast from there on."""
 
 
 @overrides(np.linalg.solve)
@@ -65,13 +65,14 @@ def slogdet(a: Any) -> Any:
 
 @overrides(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: Any = False) -> Any:
-    (matrix,) = _matrices(a, largest=MAX_CHOLESKY)
+    (matrix,) = _matrices(a, largest=MAX_FACTORED)
     if upper:
         raise UnsupportedError("numpy.linalg.cholesky(upper=True)")
     if not _is_unrolled(matrix):
         stack, core = matrix.shape[:-2], matrix.shape[-2:]
         factors = _copied(np.swapaxes(matrix, -1, -2), stack, core)
-        _require(matrix, _looped("factor_cholesky", stack)(factors))
+        function = dense_factorizations.factor_cholesky_stack if stack else dense_factorizations.factor_cholesky
+        _require(matrix, traced_copy(function)(factors))
         result = METHODS["copy"](np.swapaxes(np.triu(factors), -1, -2))
         return result if len(stack) < 2 else METHODS["reshape"](result, (*stack, *core))
     factor = unrolled_systems.cholesky_factor(_elements(matrix))
@@ -119,7 +120,9 @@ def _solution(matrix: Traced, right: Traced) -> Any:
     factors, solved = _copied(matrix, stack, matrix.shape[-2:]), _copied(right, stack, core)
     limits = np.finfo(matrix.dtype)
     margins = matrix.dtype.type(PIVOT_MARGIN * limits.eps), matrix.dtype.type(limits.tiny)
-    _require(matrix, _looped("solve_vector" if is_vector else "solve_matrix", stack)(factors, solved, *margins))
+    one = dense_factorizations.solve_vector if is_vector else dense_factorizations.solve_matrix
+    solve_all = traced_copy(dense_factorizations.solve_stack if stack else one)
+    _require(matrix, solve_all(factors, solved, *margins))
     return solved if len(stack) < 2 else METHODS["reshape"](solved, (*stack, *core))
 
 
@@ -130,23 +133,17 @@ def _copied(array: Any, stack: Any, core: Any) -> Any:
     return METHODS["copy"](array)
 
 
-def _looped(name: str, stack: Any) -> Any:
-    """A function of `dense_factorizations`, for one matrix or a stack."""
-    return traced_copy(getattr(dense_factorizations, f"{name}_of_stack" if stack else name))
-
-
 def _diagonal(a: Any) -> tuple[Any, Any]:
     """The diagonal of the factor U, as a list where it is unrolled, and the sign of the permutation of rows."""
-    (matrix,) = _matrices(a)
+    (matrix,) = _matrices(a, largest=MAX_FACTORED)
     if _is_unrolled(matrix):
         return unrolled_systems.diagonal(_elements(matrix))
     stack, core = matrix.shape[:-2], matrix.shape[-2:]
     factors = _copied(matrix, stack, core)
-    eliminate = _looped("eliminate", stack)
     if not stack:
-        return np.diagonal(factors), eliminate(factors)
+        return np.diagonal(factors), traced_copy(dense_factorizations.eliminate)(factors)
     signs = SERVICES["zeros"](matrix.tracer, factors.shape[0], matrix.dtype.name)
-    eliminate(factors, signs)
+    traced_copy(dense_factorizations.eliminate_stack)(factors, signs)
     diagonals = METHODS["reshape"](np.diagonal(factors, axis1=1, axis2=2), (*stack, core[0]))
     return diagonals, METHODS["reshape"](signs, stack)
 
