@@ -133,7 +133,7 @@ def object_of(job: CompileJob) -> bytes:
     for other in joined[: len(job.apart)]:
         fuse(other, target)
     if joined:
-        module_link.link_in(job.name, first, joined, [job.symbol])
+        module_link.link_in(job.name, first, joined, job.visible or [job.symbol])
     module_link.refuse_undefined(job.symbol, first, job.externals)
     if job.gives_bitcode:
         return bytes(first.as_bitcode())

@@ -71,6 +71,8 @@ class RangeKernel:
     `straight` says that the loops are written as they should be, tiles in LLVM IR and calls of them, so that LLVM has
     nothing to make of them: it is built in two thirds of the time then.
 
+    `unrolls`: LLVM may unroll loops, which takes up to half of the compile time, and pays where short bodies run hot.
+
     `parts`: the words of functions that are built when a call first needs them (`runtime.loading.lazy_link`). `check`
     requests those that a call lacks; who calls a kernel without checking loads all of them with it.
 
@@ -96,6 +98,7 @@ class RangeKernel:
     exact: bool = False
     converts: bool = False
     straight: bool = False
+    unrolls: bool = True
     pitched: bool = False
     calls: tuple[External, ...] = ()
     parts: tuple[External, ...] = ()
@@ -217,6 +220,7 @@ class RangeKernel:
                 "# reads before it writes" if self.reads_first else "# reads and writes in any order",
                 "# for exactly these sizes" if self.exact else "# for any sizes",
                 *(["# straight"] if self.straight else []),
+                *([] if self.unrolls else ["# not unrolled"]),
                 *(f"# calls {called}" for called in self.calls),
                 self.module.text,
                 "'''LLVM IR",
@@ -239,8 +243,12 @@ class RangeKernel:
                 from jitkernels.codegen import numba_lowering  # not for those who print no Python
 
                 parts += numba_lowering.compiled_in(made, self.vector_bytes)
-        parts += [function.text for function in self.module.ir.values()]
         is_made = isinstance(self.body, DeferredIR)
+        passes = "fuse" if is_made else "straighten" if self.straight else "optimize"
+        functions = [function.text for function in self.module.ir.values()]
+        # What is called and written in LLVM IR is as it should be: LLVM's optimizer would find nothing in it.
+        apart = tuple(text for text in functions if passes == "optimize" and " alwaysinline" not in text)
+        parts += [text for text in functions if text not in apart]
         now = self._identified()
         if (now and now.text) != (self.identity and self.identity.text):
             raise BuildError(f"{self.name}: a value that its functions refer to has changed since it was made")
@@ -250,8 +258,10 @@ class RangeKernel:
                 symbol,
                 tuple(parts),
                 tuple(external.symbol for external in self.externals),
-                "fuse" if is_made else "straighten" if self.straight else "optimize",
+                passes,
                 visible=(symbol, f"{symbol}_range", f"{symbol}_check"),
+                apart=apart,
+                unrolls=self.unrolls,
                 vector_bytes=self.vector_bytes,
                 forms={"py": self.text} if dumps_intermediates() else {},
             )

@@ -71,6 +71,7 @@ def argsort(attr: ArgsortAttr, **variant: Any) -> RangeKernel:
         extent="rows",
         block=grain(attr.n, WORK) if variant.get("parallel") else 1,
         flags=(),
+        unrolls=False,
         calls=hooks.pooled_memory(),
         workspace=8 * (2 * STACK_ELEMENTS + 3 * SLACK + TASK_WORDS + SHORT_DIGIT_COUNTS),
         workspace_dtype="int64",

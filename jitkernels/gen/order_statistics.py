@@ -13,10 +13,10 @@ from jitkernels.core import cpu_target, hooks
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
-from jitkernels.microkernels.sort.base_cases import part_sort
+from jitkernels.microkernels.sort.base_cases import short_rows
 from jitkernels.microkernels.sort.quicksort import quicksort
 from jitkernels.microkernels.sort.radix_sort import DIGIT, WORDS
-from jitkernels.microkernels.sort.sort_keys import INTEGER, KEY
+from jitkernels.microkernels.sort.sort_keys import INTEGER
 from jitkernels.microkernels.sort.sort_tasks import SLACK, Row, words_of_scratch
 from jitkernels.microkernels.tuning_space import widths_and_threads
 
@@ -48,30 +48,13 @@ def check_indices(k: Any, n: int, count: int) -> int:
     return wrong
 
 
-def short_rows(dtype: str, lanes: int) -> Any:
-    """Return the function that sorts a row in registers."""
-    key_of, number = KEY[dtype], np.dtype(dtype).type
-    _, sort_part = part_sort(dtype, WORDS[dtype].bits, lanes)
-
-    @inlined()
-    def from_registers(x: Any, y: Any, n: int, k: Any, count: int, keys: Any) -> None:
-        results = offset(keys, SLACK)
-        for j in range(n):
-            keys[j] = key_of(x[j])
-        sort_part(keys, n, results)
-        for i in range(count):
-            y[i] = results[k[i]].view(number)
-
-    return from_registers
-
-
 @implements(OrderStatisticsAttr, variants=variants)
 def order_statistics(attr: OrderStatisticsAttr, **variant: Any) -> RangeKernel:
     dtype, word = attr.dtype, WORDS[attr.dtype]
     size = word.bits // 8
     lanes = min(variant.get("vector_bytes", cpu_target.target().vector_bytes), PERMUTED_BYTES) // size
     longest_short, sort_row = quicksort(dtype, lanes)
-    from_registers = short_rows(dtype, lanes)
+    sorted_row, number = short_rows(dtype, lanes), np.dtype(dtype).type
     memory, words, elements = (heap_allocator(kind) for kind in (f"int{word.bits}_t", "int64_t", attr.dtype))
     no_memory = np.int64(error_status.no_memory_for(f"order_statistics_{dtype}"))
     scratch = words_of_scratch(word.digits)
@@ -82,7 +65,9 @@ def order_statistics(attr: OrderStatisticsAttr, **variant: Any) -> RangeKernel:
             return 0
         if n <= longest_short:
             for row in range(begin, end):
-                from_registers(offset(x, row * n), offset(y, row * count), n, k, count, workspace)
+                sorted_elements = sorted_row(offset(x, row * n), n, workspace)
+                for i in range(count):
+                    y[row * count + i] = sorted_elements[k[i]].view(number)
             return 0
         sorts = count > MAX_SELECTED_INDICES
         keys, counts, ordered = memory(2 * (n + SLACK) * size), words(8 * scratch), elements(n * size if sorts else 8)

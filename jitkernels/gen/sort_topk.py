@@ -20,6 +20,7 @@ from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null
 from jitkernels.microkernels.range_kernel_of import range_kernel_of
 from jitkernels.microkernels.sort import quicksort
+from jitkernels.microkernels.sort.base_cases import short_rows
 from jitkernels.microkernels.sort.merge_sort import MAX_MERGED_ELEMENTS, small_sort
 from jitkernels.microkernels.sort.radix_sort import DIGIT, WORDS, radix_passes
 from jitkernels.microkernels.sort.sort_keys import ELEMENT_OF, INTEGER, KEY, RANK
@@ -44,8 +45,22 @@ def variants(attr: SortAttr | TopkAttr) -> list[Variant]:
     return widths_and_threads(attr.rows // grain(attr.n, WORK))
 
 
+def quicksort_of(dtype: str, lanes: int) -> Any:
+    """Return the functions that sort a short row by a network, and a longer one; and the most elements of a network."""
+    most, sort_long = quicksort.quicksort(dtype, lanes)
+    sorted_row, number = short_rows(dtype, lanes), np.dtype(dtype).type
+
+    @inlined()
+    def sort_short(x: Any, y: Any, n: int, keys: Any) -> None:
+        results = sorted_row(x, n, keys)
+        for j in range(n):
+            y[j] = results[j].view(number)
+
+    return sort_short, sort_long, most
+
+
 def merging_of(dtype: str, lanes: int) -> Any:
-    """Return the functions that sort a short row by merging, and a long one by radix."""
+    """Return the functions that sort a row by merging, and a long one by radix; and the most elements of merges."""
     word, key_of, element_of = WORDS[dtype], KEY[dtype], ELEMENT_OF[dtype]
     sort_keys = small_sort(word.bits, lanes)
 
@@ -79,7 +94,7 @@ def merging_of(dtype: str, lanes: int) -> Any:
             for j in range(n):
                 y[j] = element_of(buffer[j])
 
-    return sort_short, sort_long
+    return sort_short, sort_long, MAX_MERGED_ELEMENTS
 
 
 def copying_of(dtype: str) -> Any:
@@ -107,10 +122,9 @@ def copying_of(dtype: str) -> Any:
 def sort(attr: SortAttr, **variant: Any) -> RangeKernel:
     dtype, word = attr.dtype, WORDS[attr.dtype]
     size, vector_bytes = word.bits // 8, variant.get("vector_bytes", cpu_target.target().vector_bytes)
-    (sort_short, sort_long), is_copied_in_order = merging_of(dtype, vector_bytes // size), copying_of(dtype)
-    longest_short = MAX_MERGED_ELEMENTS
-    if quicksort.serves(vector_bytes):
-        longest_short, sort_long = quicksort.quicksort(dtype, vector_bytes // size)
+    sorting_of = quicksort_of if quicksort.serves(vector_bytes) else merging_of
+    sort_short, sort_long, longest_short = sorting_of(dtype, vector_bytes // size)
+    is_copied_in_order = copying_of(dtype)
     memory, words = heap_allocator(f"int{word.bits}_t"), heap_allocator("int64_t")
     no_memory = np.int64(error_status.no_memory_for(f"sort_{dtype}"))
     scratch = words_of_scratch(word.digits)
@@ -134,7 +148,8 @@ def sort(attr: SortAttr, **variant: Any) -> RangeKernel:
         heap_free(counts)
         return 0
 
-    return _nest(attr, body, variant, workspace=MAX_MERGED_ELEMENTS * size, workspace_dtype=INTEGER[dtype])
+    room = max(2 * SLACK, longest_short)
+    return _nest(attr, body, variant, workspace=room * size, workspace_dtype=INTEGER[dtype])
 
 
 def _nest(attr: SortAttr | TopkAttr, body: Any, variant: Mapping[str, Any], **options: Any) -> RangeKernel:

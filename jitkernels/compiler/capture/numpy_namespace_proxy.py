@@ -5,6 +5,7 @@ globals of a traced function refer to this module's proxies instead of NumPy.
 """
 
 import builtins
+import cmath
 import functools
 import math
 import sys
@@ -190,7 +191,7 @@ def stand_in(value: Any) -> Any:
             return _shared_module(value)
         if is_impure_module(value):
             return ImpureModule(value)
-        return MathProxy() if value is math else BuiltinsProxy() if value is builtins else value
+        return MathProxy(value) if value in (math, cmath) else BuiltinsProxy() if value is builtins else value
     if value is type:
         return BUILTINS["type"]
     if is_native(value):
@@ -207,10 +208,13 @@ def stand_in(value: Any) -> Any:
 
 
 class MathProxy:
-    """Proxy of the module `math`, whose functions require concrete numbers."""
+    """Proxy of the modules `math` and `cmath`, whose functions require concrete numbers."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        return SERVICES["math"](getattr(math, name))
+        return SERVICES["math"](getattr(self._module, name))
 
 
 class BuiltinsProxy:

@@ -19,6 +19,7 @@ from jitkernels.compiler.capture.linear_algebra import linear_systems, matmul_ei
 from jitkernels.compiler.capture.native import native_calls  # noqa: F401  # likewise
 from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers its operations
     array_function,
+    cmath_functions,
     concatenate,
     creation,
     decompositions,

@@ -49,6 +49,13 @@ def ints_inside(flow: Node, region: Graph, ints: Ints, scope: Scope) -> dict[Nod
     return {parameter: number for parameter, number in known.items() if number is not None}
 
 
+def with_carried_ints(region: Graph, ints: Ints, scope: Scope) -> dict[Node, Number]:
+    """The ints that a region knows, and those that its loop carries, if these have symbols with bounds."""
+    names = {node: str(node.options.get("symbol", "")) for node in region.inputs}
+    carried = {node: Extent({(Atom(name),): 1}, scope) for node, name in names.items() if name in scope.loop_variant}
+    return {**carried, **ints}
+
+
 def _induction_symbol(parts: LoopParts, ints: Ints, scope: Scope) -> Extent | None:
     """The symbol of an induction variable, if it has one and its limits are extents."""
     name = parts.induction[0].options.get("symbol")

@@ -79,7 +79,7 @@ def vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | Non
     if iterations is None:
         return None
     is_scalar = all(is_direct(node) for node in parts.body)
-    if is_scalar and not any(map(_has_vector_code, parts.body)):
+    if is_scalar and not any(map(has_vector_code, parts.body)):
         return None
     trip_count = iterations.trip_count
     if symbolic_dims.is_loop_variant(trip_count) or symbolic_dims.value_of(trip_count) < 1:
@@ -98,7 +98,7 @@ def vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | Non
     return [batch.known[output] for output in parts.body.outputs]
 
 
-def _has_vector_code(node: Node) -> bool:
+def has_vector_code(node: Node) -> bool:
     """Whether a number goes through a function of which vectors have faster code."""
     scalar = OPERATIONS[node.operation].scalar
     return (

@@ -1,4 +1,4 @@
-"""Base cases of quicksort: networks sort short parts, equal keys are one value."""
+"""Base cases of quicksort: networks sort short rows and parts, equal keys are one value."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from jitkernels.codegen.source_protocol import inlined, offset
 from jitkernels.microkernels.sort.radix_sort import WORDS
-from jitkernels.microkernels.sort.sort_keys import ELEMENT_OF
-from jitkernels.microkernels.sort.sort_tasks import Row, Subrange
+from jitkernels.microkernels.sort.sort_keys import ELEMENT_OF, KEY
+from jitkernels.microkernels.sort.sort_tasks import SLACK, Row, Subrange
 from jitkernels.microkernels.sort.sorting_network import padded_network
 
 
@@ -31,6 +31,22 @@ def part_sort(dtype: str, bits: int, lanes: int) -> tuple[int, Any]:
             sort_128(keys, integer(n), results)
 
     return most, sort_part
+
+
+def short_rows(dtype: str, lanes: int) -> Any:
+    """``(x, n, keys)``: sort a row by a network; return its elements, which lie in `keys`, of 2 * `SLACK` words."""
+    key_of = KEY[dtype]
+    _, sort_part = part_sort(dtype, WORDS[dtype].bits, lanes)
+
+    @inlined()
+    def sorted_row(x: Any, n: int, keys: Any) -> Any:
+        results = offset(keys, SLACK)
+        for j in range(n):
+            keys[j] = key_of(x[j])
+        sort_part(keys, n, results)
+        return results
+
+    return sorted_row
 
 
 def writers(dtype: str, bits: int, lanes: int) -> tuple[int, Any, Any]:

@@ -142,7 +142,8 @@ def _is_traceable(value: Any) -> bool:
     if hasattr(type(value), "__jitkernels_traced__") or isinstance(value, np.ufunc | type(np.sum)):
         return True
     return (
-        value in (abs, float, int, bool, len, min, max, sum, round, range) or getattr(value, "__module__", "") == "math"
+        value in (abs, float, int, bool, len, min, max, sum, round, range)
+        or getattr(value, "__module__", "") in ("math", "cmath")
     )
 
 

@@ -52,8 +52,8 @@ PREDICATES = {math.isnan: "isnan", math.isinf: "isinf", math.isfinite: "isfinite
 
 @serves("math")
 def of_math(function: Any) -> Any:
-    """The replacement of a `math` function in traced functions."""
-    return CALLED.get(function, function) if function in COMPILED or not callable(function) else _refusing(function)
+    """The replacement of a function of `math` or `cmath` in traced functions."""
+    return CALLED.get(function, function) if function in CALLED or not callable(function) else _refusing(function)
 
 
 def _refusing(function: Any) -> Callable[..., Any]:
@@ -61,13 +61,13 @@ def _refusing(function: Any) -> Callable[..., Any]:
 
     def call(*arguments: Any, **options: Any) -> Any:
         if any(type(value) is Traced and not value.tracer.is_known(value.node) for value in arguments):
-            raise UnsupportedError(f"math.{function.__name__} of an element is not supported")
+            raise UnsupportedError(f"{function.__module__}.{function.__name__} of an element is not supported")
         return function(*arguments, **options)
 
     return call
 
 
-def _replacement(function: Any, compile_call: Callable[..., Any]) -> Callable[..., Any]:
+def replacement(function: Any, compile_call: Callable[..., Any]) -> Callable[..., Any]:
     """The function where all arguments are concrete; `compile_call`, which takes the tracer first, elsewhere.
 
     Where that returns None the code is specialized to the numbers.
@@ -323,23 +323,23 @@ def _nearest_integer(number: Node, power: float) -> Node:
 
 
 COMPILED: dict[Any, Callable[..., Any]] = {
-    **{function: _replacement(function, _raising(ufunc)) for function, ufunc in RAISING.items()},
-    **{function: _replacement(function, _total(name)) for function, name in TOTAL.items()},
-    **{function: _replacement(function, _gamma(name)) for function, name in GAMMAS.items()},
-    **{function: _replacement(function, _rounding(way)) for function, way in ROUNDING.items()},
-    **{function: _replacement(function, _predicate(name)) for function, name in PREDICATES.items()},
-    math.radians: _replacement(math.radians, _scaled(math.radians, math.pi / 180)),
-    math.degrees: _replacement(math.degrees, _scaled(math.degrees, 180 / math.pi)),
-    math.hypot: _replacement(math.hypot, _hypot),
+    **{function: replacement(function, _raising(ufunc)) for function, ufunc in RAISING.items()},
+    **{function: replacement(function, _total(name)) for function, name in TOTAL.items()},
+    **{function: replacement(function, _gamma(name)) for function, name in GAMMAS.items()},
+    **{function: replacement(function, _rounding(way)) for function, way in ROUNDING.items()},
+    **{function: replacement(function, _predicate(name)) for function, name in PREDICATES.items()},
+    math.radians: replacement(math.radians, _scaled(math.radians, math.pi / 180)),
+    math.degrees: replacement(math.degrees, _scaled(math.degrees, 180 / math.pi)),
+    math.hypot: replacement(math.hypot, _hypot),
     math.dist: _dist,
-    math.remainder: _replacement(math.remainder, _remainder),
-    math.isclose: _replacement(math.isclose, _isclose),
-    math.ldexp: _replacement(math.ldexp, _ldexp),
-    math.modf: _replacement(math.modf, _modf),
-    math.ulp: _replacement(math.ulp, _ulp),
-    math.gcd: _replacement(math.gcd, _gcd),
-    math.isqrt: _replacement(math.isqrt, _isqrt),
-    math.factorial: _replacement(math.factorial, _factorial),
+    math.remainder: replacement(math.remainder, _remainder),
+    math.isclose: replacement(math.isclose, _isclose),
+    math.ldexp: replacement(math.ldexp, _ldexp),
+    math.modf: replacement(math.modf, _modf),
+    math.ulp: replacement(math.ulp, _ulp),
+    math.gcd: replacement(math.gcd, _gcd),
+    math.isqrt: replacement(math.isqrt, _isqrt),
+    math.factorial: replacement(math.factorial, _factorial),
 }
 """Functions of `math` that compiled code computes."""
 CALLED.update(COMPILED)

@@ -260,7 +260,7 @@ def _replace_callees(code: types.CodeType, names: dict[str, Any], cells: Mapping
                 cell.cell_contents = CALLED[value]
 
 
-OWNERS = ("numpy", "math", "builtins")
+OWNERS = ("numpy", "math", "cmath", "builtins")
 """Modules that are replaced in traced functions, see `capture.numpy_namespace_proxy`."""
 
 

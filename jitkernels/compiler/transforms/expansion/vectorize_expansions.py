@@ -1,0 +1,77 @@
+"""Loops that compute arrays of scalar expansion become loop nests, whose vector code of functions is faster.
+
+1. Unlike loops of programs they do if their trip count varies in an enclosing loop: they compute nothing else.
+2. What runs only if a later loop does is in a branch.
+"""
+
+from types import MappingProxyType
+
+from jitkernels.compiler.ir.dim_bounds import is_surely_at_least
+from jitkernels.compiler.ir.graph import Graph, Node, transformed
+from jitkernels.compiler.ir.regions import REGIONS, LoopParts, clone_region, items, regions_of
+from jitkernels.compiler.ir.symbolic_dims import Scope
+from jitkernels.compiler.transforms.expansion.scalar_expansion import EXPANDS
+from jitkernels.compiler.transforms.loop_ints import Ints, ints_inside, with_carried_ints
+from jitkernels.compiler.transforms.loop_iterations import forget, iterations_of
+from jitkernels.compiler.transforms.vectorize_loops import BatchedIterations, StaysLoopError, has_vector_code
+
+
+def vectorize_expansions(graph: Graph, scope: Scope, ints: Ints = MappingProxyType({})) -> Graph:
+    """Turn the loops of scalar expansion that call functions into nodes of arrays."""
+    if not any(map(regions_of, graph)):
+        return graph
+    known = with_carried_ints(graph, ints, scope)
+    results: dict[Node, list[Node]] = {}
+
+    def rule(node: Node) -> Node:
+        if node.operation == "item" and node.inputs[0] in results:
+            return results[node.inputs[0]][node.options["index"]]
+        if EXPANDS in node.options:
+            arrays = _arrays_of(node, scope, known)
+            if arrays is not None:
+                results[node] = arrays
+            return node
+        regions = {name: node.options[name] for name in REGIONS if name in node.options}
+        inner = {
+            name: vectorize_expansions(region, scope, ints_inside(node, region, known, scope))
+            for name, region in regions.items()
+        }
+        if any(inner[name] is not region for name, region in regions.items()):
+            return Node(node.operation, node.inputs, node.dtype, node.shape, {**node.options, **inner})
+        return node
+
+    return transformed(graph, rule)
+
+
+def _arrays_of(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
+    """The arrays without a loop; None where they have no such form, or no faster code."""
+    begin, end, *others = loop.inputs
+    runs = None
+    if end.operation == "where":
+        runs, end, _ = end.inputs
+    parts = LoopParts(Node("loop", [begin, end, *others], loop.dtype, loop.shape, loop.options))
+    iterations = iterations_of(parts, ints)
+    if iterations is None or not is_surely_at_least(iterations.trip_count, 0):
+        return None
+    if not any(map(has_vector_code, parts.body)) or not parts.induction[0].options.get("symbol"):
+        return None
+    try:
+        batch = BatchedIterations(parts, iterations, scope, ints_inside(parts.node, parts.body, ints, scope))
+    except StaysLoopError:
+        return None
+    finally:
+        forget(parts, scope)
+    scope.has_scalar_loops = True
+    arrays = [batch.known[output] for output in parts.body.outputs]
+    return arrays if runs is None else _where_it_runs(runs, arrays, parts)
+
+
+def _where_it_runs(runs: Node, arrays: list[Node], parts: LoopParts) -> list[Node]:
+    """The arrays if a condition holds, otherwise those that the loop begins with."""
+    captured = list(dict.fromkeys([*parts.carried, *parts.captured]))
+    options = {
+        "yes": clone_region(captured, arrays),
+        "no": clone_region(captured, parts.carried),
+        "bases": tuple(map(captured.index, parts.carried)),
+    }
+    return items(Node("branch", (runs, *captured), "int64", (), options), arrays)

@@ -1,0 +1,300 @@
+"""Scalar expansion: what inner loops compute again in each iteration of outer ones is computed once, into an array."""
+
+import cmath
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitkernels as jk
+from jitkernels.compiler.lowering import lower_graph
+
+Program = Callable[..., Any]
+
+
+def windows(x: Any, w: Any) -> Any:
+    """A function of the inner induction variable and of a number."""
+    out = np.zeros(len(x))
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            out[i] += x[i, k] * (0.54 - 0.46 * np.cos(w[1] * k))
+    return out
+
+
+def of_elements(x: Any, w: Any) -> Any:
+    """A function of the elements of an array."""
+    out = np.zeros(x.shape)
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            if x[i, k] > 0:
+                out[i, k] = 1.0
+            out[i, k] += math.exp(-abs(w[k])) * x[i, k]
+    return out
+
+
+def two_functions(x: Any, w: Any) -> Any:
+    s = 0.0
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            a, b = math.sin(w[0] * k), math.tanh(w[k])
+            s += x[i, k] * a - s * b * 1e-3
+    return s
+
+
+def from_a_later_begin(x: Any, w: Any) -> Any:
+    out = np.zeros(len(x))
+    for i in range(x.shape[0]):
+        for k in range(2, x.shape[1] - 1):
+            out[i] += x[i, k] / (1 + math.exp(-w[k - 2] * k))
+    return out
+
+
+def butterflies(x: Any, w: Any) -> Any:
+    """The inner trip count changes in a loop around both; the outer one's is no polynomial of sizes."""
+    n = 16
+    out = np.zeros(n, np.complex128)
+    for i in range(n):
+        out[i] = w[i % len(w)]
+    size = 2
+    while size <= n:
+        half = size // 2
+        for start in range(0, n, size):
+            for k in range(half):
+                turn = np.exp(-2j * np.pi * k / size)
+                even, odd = out[start + k], turn * out[start + k + half]
+                out[start + k] = even + odd
+                out[start + k + half] = even - odd
+        size *= 2
+    return out
+
+
+def three_loops(x: Any, w: Any) -> Any:
+    """The array is computed in front of all of them."""
+    out = np.zeros((2, len(x)))
+    for a in range(2):
+        for i in range(x.shape[0]):
+            for k in range(x.shape[1]):
+                out[a, i] += (x[i, k] + a) * math.log1p(w[k] * w[k])
+    return out
+
+
+def of_the_outermost(x: Any, w: Any) -> Any:
+    """The array changes with the outermost loop."""
+    out = np.zeros((3, len(x)))
+    for a in range(3):
+        for i in range(x.shape[0]):
+            for k in range(x.shape[1]):
+                out[a, i] += x[i, k] * math.cos(a * w[k])
+    return out
+
+
+def backwards(x: Any, w: Any) -> Any:
+    out = np.zeros(len(x))
+    for i in range(x.shape[0] - 1, -1, -1):
+        for k in range(x.shape[1]):
+            out[i] += x[i, k] * np.cbrt(w[k])
+    return out
+
+
+def ranks(x: Any, w: Any) -> Any:
+    """Elements of a column, a cache line apart."""
+    y = np.zeros((12, 11))
+    for i in range(12):
+        for k in range(11):
+            y[i, k] = w[(i * 5 + k * 3) % len(w)] + 0.01 * k
+    below = np.zeros((12, 11))
+    z = y * 1.5
+    for k in range(11):
+        for i in range(12):
+            count = 0
+            for j in range(12):
+                if z[j, k] < z[i, k]:
+                    count += 1
+            below[i, k] = count
+    return below
+
+
+def logarithms(x: Any, w: Any) -> Any:
+    """NumPy warns of a division by zero, if it runs at all."""
+    out = np.zeros(len(x))
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            out[i] += x[i, k] + np.log(np.float64(k))
+    return out
+
+
+def logarithms_of_some(x: Any, w: Any) -> Any:
+    """The outer trip count is known by the call alone."""
+    out, m = np.zeros(len(x)), int(abs(x).max(initial=0.0) > 100)
+    for i in range(m):
+        for k in range(x.shape[1]):
+            out[i] += x[i, k] + np.log(np.float64(k))
+    return out
+
+
+def roots_in_order(x: Any, w: Any) -> Any:
+    """Raises ValueError for negative elements, after some results have been written."""
+    out = np.zeros(len(x))
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            out[i] += x[i, k] * math.exp(math.sqrt(w[k] + 3))
+    return out
+
+
+EXPANDED = [
+    windows, of_elements, two_functions, from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards,
+    ranks, logarithms, logarithms_of_some,
+]  # fmt: skip
+
+
+def of_both_loops(x: Any, w: Any) -> Any:
+    out = np.zeros(len(x))
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            out[i] += x[i, k] * math.cos(w[1] * k * i)
+    return out
+
+
+def of_written_elements(x: Any, w: Any) -> Any:
+    """What the inner loop reads, the outer one writes."""
+    v, out = w.copy(), np.zeros(len(x))
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            out[i] += x[i, k] * math.cos(v[k])
+        v[0] = out[i]
+    return out
+
+
+def of_carried_numbers(x: Any, w: Any) -> Any:
+    phase, s = 0.1, 0.0
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            s += x[i, k] * math.cos(phase * k)
+        phase += s * 1e-3
+    return s
+
+
+def in_a_branch(x: Any, w: Any) -> Any:
+    s = 0.0
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            if x[i, k] > 0.5:
+                s += math.log(k + 1e-9)
+    return s
+
+
+def until_enough(x: Any, w: Any) -> Any:
+    """The inner loop may end before it reaches the elements of which the function raises."""
+    s = 0.0
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            if s > 0.4:
+                break
+            s += abs(x[i, k]) + math.exp(w[k])
+    return s
+
+
+def of_the_last_round(x: Any, w: Any) -> Any:
+    """The inner loop's range changes."""
+    s = 0.0
+    for i in range(x.shape[0]):
+        for k in range(min(i, x.shape[1])):
+            s += x[i, k] * math.sin(w[k] * w[k])
+    return s
+
+
+def adjacent_elements(x: Any, w: Any) -> Any:
+    """A whole cache line is read where its first element is."""
+    s = 0.0
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            s += x[i, k] * (x[0, k] < x[1, k] if x.shape[0] > 1 else 1.0)
+    return s
+
+
+STAYING = [
+    of_both_loops, of_written_elements, of_carried_numbers, in_a_branch, until_enough, of_the_last_round,
+    adjacent_elements,
+]  # fmt: skip
+SHAPES = [(5, 7), (9, 16), (2, 1), (0, 4), (3, 0), (1, 5)]
+
+
+def arguments(shape: tuple[int, int]) -> tuple[Any, Any]:
+    drawn = np.random.default_rng([9, *shape])
+    return drawn.standard_normal(shape), drawn.standard_normal(max(shape[1], 2))
+
+
+def outcome(function: Program, shape: tuple[int, int]) -> tuple[Any, list[str]]:
+    """A call's result and warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = function(*arguments(shape))
+    return result, [str(one.message) for one in caught]
+
+
+@pytest.fixture
+def expansions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each graph that has been lowered, whether scalars were expanded in it."""
+    found, expand = [], lower_graph.expand_scalars
+
+    def noting(graph: Any, *others: Any) -> Any:
+        new = expand(graph, *others)
+        found.append(new is not graph)
+        return new
+
+    monkeypatch.setattr(lower_graph, "expand_scalars", noting)
+    return found
+
+
+@pytest.mark.parametrize("function", [*EXPANDED, *STAYING], ids=lambda one: one.__name__)
+def test_results(function: Program, expansions: list[bool]) -> None:
+    """Results are Python's whatever shape comes first, and no warning is new."""
+    for first in range(2):
+        compiled = jk.jit(function, strict=True)
+        for shape in SHAPES[first:] + SHAPES[:first]:
+            expected, told = outcome(function, shape)
+            found, heard = outcome(compiled, shape)
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=str(shape))
+            assert {*heard} <= {*told}, shape
+    assert any(expansions) is (function in EXPANDED)
+
+
+def test_errors(expansions: list[bool]) -> None:
+    """An element of which a function raises is an error, whether it is found before the outer loop or in it."""
+    x, w = arguments((4, 6))
+    compiled = jk.jit(roots_in_order)
+    np.testing.assert_allclose(compiled(x, w), roots_in_order(x, w), rtol=1e-12)
+    w[4] = -8
+    for _ in range(2):
+        with pytest.raises(ValueError, match="math domain error|expected a nonnegative input"):
+            compiled(x, w)
+    assert compiled(x[:0], w).shape == (0,)
+
+
+def test_float32_and_complex_elements() -> None:
+    def turned(z: Any, n: Any) -> Any:
+        out = np.zeros(n, z.dtype)
+        for i in range(n):
+            for k in range(len(z)):
+                out[i] += z[k] * cmath.exp(1j * z[k].imag) * (i + 1)
+        return out
+
+    z = np.random.default_rng(3).standard_normal((9, 2)).view(np.complex128)[:, 0]
+    np.testing.assert_allclose(jk.jit(turned, strict=True)(z, 5), turned(z, 5), rtol=1e-12)
+    x, w = (one.astype(np.float32) for one in arguments((6, 9)))
+    for function in (windows, three_loops):
+        np.testing.assert_allclose(jk.jit(function, strict=True)(x, w), function(x, w), rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", [windows, three_loops, ranks], ids=lambda one: one.__name__)
+def test_levels_and_gradients(function: Program) -> None:
+    """The transform comes after derivatives; the lowest level has none."""
+    x, w = arguments((40, 33))
+    for config in ({"opt_level": 3}, {"opt_level": 2}, {"opt_level": 1}):
+        np.testing.assert_allclose(jk.jit(function, **config)(x, w), function(x, w), rtol=1e-12, atol=1e-12)
+    if function is windows:
+        slope = jk.grad(lambda x, w: windows(x, w).sum(), argnums=0)(x, w)
+        np.testing.assert_allclose(slope, np.broadcast_to(0.54 - 0.46 * np.cos(w[1] * np.arange(33)), x.shape))
