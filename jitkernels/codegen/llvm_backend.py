@@ -134,6 +134,7 @@ def object_of(job: CompileJob) -> bytes:
         fuse(other, target)
     if joined:
         module_link.link_in(job.name, first, joined, job.visible or [job.symbol])
+        drop_unused(first)  # what other processors call may not compile for this one
     module_link.refuse_undefined(job.symbol, first, job.externals)
     if job.gives_bitcode:
         return bytes(first.as_bitcode())

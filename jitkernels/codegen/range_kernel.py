@@ -246,8 +246,8 @@ class RangeKernel:
         is_made = isinstance(self.body, DeferredIR)
         passes = "fuse" if is_made else "straighten" if self.straight else "optimize"
         functions = [function.text for function in self.module.ir.values()]
-        # What is called and written in LLVM IR is as it should be: LLVM's optimizer would find nothing in it.
-        apart = tuple(text for text in functions if passes == "optimize" and " alwaysinline" not in text)
+        # LLVM's optimizer takes long for long straight-line code that is called, such as sorting networks.
+        apart = tuple(text for text in functions if passes == "optimize" and _is_straight_line(text))
         parts += [text for text in functions if text not in apart]
         now = self._identified()
         if (now and now.text) != (self.identity and self.identity.text):
@@ -302,6 +302,11 @@ if not TYPE_CHECKING:  # type checkers would take any name then
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         warnings.warn("the class LoopNest is called RangeKernel", DeprecationWarning, stacklevel=2)
         return RangeKernel
+
+
+def _is_straight_line(text: str) -> bool:
+    """Whether LLVM IR has neither loops nor functions to inline."""
+    return " phi " not in text and " alwaysinline" not in text
 
 
 def _readable(code: Code) -> str:

@@ -8,7 +8,7 @@ from jitkernels.attrs.order_statistics import OrderStatisticsAttr
 from jitkernels.attrs.schema.registry import Variant, implements
 from jitkernels.codegen import error_status
 from jitkernels.codegen.range_kernel import RangeKernel
-from jitkernels.codegen.source_protocol import Range, inlined, offset
+from jitkernels.codegen.source_protocol import Range, offset
 from jitkernels.core import cpu_target, hooks
 from jitkernels.microkernels.chunking import grain
 from jitkernels.microkernels.heap_scratch import heap_allocator, heap_free, is_null

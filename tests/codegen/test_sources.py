@@ -108,6 +108,7 @@ CHANGES: dict[Source, dict[str, list[Any]]] = {
         "exact": [],  # what the sizes in the text say already
         "converts": [],  # as the text shows
         "straight": [True],
+        "unrolls": [False],
         "calls": [(External("jk_test_halve", "double", ("double",), lambda: 0),)],
         "parts": [],  # which the body or the check calls
     },

@@ -1,4 +1,4 @@
-"""Functions of `cmath` of numbers that only the compiled code knows: values, signs of zeros, and Python's exceptions."""
+"""Functions of `cmath` of numbers that only the compiled code knows: values, signs of zeros, and exceptions."""
 
 import cmath
 import itertools

@@ -141,9 +141,9 @@ def _is_traceable(value: Any) -> bool:
         return not is_library(value) or value.__module__.partition(".")[0] == "numpy"
     if hasattr(type(value), "__jitkernels_traced__") or isinstance(value, np.ufunc | type(np.sum)):
         return True
-    return (
-        value in (abs, float, int, bool, len, min, max, sum, round, range)
-        or getattr(value, "__module__", "") in ("math", "cmath")
+    return value in (abs, float, int, bool, len, min, max, sum, round, range) or getattr(value, "__module__", "") in (
+        "math",
+        "cmath",
     )
 
 

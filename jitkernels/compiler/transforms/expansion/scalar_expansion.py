@@ -1,7 +1,7 @@
 """Scalar expansion: what an inner loop computes again in each iteration of an outer one becomes an array.
 
-``for i in range(m): for k in range(n): s[i] += x[i, k] * cos(w * k)`` calls `cos` for n values, m times each. LLVM moves
-out of a loop what is the same in all its iterations; it leaves there what changes with the inner loop alone.
+``for i in range(m): for k in range(n): s[i] += x[i, k] * cos(w * k)`` calls `cos` for n values, m times each. LLVM
+moves out of a loop what is the same in all its iterations, but not what changes with the inner loop alone.
 
 1. A number of the inner loop's body that depends on its induction variable and on what the outer loop captures is
    computed once, into an array, by a loop in front of the outer one. Where the outer loop is in a third one which

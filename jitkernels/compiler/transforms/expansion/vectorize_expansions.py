@@ -25,7 +25,8 @@ def vectorize_expansions(graph: Graph, scope: Scope, ints: Ints = MappingProxyTy
 
     def rule(node: Node) -> Node:
         if node.operation == "item" and node.inputs[0] in results:
-            return results[node.inputs[0]][node.options["index"]]
+            index: int = node.options["index"]
+            return results[node.inputs[0]][index]
         if EXPANDS in node.options:
             arrays = _arrays_of(node, scope, known)
             if arrays is not None:
