@@ -35,7 +35,7 @@ def _number(tracer: Tracer, node: Node) -> Traced:
 
 
 def _finite(tracer: Tracer, result: Node, *operands: Node) -> None:
-    """Bail out unless the result and the operands are finite. Derivatives, which cannot, do if the result alone is not."""
+    """Bail out unless the result and the operands are finite; derivatives do if the result alone is not."""
     fine = elementwise("isfinite", result)
     for operand in operands:
         is_finite = elementwise("isfinite", operand)
