@@ -145,8 +145,37 @@ def roots_in_order(x: Any, w: Any) -> Any:
     return out
 
 
+def of_bools_and_ints(x: Any, w: Any) -> Any:
+    out = np.zeros(len(x))
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            out[i] += x[i, k] if math.sin(k * 1.3) > 0 else int(10 * np.exp(abs(w[k])))
+    return out
+
+
+def in_a_while_loop(x: Any, w: Any) -> Any:
+    """The bounds of both loops change, and the inner one's begin."""
+    out, size = np.zeros(len(x) + x.shape[1]), x.shape[1]
+    while size > 1:
+        for i in range(len(x) * size // 4):
+            for k in range(size // 2, size):
+                out[k] += np.cos(w[k] * size) * (i + 1)
+        size -= 2
+    return out
+
+
+def in_a_branch_of_a_loop(x: Any, w: Any) -> Any:
+    out = np.zeros(len(x))
+    for a in range(3):
+        if x.sum() > 0.1 * a:
+            for i in range(x.shape[0]):
+                for k in range(x.shape[1]):
+                    out[i] += x[i, k] * math.exp(-w[k] * w[k] * a)
+    return out
+
+
 EXPANDED = [
-    windows, of_elements, two_functions, from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards,
+    of_bools_and_ints, in_a_while_loop, in_a_branch_of_a_loop, windows, of_elements, two_functions, from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards,
     ranks, logarithms, logarithms_of_some,
 ]  # fmt: skip
 

@@ -20,6 +20,7 @@ from types import MappingProxyType
 
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.dim_bounds import is_product_at_most_now, limit
+from jitkernels.compiler.ir.dim_proofs import positive_part
 from jitkernels.compiler.ir.graph import Graph, Node, has_value, transformed
 from jitkernels.compiler.ir.regions import (
     REGIONS,
@@ -117,7 +118,7 @@ class _OuterLoop:
         most = None if first is None or last is None else limit(last - first, is_upper=True)
         if most is None or not is_product_at_most_now((most,), MAX_ELEMENTS):
             return []
-        return self._computed(inner, roots, (begin, self._end(begin, end)), most)
+        return self._computed(inner, roots, (begin, self._end(begin, end)), positive_part(most))
 
     def _end(self, begin: Node, end: Node) -> Node:
         """The end of a loop in front of this one that runs only if this one does."""
