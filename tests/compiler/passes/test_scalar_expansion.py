@@ -175,8 +175,8 @@ def in_a_branch_of_a_loop(x: Any, w: Any) -> Any:
 
 
 EXPANDED = [
-    of_bools_and_ints, in_a_while_loop, in_a_branch_of_a_loop, windows, of_elements, two_functions, from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards,
-    ranks, logarithms, logarithms_of_some,
+    of_bools_and_ints, in_a_while_loop, in_a_branch_of_a_loop, windows, of_elements, two_functions,
+    from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards, ranks, logarithms, logarithms_of_some,
 ]  # fmt: skip
 
 
