@@ -39,8 +39,7 @@ from jitkernels.compiler.transforms import bounds_checks, decompose_kernels
 from jitkernels.compiler.transforms.align_loop_matrices import align_loop_matrices
 from jitkernels.compiler.transforms.batch_loop_matmuls import batch_loop_products
 from jitkernels.compiler.transforms.contractions import lower_contractions
-from jitkernels.compiler.transforms.expansion.scalar_expansion import expand_scalars
-from jitkernels.compiler.transforms.expansion.vectorize_expansions import vectorize_expansions
+from jitkernels.compiler.transforms.invariants.move_invariants import move_invariants
 from jitkernels.compiler.transforms.pad_clipped_windows import pad_clipped_windows
 from jitkernels.compiler.transforms.raise_reductions import raise_reductions
 from jitkernels.compiler.transforms.store_if_conversion import convert_conditional_stores
@@ -146,11 +145,8 @@ def _plan(
     lowered = decompose_kernels.decompose_fusible_kernels(graph)
     if level >= 2 and not in_flow:
         raised = pad_clipped_windows(raise_reductions(lowered, scope))
-        vectorized = vectorize_loops(raised, scope)
-        expanded = expand_scalars(vectorized, scope)
-        if expanded is not vectorized:
-            expanded = vectorize_expansions(expanded, scope)
-        lowered = batch_loop_products(lower_contractions(expanded), scope)
+        moved = move_invariants(vectorize_loops(raised, scope), scope)
+        lowered = batch_loop_products(lower_contractions(moved), scope)
     graph = simplify(lowered)
     if bounds_checks.count_gathers(graph) < bounds_checks.count_gathers(lowered):
         # NumPy checks indices even where their result is unused: keep the bounds checks.

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
-from jitkernels.compiler.lowering import lower_graph
-from jitkernels.compiler.transforms.expansion import scalar_expansion
+from jitkernels.compiler.ir.graph import Node
+from jitkernels.compiler.transforms.invariants import scalar_expansion
+from jitkernels.compiler.transforms.invariants.outer_loop import OuterLoop
 
 Program = Callable[..., Any]
 
@@ -164,6 +165,36 @@ def in_a_while_loop(x: Any, w: Any) -> Any:
     return out
 
 
+def while_it_grows(x: Any, w: Any) -> Any:
+    """The outer loop is a while loop."""
+    s, t = 0.0, 0
+    while s < 3 and t < len(x):
+        for k in range(x.shape[1]):
+            s += abs(x[t, k]) * math.exp(-abs(w[k]))
+        t += 1
+    return s, t
+
+
+def until_a_break(x: Any, w: Any) -> Any:
+    s = 0.0
+    for i in range(x.shape[0]):
+        if s > 1:
+            break
+        for k in range(x.shape[1]):
+            s += x[i, k] * np.arctan(w[k])
+    return s
+
+
+def before_a_break(x: Any, w: Any) -> Any:
+    s = 0.0
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            s += x[i, k] * np.arctan(w[k])
+        if s > 1:
+            break
+    return s
+
+
 def in_a_branch_of_a_loop(x: Any, w: Any) -> Any:
     out = np.zeros(len(x))
     for a in range(3):
@@ -175,8 +206,9 @@ def in_a_branch_of_a_loop(x: Any, w: Any) -> Any:
 
 
 EXPANDED = [
-    of_bools_and_ints, in_a_while_loop, in_a_branch_of_a_loop, windows, of_elements, two_functions,
-    from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards, ranks, logarithms, logarithms_of_some,
+    of_bools_and_ints, in_a_while_loop, in_a_branch_of_a_loop, while_it_grows, before_a_break, windows, of_elements,
+    two_functions, from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards, ranks, logarithms,
+    logarithms_of_some,
 ]  # fmt: skip
 
 
@@ -246,7 +278,7 @@ def adjacent_elements(x: Any, w: Any) -> Any:
 
 
 STAYING = [
-    of_both_loops, of_written_elements, of_carried_numbers, in_a_branch, until_enough, of_the_last_round,
+    until_a_break, of_both_loops, of_written_elements, of_carried_numbers, in_a_branch, until_enough, of_the_last_round,
     adjacent_elements,
 ]  # fmt: skip
 SHAPES = [(5, 7), (9, 16), (2, 1), (0, 4), (3, 0), (1, 5)]
@@ -267,15 +299,15 @@ def outcome(function: Program, shape: tuple[int, int]) -> tuple[Any, list[str]]:
 
 @pytest.fixture
 def expansions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each graph that has been lowered, whether scalars were expanded in it."""
-    found, expand = [], scalar_expansion.expand_scalars
+    """For each loop that has been lowered, whether scalars of its inner loops were expanded."""
+    found, expand = [], scalar_expansion.expanded
 
-    def noting(graph: Any, *others: Any) -> Any:
-        new = expand(graph, *others)
-        found.append(new is not graph)
+    def noting(outer: OuterLoop) -> Node:
+        new = expand(outer)
+        found.append(new is not outer.loop)
         return new
 
-    monkeypatch.setattr(lower_graph, "expand_scalars", noting)
+    monkeypatch.setattr(scalar_expansion, "expanded", noting)
     return found
 
 

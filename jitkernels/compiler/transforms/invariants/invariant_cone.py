@@ -14,6 +14,8 @@ MIN_STRIDE_BYTES = 64
 """The distance of elements from which on each is in a cache line of its own."""
 TRAPS = frozenset({"floor_divide", "remainder", "fmod", "divmod"})
 """Operations that trap for integers, where a check that the loops make first would bail out."""
+ARRAYS = frozenset({"cast", "view", "reshape", "reduce", "scan", "iota", "matmul"})
+"""Operations of arrays that are not elementwise, and may be computed elsewhere, of the same operands."""
 FIXED, MOVING, VARYING = "fixed", "moving", "varying"
 """What a number of an inner loop's body depends on: on neither loop, on the inner one's iteration alone, on other."""
 
@@ -134,11 +136,17 @@ class InvariantCone:
             return self.before[node]
         if self._is_constant(node):
             return node
-        is_filled = node.operation == "view" and not node.inputs[0].ndim and not symbols_in([node]) & self.own_symbols
-        if not is_filled and (node.operation in ("parameter", "gather") or not _is_pure(node)):
+        if node.operation == "gather" or not (_is_pure(node) or self._is_array(node)):
             return None
         operands = [self.outside(operand) for operand in node.inputs]
         return None if None in operands else node.with_inputs([one for one in operands if one is not None])
+
+    def _is_array(self, node: Node) -> bool:
+        """Whether a node is computed from arrays, which it reads as they are captured."""
+        if not node.ndim and not any(operand.ndim for operand in node.inputs) and node.operation != "view":
+            return False
+        is_known = node.operation in ARRAYS or OPERATIONS[node.operation].is_elementwise
+        return is_known and not symbols_in([node]) & self.own_symbols
 
 
 def _is_pure(node: Node) -> bool:

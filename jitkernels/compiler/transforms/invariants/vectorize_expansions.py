@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 from jitkernels.compiler.ir.dim_bounds import is_surely_at_least
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
-from jitkernels.compiler.ir.regions import REGIONS, LoopParts, clone_region, items, regions_of
+from jitkernels.compiler.ir.regions import REGIONS, LoopParts, regions_of
 from jitkernels.compiler.ir.symbolic_dims import Scope
-from jitkernels.compiler.transforms.expansion.scalar_expansion import EXPANDS
+from jitkernels.compiler.transforms.invariants.outer_loop import where_it_runs
+from jitkernels.compiler.transforms.invariants.scalar_expansion import EXPANDS
 from jitkernels.compiler.transforms.loop_ints import Ints, ints_inside, with_carried_ints
 from jitkernels.compiler.transforms.loop_iterations import forget, iterations_of
 from jitkernels.compiler.transforms.vectorize_loops import BatchedIterations, StaysLoopError, has_vector_code
@@ -64,15 +65,4 @@ def _arrays_of(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
         forget(parts, scope)
     scope.has_scalar_loops = True
     arrays = [batch.known[output] for output in parts.body.outputs]
-    return arrays if runs is None else _where_it_runs(runs, arrays, parts)
-
-
-def _where_it_runs(runs: Node, arrays: list[Node], parts: LoopParts) -> list[Node]:
-    """The arrays if a condition holds, otherwise those that the loop begins with."""
-    captured = list(dict.fromkeys([*parts.carried, *parts.captured]))
-    options = {
-        "yes": clone_region(captured, arrays),
-        "no": clone_region(captured, parts.carried),
-        "bases": tuple(map(captured.index, parts.carried)),
-    }
-    return items(Node("branch", (runs, *captured), "int64", (), options), arrays)
+    return where_it_runs(runs, arrays, parts.carried, parts.captured)
