@@ -41,7 +41,13 @@ def calls(row: type[KernelAttr]) -> Iterator[dict[str, Any]]:
         change = dict.fromkeys(spread, lead) | {name: getattr(base, name) * times for name in inner[-1:]}
         attr = testing.sizes.changed(base, change, MOST)
         if attr is not None:
-            yield testing.named(attr)
+            yield {name: in_half_the_bits(value) for name, value in testing.named(attr).items()}
+
+
+def in_half_the_bits(value: Any) -> Any:
+    """Doubles rounded to floats: of numbers that only doubles tell apart, the order of floats is another."""
+    is_double = isinstance(value, np.ndarray) and value.dtype == np.float64
+    return value.astype(np.float32).astype(np.float64) if is_double else value
 
 
 @pytest.mark.parametrize("row", ROWS)
