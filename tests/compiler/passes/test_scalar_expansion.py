@@ -195,6 +195,19 @@ def before_a_break(x: Any, w: Any) -> Any:
     return s
 
 
+def to_the_smaller_end(x: Any, w: Any) -> Any:
+    """The inner loop's end is a minimum, and the outer one surely runs."""
+    out, size, n = np.zeros(200), 1, x.shape[1]
+    while size < n:
+        end = min(size + 3, n)
+        for i in range(len(w)):
+            for k in range(size, end):
+                out[k] += w[i] * math.cos(w[k] * size)
+                out[i + k % 3] *= 0.5
+        size = size * 3 + 1
+    return out
+
+
 def in_a_branch_of_a_loop(x: Any, w: Any) -> Any:
     out = np.zeros(len(x))
     for a in range(3):
@@ -208,7 +221,7 @@ def in_a_branch_of_a_loop(x: Any, w: Any) -> Any:
 EXPANDED = [
     of_bools_and_ints, in_a_while_loop, in_a_branch_of_a_loop, while_it_grows, before_a_break, windows, of_elements,
     two_functions, from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards, ranks, logarithms,
-    logarithms_of_some,
+    logarithms_of_some, to_the_smaller_end,
 ]  # fmt: skip
 
 

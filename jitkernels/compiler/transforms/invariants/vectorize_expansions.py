@@ -49,7 +49,7 @@ def _arrays_of(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
     """The arrays without a loop; None where they have no such form, or no faster code."""
     begin, end, *others = loop.inputs
     runs = None
-    if end.operation == "where":
+    if end.operation == "where" and end.inputs[2] is begin:  # others are minima and maxima of the program
         runs, end, _ = end.inputs
     parts = LoopParts(Node("loop", [begin, end, *others], loop.dtype, loop.shape, loop.options))
     iterations = iterations_of(parts, ints)
