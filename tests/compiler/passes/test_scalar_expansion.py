@@ -93,6 +93,17 @@ def of_the_outermost(x: Any, w: Any) -> Any:
     return out
 
 
+def of_an_extent(x: Any, w: Any) -> Any:
+    """The array changes with the outermost loop as the length of a slice does."""
+    out = np.zeros((len(w), len(x)))
+    for a in range(len(w)):
+        for i in range(x.shape[0]):
+            for k in range(x.shape[1]):
+                out[a, i] += x[i, k] * math.cos(w[k] * len(w[:a]))
+                out[a, k % len(x)] *= 0.5
+    return out
+
+
 def backwards(x: Any, w: Any) -> Any:
     out = np.zeros(len(x))
     for i in range(x.shape[0] - 1, -1, -1):
@@ -221,7 +232,7 @@ def in_a_branch_of_a_loop(x: Any, w: Any) -> Any:
 EXPANDED = [
     of_bools_and_ints, in_a_while_loop, in_a_branch_of_a_loop, while_it_grows, before_a_break, windows, of_elements,
     two_functions, from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards, ranks, logarithms,
-    logarithms_of_some, to_the_smaller_end,
+    logarithms_of_some, to_the_smaller_end, of_an_extent,
 ]  # fmt: skip
 
 
