@@ -109,3 +109,50 @@ def test_lists_of_numpy_ints_lose_no_bits() -> None:
 
     x = np.array([2**62 + 1])
     assert jk.jit(function)(x).tolist() == function(x).tolist() == [2**62 + 1, 1]
+
+
+def until_cubes(x: Any, n: int) -> float:
+    s, size = 0.0, 2
+    while size <= n * n * n and size < 20:
+        s += x[size % len(x)]
+        size *= 2
+    return s
+
+
+def above_cubes(x: Any, n: int) -> Any:
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] if i <= n * n * n else 1e3
+    return s
+
+
+def plus_cube(x: Any, n: int) -> Any:
+    return x + n**3
+
+
+def times_product(x: Any, n: int) -> Any:
+    m = n // 2
+    return x * (n * m * (m - n))
+
+
+def up_to_cube(x: Any, n: int) -> Any:
+    return x[: n * n * n] * 2
+
+
+@pytest.mark.parametrize(
+    "function", [until_cubes, above_cubes, plus_cube, times_product, up_to_cube], ids=lambda one: one.__name__
+)
+def test_products_of_arguments_never_wrap(function: Way) -> None:
+    """Whether a product of int arguments fits 64 bits in the first call, in later ones, or in none."""
+    x = np.linspace(0.5, 1.5, 50)
+    numbers = [3, 100, -7, 10**9, 5 * 10**6, -7 * 10**6, 2**31 - 1, 2**40, 2**62, -(2**62), 0]
+    for first in (0, 3, 8):
+        compiled = jk.jit(function)
+        for number in numbers[first:] + numbers[:first]:
+            try:
+                expected = function(x, number)
+            except OverflowError as error:
+                with pytest.raises(OverflowError, match=str(error)):
+                    compiled(x, number)
+            else:
+                np.testing.assert_allclose(compiled(x, number), expected, rtol=1e-13)

@@ -6,6 +6,7 @@ specialized.
 
 import math
 import operator
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,7 +146,8 @@ class SymInt:
 
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         if type(other) is int and 0 <= other <= 4 and modulo is None:
-            return as_symint(self.tracer, self.extent**other)
+            power = self.extent**other
+            return as_symint(self.tracer, power) if _within_64_bits(power) else int(self) ** other
         if modulo is None and (not _is_int(other) or other < 0):
             return SERVICES["operate"](self.tracer, np.power, self, other)
         return pow(int(self), int(other), modulo)
@@ -263,6 +265,33 @@ def _fits_int64(extent: Number) -> bool:
     return True
 
 
+def _within_64_bits(extent: Number) -> bool:
+    """Whether an expression of Python's int arguments fits 64 bits, with guards that keep what it is made of small."""
+    if not isinstance(extent, Extent) or is_loop_variant(extent) or _max_magnitude(extent, MAX_SYMBOL) in INT64:
+        return True
+    atoms = {atom for monomial in extent.terms for atom in monomial}
+    if not any(map(_is_argument, atoms)):
+        return True  # of arrays: their elements are in memory
+    symbols = {atom: Extent({(atom,): 1}, extent.scope) for atom in atoms}
+    values = {atom: max(abs(symbol.value), 2) for atom, symbol in symbols.items()}
+    largest: dict[Any, int] = {}
+    for shift in range(MAX_SYMBOL.bit_length()):
+        limits = {atom: min(value << shift, max(MAX_SYMBOL, value)) for atom, value in values.items()}
+        if _magnitude(extent, limits) not in INT64:
+            break
+        largest = limits
+    for atom, limit in largest.items():
+        extent.guard(limit - symbols[atom], ">=")
+        if atom.operation:
+            extent.guard(limit + symbols[atom], ">=")
+    return bool(largest)
+
+
+def _magnitude(extent: Extent, limits: Mapping[Any, int]) -> int:
+    """An upper bound of the absolute value of an expression of limited atoms."""
+    return sum(abs(count) * math.prod(limits[atom] for atom in monomial) for monomial, count in extent.terms.items())
+
+
 def _is_argument(atom: Any) -> bool:
     """Whether a symbol is the value of an argument, which is small."""
     return not atom.operation and atom.text[0] == "k"
@@ -303,7 +332,8 @@ def _operators() -> None:
             left, right = (other, self) if is_swapped else (self, other)
             if not _is_int(other):
                 return _float_operation(left, right, function)
-            return as_symint(self.tracer, function(as_extent(left), as_extent(right)))
+            result = function(as_extent(left), as_extent(right))
+            return as_symint(self.tracer, result) if _within_64_bits(result) else function(int(left), int(right))
 
         return operate
 
