@@ -21,7 +21,7 @@ from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.dim_bounds import is_product_at_most_now, limit
 from jitkernels.compiler.ir.dim_proofs import positive_part
 from jitkernels.compiler.ir.graph import Node, has_value
-from jitkernels.compiler.ir.regions import TRUE, LoopParts, clone_region, is_tiled_loop, items, parameter
+from jitkernels.compiler.ir.regions import TRUE, LoopParts, clone_region, is_tiled_loop, items, parameter, symbols_in
 from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.transforms.invariants.invariant_cone import MOVING, InvariantCone
 from jitkernels.compiler.transforms.invariants.outer_loop import OuterLoop, parameters_like, with_captured
@@ -60,7 +60,7 @@ def expanded(outer: OuterLoop) -> Node:
 def _moved(outer: OuterLoop, expanding: Node) -> list[Node]:
     """The arrays that a loop in the body computes, computed in front of the outer one; none if they depend on it."""
     operands = [found for operand in expanding.inputs if (found := outer.cone.outside(operand)) is not None]
-    if len(operands) < len(expanding.inputs):
+    if len(operands) < len(expanding.inputs) or symbols_in([expanding]) & outer.cone.own_symbols:
         return []
     begin, end, *others = operands
     moved = Node("loop", [begin, _end(outer, begin, end), *others], "int64", (), expanding.options)
