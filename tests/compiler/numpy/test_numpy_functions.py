@@ -151,6 +151,16 @@ def test_products_of_vectors_are_numbers(dtype: str) -> None:
         jk.jit(lambda x: np.inner(x, x[:2]))(x)
 
 
+@pytest.mark.per_push
+@pytest.mark.parametrize("dtype", ["f8", "i1", "?"])
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_masked_extremes_need_an_initial_value(name: str, dtype: str) -> None:
+    x = np.array([1, 0, 3]).astype(dtype)
+    with pytest.raises(ValueError, match="does not have an identity, so to use a where mask"):
+        jk.jit(lambda x: getattr(np, name)(x, where=x > 0))(x)
+    agree(lambda x: getattr(np, name)(x, where=x > 0, initial=1), lambda: x)
+
+
 def test_callouts_are_explained() -> None:
     assert any("argpartition" in note for note in notes(agree(lambda x: np.argpartition(x, 2) + 1, lambda: array(5))))
     assert any("numpy.pinv" in note for note in notes(agree(lambda x: np.linalg.pinv(x), lambda: array(12, 12))))
