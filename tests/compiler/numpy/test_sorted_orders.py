@@ -19,7 +19,7 @@ def test_sorted_arrays_lie_as_numpys(layout: str, axis: int, name: str) -> None:
         flat[0] = 99
         return y, flat
 
-    kind = "stable" if name == "stable" else None
+    kind: Any = "stable" if name == "stable" else None
     x = np.random.default_rng(0).normal(size=(3, 4, 5))
     x = {"C": x, "F": np.asfortranarray(x), "moved": np.moveaxis(x, 0, 1), "reversed": x[::-1]}[layout]
     for got, expected in zip(jk.jit(function)(x), function(x), strict=True):

@@ -65,8 +65,11 @@ def _laid_out(result: Traced, like: Traced | None) -> Traced:
     """
     if result.ndim < 2:
         return result
-    order = None if like is None else order_like(like.extents, like.view.strides())
-    if order_like(result.extents, result.view.strides()) == order:
+    strides, wanted = result.view.strides(), None if like is None else like.view.strides()
+    if like is not None and wanted is None:
+        return result
+    order = None if wanted is None else order_like(result.extents, wanted)
+    if strides is not None and order_like(result.extents, strides) == order:
         return result
     if order is None:
         return copied(result, "C")
@@ -80,7 +83,8 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     array, along = _array_and_axis(a, axis, order, "sort")
     if kind in KINDS and array.dtype.kind in "fiub":
         if array.dtype.kind == "f" and (kind in STABLE or stable):
-            return _laid_out(np.take_along_axis(array, argsort(array, along), along), array)
+            ordered: Any = np.take_along_axis(array, argsort(array, along), along)
+            return _laid_out(ordered, array)
         result = _by_kernel("sort", array, along)
         return _laid_out(result if result.dtype == array.dtype else result.astype(array.dtype), array)
     call = functools.partial(np.sort, axis=along, kind=kind, stable=stable)
