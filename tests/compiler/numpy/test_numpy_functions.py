@@ -136,6 +136,31 @@ def test_shapes(shape: tuple[int, ...]) -> None:
     agree(function, lambda: array(*shape))
 
 
+@pytest.mark.per_push
+@pytest.mark.parametrize("dtype", ["f8", "i1", "?"])
+def test_products_of_vectors_are_numbers(dtype: str) -> None:
+    """But for that of `tensordot`, which is an array without dimensions."""
+
+    def function(x: Any) -> Any:
+        return np.inner(x, x), np.dot(x, x), np.vdot(x, x), x @ x, np.matmul(x, x), np.einsum("i,i", x, x)
+
+    x = np.array([1, 0, 3]).astype(dtype)
+    for plain in (function, lambda x: np.tensordot(x, x, 1)):
+        assert repr(jk.jit(plain, strict=True)(x)) == repr(plain(x))
+    with pytest.raises(ValueError, match=r"shapes \(3,\) and \(2,\) not aligned"):
+        jk.jit(lambda x: np.inner(x, x[:2]))(x)
+
+
+@pytest.mark.per_push
+@pytest.mark.parametrize("dtype", ["f8", "i1", "?"])
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_masked_extremes_need_an_initial_value(name: str, dtype: str) -> None:
+    x = np.array([1, 0, 3]).astype(dtype)
+    with pytest.raises(ValueError, match="does not have an identity, so to use a where mask"):
+        jk.jit(lambda x: getattr(np, name)(x, where=x > 0))(x)
+    agree(lambda x: getattr(np, name)(x, where=x > 0, initial=1), lambda: x)
+
+
 def test_callouts_are_explained() -> None:
     assert any("argpartition" in note for note in notes(agree(lambda x: np.argpartition(x, 2) + 1, lambda: array(5))))
     assert any("numpy.pinv" in note for note in notes(agree(lambda x: np.linalg.pinv(x), lambda: array(12, 12))))

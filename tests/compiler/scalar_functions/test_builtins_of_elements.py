@@ -1,5 +1,6 @@
 """``round``, ``int``, ``bool``, ``min``, ``max``, ``sum``, ``any`` and ``all`` of traced numbers and arrays."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -112,3 +113,20 @@ def test_other_shapes(x: Any) -> None:
     for name in ("max", "min", "sum", "any", "all"):
         builtin = __builtins__[name] if isinstance(__builtins__, dict) else getattr(__builtins__, name)
         assert outcome(jk.jit(lambda x: builtin(x)), x) == outcome(builtin, x), name  # noqa: B023
+
+
+@pytest.mark.per_push(8)
+@pytest.mark.parametrize("function", [round, math.trunc, math.floor, math.ceil], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "int64", "float16", "float32", "float64"])
+def test_methods_that_numpys_numbers_lack(dtype: str, function: Any) -> None:
+    """NumPy's numbers have no ``__trunc__`` unless they are Python's too, and bools no ``__round__``."""
+
+    def of_element(x: Any, one: Any) -> Any:
+        return function(x[0]), function(float(x[0])), function(one)
+
+    def in_loop(x: Any, one: Any) -> Any:
+        return [function(value) for value in x if value > one - 1]
+
+    x, one = np.ones(2, dtype), np.ones((), dtype)[()]
+    for plain in (of_element, in_loop):
+        assert outcome(jk.jit(plain), x, one) == outcome(plain, x, one)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.ints import int_cast_checks
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, common
 from jitkernels.compiler.capture.source_locations import line_of
 from jitkernels.compiler.capture.symint import SymInt
@@ -180,7 +181,10 @@ def dtype_of(kind: Kind) -> str:
 
 def node_of(tracer: Tracer, value: Any, kind: Kind) -> Node:
     """A value as a node of the dtype of a kind; zero for an unbound variable."""
-    return builder.constant(0, dtype_of(kind)) if value is UNSET else cast_to(tracer, value, dtype_of(kind))
+    if value is UNSET:
+        return builder.constant(0, dtype_of(kind))
+    int_cast_checks.check_joined(tracer, value, dtype_of(kind))
+    return cast_to(tracer, value, dtype_of(kind))
 
 
 def may_be_unbound(tracer: Tracer, value: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.ints import intervals
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
@@ -57,6 +58,44 @@ def check_constant(value: Any, dtype: str) -> None:
     limits = np.iinfo(dtype) if dtype != "bool" else None
     if limits is not None and not limits.min <= int(value) <= limits.max:
         raise UnsupportedError(f"a number out of bounds for {dtype}")
+
+
+def check_joined(tracer: Tracer, value: Any, dtype: str) -> None:
+    """Guard that a Python number keeps its value as the float that a variable is on another path.
+
+    An int stays exact, a finite number finite, and no other number becomes 0; floats lose digits. Numbers that only the
+    code knows are checked for narrow floats alone, since many loops that count have ints beside float64.
+    """
+    if np.dtype(dtype).kind not in "fc":
+        return
+    floats = np.finfo(dtype)
+    if type(value) in (int, float):
+        _check_joined_constant(value, floats)
+    elif floats.bits < 64 and getattr(value, "python", None) is float:
+        number = builder.cast(value.node, "float64")
+        size = elementwise("absolute", number)
+        is_large = elementwise("greater", size, builder.constant(float(floats.max), "float64"))
+        tracer.checks.append(elementwise("logical_and", elementwise("isfinite", number), is_large))
+        is_small = elementwise("less_equal", size, builder.constant(float(floats.smallest_subnormal) / 2, "float64"))
+        tracer.checks.append(elementwise("logical_and", elementwise("not_equal", number, 0.0), is_small))
+    elif floats.bits < 64 and (type(value) is SymInt or getattr(value, "python", None) is int):
+        limit = 2 ** (floats.nmant + 1)
+        if not intervals.is_within(intervals.interval(tracer, value), -limit, limit):
+            node = (
+                builder.cast(value.node, "int64") if type(value) is Traced else value.cast("int64", np.dtype("int64"))
+            )
+            tracer.checks.append(elementwise("greater", node, builder.constant(limit, "int64")))
+            tracer.checks.append(elementwise("less", node, builder.constant(-limit, "int64")))
+
+
+def _check_joined_constant(value: float, floats: Any) -> None:
+    with np.errstate(all="ignore"):
+        number = floats.dtype.type(value)
+    is_kept = int(number) == value if type(value) is int and np.isfinite(number) else False
+    if type(value) is float:
+        is_kept = not np.isfinite(value) or (np.isfinite(number) and bool(number) == bool(value))
+    if not is_kept:
+        raise UnsupportedError(f"{value} on one path, which is no {floats.dtype}, and a {floats.dtype} on another")
 
 
 def check_assigned(array: Traced, value: Any) -> None:

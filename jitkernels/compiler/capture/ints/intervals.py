@@ -81,6 +81,11 @@ def _is_between(bounds: Interval, low: int, high: int) -> bool:
     return lower_limit(bounds[0]) >= low and upper_limit(bounds[1]) <= high
 
 
+def is_within(bounds: Interval | None, low: int, high: int) -> bool:
+    """Whether an int is surely between two others, both inclusive."""
+    return bounds is not None and _is_between(bounds, low, high)
+
+
 def fits_dtype(bounds: Interval | None, limits: Any) -> bool:
     """Whether an int surely fits a dtype with these limits (`numpy.iinfo`)."""
     return bounds is not None and _is_between(bounds, int(limits.min), int(limits.max))

@@ -128,6 +128,8 @@ def inner(a: Any, b: Any, /) -> Any:
     left, right = of_array(a), of_array(b)
     if not left.ndim or not right.ndim:
         return left * right
+    if left.ndim == right.ndim == 1:
+        return dot(left, right)  # a number, where tensordot makes an array
     return tensordot(left, right, ((left.ndim - 1,), (right.ndim - 1,)))
 
 

@@ -124,10 +124,19 @@ def _gamma(name: str) -> Callable[..., Any]:
 
 def _rounding(way: str) -> Callable[..., Any]:
     def compile_call(tracer: Tracer, value: Any) -> Any:
+        if way == "trunc" and kind_of(value) != "float64":
+            _refuse_without_method(value, "__trunc__")
         extent = rounded(tracer, value, way)
         return rounded_to_int(value, way) if extent is None else extent
 
     return compile_call
+
+
+def _refuse_without_method(value: Any, method: str) -> None:
+    """Raise what Python raises of one of NumPy's numbers without a method."""
+    if type(value) is Traced and not value.is_weak:
+        kind = value.dtype.type if value.is_scalar else np.ndarray
+        raise TypeError(f"type numpy.{kind.__name__} doesn't define {method} method")
 
 
 def _predicate(name: str) -> Callable[..., Any]:
@@ -279,6 +288,8 @@ def round_(value: Traced, digits: Any = None) -> Any:
     tracer, digits = value.tracer, int(digits) if type(digits) is SymInt else digits
     if tracer.is_known(value.node):
         return round(float(value) if value.is_weak else tracer.number(value.node, value), digits)
+    if value.dtype == "bool":
+        _refuse_without_method(value, "__round__")
     if digits is None:
         return rounded_to_int(value, "rint")
     if type(digits) is not int:

@@ -17,10 +17,11 @@ from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy.numpy_callouts import call_with_shape_of
 from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
-from jitkernels.compiler.capture.numpy.shape_ops import of_array, ravel
+from jitkernels.compiler.capture.numpy.shape_ops import copied, of_array, ravel, transpose
 from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, overrides
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
+from jitkernels.compiler.ir.memory_order import order_like
 from jitkernels.dispatch import operators
 
 LONGEST_NETWORK = 25
@@ -57,15 +58,35 @@ def _by_kernel(name: str, array: Traced, axis: int) -> Any:
     return moved(array.tracer, np.moveaxis, (result, -1, axis), {})
 
 
+def _laid_out(result: Traced, like: Traced | None) -> Traced:
+    """A sorted array in the memory order of the one that NumPy copies and sorts; without one, as for indices, C order.
+
+    What `reshape` makes of it is a view or a copy depending on that.
+    """
+    if result.ndim < 2:
+        return result
+    strides, wanted = result.view.strides(), None if like is None else like.view.strides()
+    if like is not None and wanted is None:
+        return result
+    order = None if wanted is None else order_like(result.extents, wanted)
+    if strides is not None and order_like(result.extents, strides) == order:
+        return result
+    if order is None:
+        return copied(result, "C")
+    in_memory = copied(transpose(result, order), "C")
+    return transpose(in_memory, tuple(map(order.index, range(result.ndim))))  # type: ignore[no-any-return]
+
+
 @overrides(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """By the kernel SORT, which orders zeros by their signs, so that stable sorts of floats need the indices."""
     array, along = _array_and_axis(a, axis, order, "sort")
     if kind in KINDS and array.dtype.kind in "fiub":
         if array.dtype.kind == "f" and (kind in STABLE or stable):
-            return np.take_along_axis(array, argsort(array, along), along)
+            ordered: Any = np.take_along_axis(array, argsort(array, along), along)
+            return _laid_out(ordered, array)
         result = _by_kernel("sort", array, along)
-        return result if result.dtype == array.dtype else result.astype(array.dtype)
+        return _laid_out(result if result.dtype == array.dtype else result.astype(array.dtype), array)
     call = functools.partial(np.sort, axis=along, kind=kind, stable=stable)
     return call_with_shape_of(array.tracer, call, "sort", array.dtype.name, array, array)
 
@@ -75,7 +96,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     """By the kernel ARGSORT, which is stable, as `numpy.argsort` may be where it need not."""
     array, along = _array_and_axis(a, axis, order, "argsort")
     if kind in KINDS and array.dtype.kind in "fiub" and not array.tracer.differentiates:
-        return _by_kernel("argsort", array, along)
+        return _laid_out(_by_kernel("argsort", array, along), None)
     call = functools.partial(np.argsort, axis=along, kind=kind, stable=stable)
     return call_with_shape_of(array.tracer, call, "argsort", "int64", array, array)
 

@@ -129,6 +129,12 @@ def reduced(kind: str, array: Traced, options: ReductionOptions) -> Any:
         return _reduce_by_numpy(UFUNCS[kind], array, options)
     node = _accumulated(kind, array, name)
     over = axes_of(options.axis, array.ndim)
+    is_masked = options.where is not True and is_given(options.where)
+    if is_masked and IDENTITIES.get(kind) is None and not is_given(options.initial):
+        raise ValueError(
+            f"reduction operation '{UFUNCS[kind].__name__}' does not have an identity, "
+            "so to use a where mask one has to specify 'initial'"
+        )
     if kind in ("min", "max") and name == "bool":
         if any(symbolic_dims.same(array.extents[i], 0) for i in over):
             raise UnsupportedError(f"{kind} of an empty array")
@@ -136,7 +142,7 @@ def reduced(kind: str, array: Traced, options: ReductionOptions) -> Any:
         kind = "all" if kind == "min" else "any"
     elif name == "bool" and kind not in ("any", "all"):
         raise UnsupportedError(f"{kind} of bool")
-    if options.where is not True and is_given(options.where):
+    if is_masked:
         node = _masked(kind, tracer, node, options)
     if kind in ("min", "max"):
         if is_given(options.initial) and any(symbolic_dims.same(node.shape[i], 0) for i in over):
@@ -175,8 +181,6 @@ def _masked(kind: str, tracer: Tracer, node: Node, options: ReductionOptions) ->
     """The elements with the identity of the reduction, or the initial value, at masked-off ones."""
     identity = IDENTITIES.get(kind)
     if identity is None:
-        if not is_given(options.initial):
-            raise ValueError(f"reduction operation '{UFUNCS[kind].__name__}' does not have an identity")
         identity = options.initial
     mask = builder.broadcast_to(cast_mask(tracer, operand(tracer, options.where)), node.shape)
     filled = cast_to(tracer, operand(tracer, identity), node.dtype)
