@@ -268,4 +268,4 @@ def _print(*values: Any, **options: Any) -> None:
 
 
 CALLED: dict[Any, Callable[..., Any]] = {print: _print, isinstance: _isinstance}
-"""Replacements at call sites only, see `jitkernels.compiler.capture.numpy.scalar_functions`."""
+"""Replacements at call sites only, see `jitkernels.compiler.capture.python_numbers.scalar_functions`."""

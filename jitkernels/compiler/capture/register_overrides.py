@@ -19,20 +19,15 @@ from jitkernels.compiler.capture.linear_algebra import linear_systems, matmul_ei
 from jitkernels.compiler.capture.native import native_calls  # noqa: F401  # likewise
 from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers its operations
     array_function,
-    cmath_functions,
     concatenate,
     creation,
     decompositions,
     indexing,
-    math_functions,
     mean_var,
     missing_ufuncs,
     order_statistics,
-    python_complex_ops,
-    python_float_ops,
     rearrange,
     reductions,
-    scalar_functions,
     select_clip_predicates,
     shape_ops,
     traced_fourier,
@@ -41,6 +36,13 @@ from jitkernels.compiler.capture.numpy import (  # noqa: F401  # each registers 
 )
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.override_registry import SERVICES
+from jitkernels.compiler.capture.python_numbers import (  # noqa: F401  # likewise
+    cmath_functions,
+    math_functions,
+    python_complex_ops,
+    python_float_ops,
+    scalar_functions,
+)
 from jitkernels.compiler.capture.pytree import attribute_lookups  # noqa: F401  # likewise
 from jitkernels.compiler.capture.universal import traced_ufunc  # noqa: F401  # likewise
 

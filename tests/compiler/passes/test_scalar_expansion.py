@@ -341,10 +341,10 @@ def test_results(function: Program, expansions: list[bool]) -> None:
     for first in range(2):
         compiled = jk.jit(function, strict=True)
         for shape in SHAPES[first:] + SHAPES[:first]:
-            expected, told = outcome(function, shape)
-            found, heard = outcome(compiled, shape)
+            expected, expected_warnings = outcome(function, shape)
+            found, found_warnings = outcome(compiled, shape)
             np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=str(shape))
-            assert {*heard} <= {*told}, shape
+            assert {*found_warnings} <= {*expected_warnings}, shape
     assert any(expansions) is (function in EXPANDED)
 
 
@@ -361,7 +361,7 @@ def test_errors(expansions: list[bool]) -> None:
 
 
 def test_float32_and_complex_elements() -> None:
-    def turned(z: Any, n: Any) -> Any:
+    def rotated(z: Any, n: Any) -> Any:
         out = np.zeros(n, z.dtype)
         for i in range(n):
             for k in range(len(z)):
@@ -369,7 +369,7 @@ def test_float32_and_complex_elements() -> None:
         return out
 
     z = np.random.default_rng(3).standard_normal((9, 2)).view(np.complex128)[:, 0]
-    np.testing.assert_allclose(jk.jit(turned, strict=True)(z, 5), turned(z, 5), rtol=1e-12)
+    np.testing.assert_allclose(jk.jit(rotated, strict=True)(z, 5), rotated(z, 5), rtol=1e-12)
     x, w = (one.astype(np.float32) for one in arguments((6, 9)))
     for function in (windows, three_loops):
         np.testing.assert_allclose(jk.jit(function, strict=True)(x, w), function(x, w), rtol=2e-6, atol=1e-6)

@@ -14,7 +14,13 @@ from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.dim_bounds import is_product_at_most_now
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.ops import own_cost
-from jitkernels.compiler.transforms.invariants.outer_loop import OuterLoop, parameters_like, where_it_runs
+from jitkernels.compiler.transforms.invariants.outer_loop import (
+    MAX_INVARIANT_ELEMENTS,
+    MIN_TRIPS,
+    OuterLoop,
+    parameters_like,
+    where_it_runs,
+)
 
 MIN_COST = 8.0
 """In additions, of all that an element is computed from: the cost from which on a load is faster."""
@@ -22,19 +28,16 @@ HEAVY = frozenset({"reduce", "scan", "matmul"})
 """Operations that read many elements for each."""
 SHOWN = frozenset({"view", "reshape", "constant", "extent", "iota"})
 """Operations that take no time, or less than a load."""
-MIN_TRIPS = 2
-MAX_ELEMENTS = 1 << 20
-"""Most elements of an array: it should stay in a cache."""
 
 
 def without_invariants(outer: OuterLoop) -> Node:
     """The loop, capturing the arrays of its body that do not change in it."""
     if not outer.has_trips(MIN_TRIPS) or not outer.is_known:
         return outer.loop
-    roots = [root for root in _roots_of(outer) if is_product_at_most_now(root.shape, MAX_ELEMENTS)]
+    roots = [root for root in _roots_of(outer) if is_product_at_most_now(root.shape, MAX_INVARIANT_ELEMENTS)]
     if not roots:
         return outer.loop
-    moved = [moved for root in roots if (moved := outer.cone.outside(root)) is not None]
+    moved = [moved for root in roots if (moved := outer.backward.outside(root)) is not None]
     arrays = moved if outer.runs is None else _in_branch(outer, moved)
     parameters = parameters_like(arrays)
     return outer.capturing(arrays, parameters, dict(zip(roots, parameters, strict=True)))
@@ -45,10 +48,10 @@ def _roots_of(outer: OuterLoop) -> list[Node]:
 
     What an iteration leaves in an array that the loop carries has to be written there.
     """
-    body, cone, left = outer.parts.body, outer.cone, set(outer.parts.body.outputs)
+    body, backward, left = outer.parts.body, outer.backward, set(outer.parts.body.outputs)
     stays, roots = {*body.outputs, *body.checks}, []
     for node in reversed([*body]):
-        is_fixed = node not in body.inputs and cone.outside(node) is not None
+        is_fixed = node not in body.inputs and backward.outside(node) is not None
         if is_fixed and node.operation not in SHOWN:
             if node in stays and node not in left and _is_worth(outer, node):
                 roots.append(node)

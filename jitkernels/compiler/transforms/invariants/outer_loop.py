@@ -6,21 +6,25 @@ from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.graph import Graph, Node, has_value
 from jitkernels.compiler.ir.region_memory import is_direct
 from jitkernels.compiler.ir.regions import LoopParts, clone_region, is_tiled_loop, items, parameter
-from jitkernels.compiler.transforms.invariants.invariant_cone import InvariantCone
+from jitkernels.compiler.transforms.invariants.backward_slice import BackwardSlice
 from jitkernels.compiler.transforms.loop_ints import Ints
 from jitkernels.compiler.transforms.loop_iterations import iterations_of
 from jitkernels.core.cached_property import unlocked_cached_property
 
-UNORDERED = frozenset({"gather", "call", "native_call", "kernel"})
-"""Scalar operations of a condition that a test in front of the loop does not repeat: loads, and calls."""
+MIN_TRIPS = 2
+"""Least iterations of a loop for which it pays to compute something in front of it."""
+MAX_INVARIANT_ELEMENTS = 1 << 20
+"""Most elements of an array that is computed there: it should stay in a cache."""
+LOADS_AND_CALLS = frozenset({"gather", "call", "native_call", "kernel"})
+"""Scalar operations that a test in front of the loop does not repeat."""
 
 
 class OuterLoop:
-    """A loop; `parts`: its operands and parameters, `cone`: what of its body is loop-invariant."""
+    """A loop; `parts`: its operands and parameters, `backward`: what of its body is loop-invariant."""
 
     def __init__(self, loop: Node, ints: Ints) -> None:
         self.loop, self.ints, self.parts = loop, ints, LoopParts(loop)
-        self.cone = InvariantCone(self.parts)
+        self.backward = BackwardSlice(self.parts)
         iterations = iterations_of(self.parts, ints)
         self.trip_count = None if iterations is None else iterations.trip_count
 
@@ -34,7 +38,9 @@ class OuterLoop:
         if is_tiled_loop(self.loop) or (self.parts.counts and self.parts.bounds[2].operation != "constant"):
             return False
         condition = self.parts.condition
-        return not condition.checks and all(is_direct(node) and node.operation not in UNORDERED for node in condition)
+        return not condition.checks and all(
+            is_direct(node) and node.operation not in LOADS_AND_CALLS for node in condition
+        )
 
     @unlocked_cached_property
     def runs(self) -> Node | None:

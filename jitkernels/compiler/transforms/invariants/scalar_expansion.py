@@ -23,14 +23,18 @@ from jitkernels.compiler.ir.dim_proofs import positive_part
 from jitkernels.compiler.ir.graph import Node, has_value
 from jitkernels.compiler.ir.regions import TRUE, LoopParts, clone_region, is_tiled_loop, items, parameter, symbols_in
 from jitkernels.compiler.ir.symbolic_dims import Number
-from jitkernels.compiler.transforms.invariants.invariant_cone import MOVING, InvariantCone
-from jitkernels.compiler.transforms.invariants.outer_loop import OuterLoop, parameters_like, with_captured
+from jitkernels.compiler.transforms.invariants.backward_slice import MOVING, BackwardSlice
+from jitkernels.compiler.transforms.invariants.outer_loop import (
+    MAX_INVARIANT_ELEMENTS,
+    MIN_TRIPS,
+    OuterLoop,
+    parameters_like,
+    with_captured,
+)
 from jitkernels.compiler.transforms.loop_ints import int_of
 
-MIN_TRIPS, MIN_TRIPS_OF_COPIES = 2, 8
-"""Least iterations of the outer loop for arrays of functions, and for copies of elements."""
-MAX_ELEMENTS = 1 << 20
-"""Most elements of an array: it should stay in a cache."""
+MIN_TRIPS_OF_COPIES = 8
+"""Least iterations of the outer loop for copies of elements."""
 EXPANDS = "expands"
 """The option of a loop that computes such arrays."""
 
@@ -59,8 +63,8 @@ def expanded(outer: OuterLoop) -> Node:
 
 def _moved(outer: OuterLoop, expanding: Node) -> list[Node]:
     """The arrays that a loop in the body computes, computed in front of the outer one; none if they depend on it."""
-    operands = [found for operand in expanding.inputs if (found := outer.cone.outside(operand)) is not None]
-    if len(operands) < len(expanding.inputs) or symbols_in([expanding]) & outer.cone.own_symbols:
+    operands = [found for operand in expanding.inputs if (found := outer.backward.outside(operand)) is not None]
+    if len(operands) < len(expanding.inputs) or symbols_in([expanding]) & outer.backward.own_symbols:
         return []
     begin, end, *others = operands
     moved = Node("loop", [begin, _end(outer, begin, end), *others], "int64", (), expanding.options)
@@ -70,14 +74,14 @@ def _moved(outer: OuterLoop, expanding: Node) -> list[Node]:
 def _arrays_of(outer: OuterLoop, loop: Node, roots: Sequence[Node]) -> list[Node]:
     """The arrays of roots of an inner loop; none where its bounds are not known in front of the outer one."""
     inner = LoopParts(loop)
-    begin, end = (outer.cone.outside(bound) for bound in inner.bounds[:2]) if roots else (None, None)
+    begin, end = (outer.backward.outside(bound) for bound in inner.bounds[:2]) if roots else (None, None)
     if begin is None or end is None:
         return []
     first, last = int_of(begin, outer.ints), int_of(end, outer.ints)
     most = None if first is None or last is None else limit(last - first, is_upper=True)
-    if most is None or not is_product_at_most_now((most,), MAX_ELEMENTS):
+    if most is None or not is_product_at_most_now((most,), MAX_INVARIANT_ELEMENTS):
         return []
-    return _computed(InvariantCone(outer.parts, inner), roots, (begin, _end(outer, begin, end)), positive_part(most))
+    return _computed(BackwardSlice(outer.parts, inner), roots, (begin, _end(outer, begin, end)), positive_part(most))
 
 
 def _end(outer: OuterLoop, begin: Node, end: Node) -> Node:
@@ -85,17 +89,17 @@ def _end(outer: OuterLoop, begin: Node, end: Node) -> Node:
     return end if outer.runs is None else Node("where", (outer.runs, end, begin), "int64", ())
 
 
-def _computed(cone: InvariantCone, roots: Sequence[Node], bounds: tuple[Node, Node], most: Number) -> list[Node]:
+def _computed(backward: BackwardSlice, roots: Sequence[Node], bounds: tuple[Node, Node], most: Number) -> list[Node]:
     """The arrays of `most` elements, computed by a loop in front of the outer one."""
-    values = [cone.clone(root) for root in roots]
+    values = [backward.clone(root) for root in roots]
     empty = [builder.broadcast_to(builder.constant(0, root.dtype), (most,)) for root in roots]
     arrays = parameters_like(empty)
-    index = _index_of(cone.induction, bounds[0], cone.leaf(bounds[0]))
+    index = _index_of(backward.induction, bounds[0], backward.leaf(bounds[0]))
     outputs = [
         Node("scatter", (array, value, index), array.dtype, array.shape, {"axis": 0, "is_inside": True})
         for array, value in zip(arrays, values, strict=True)
     ]
-    parameters = [cone.induction, *arrays, *cone.leaves.values()]
+    parameters = [backward.induction, *arrays, *backward.leaves.values()]
     options = {
         "counts": True,
         "carried": len(arrays),
@@ -103,7 +107,7 @@ def _computed(cone: InvariantCone, roots: Sequence[Node], bounds: tuple[Node, No
         "body": clone_region(parameters, outputs),
         EXPANDS: True,
     }
-    operands = [*bounds, builder.constant(1, "int64"), *empty, *cone.leaves]
+    operands = [*bounds, builder.constant(1, "int64"), *empty, *backward.leaves]
     return items(Node("loop", operands, "int64", (), options), empty)
 
 
@@ -112,16 +116,16 @@ def _roots_of(outer: OuterLoop, loop: Node) -> list[Node]:
     inner = LoopParts(loop)
     if not _runs_all_iterations(loop) or inner.step != 1:
         return []
-    cone, body = InvariantCone(outer.parts, inner), inner.body
-    moving = [node for node in body if not node.ndim and cone.kind_of(node) == MOVING]
-    users = {operand for node in body if cone.kind_of(node) != MOVING for operand in node.inputs}
+    backward, body = BackwardSlice(outer.parts, inner), inner.body
+    moving = [node for node in body if not node.ndim and backward.kind_of(node) == MOVING]
+    users = {operand for node in body if backward.kind_of(node) != MOVING for operand in node.inputs}
     users |= {*body.outputs, *body.checks}
-    functions = [node for node in moving if node in users and cone.has_function(node)]
+    functions = [node for node in moving if node in users and backward.has_function(node)]
     if any(node.operation == "loop" for node in body) or not outer.has_trips(MIN_TRIPS_OF_COPIES):
         return functions
-    loads = [node for node in body if node.operation == "gather" and cone.counter in node.inputs]
+    loads = [node for node in body if node.operation == "gather" and backward.counter in node.inputs]
     alone = [node for node in loads if sum(other.inputs[0] is node.inputs[0] for other in loads) == 1]
-    return functions or [node for node in alone if cone.is_strided(node)]
+    return functions or [node for node in alone if backward.is_strided(node)]
 
 
 def _runs_all_iterations(loop: Node) -> bool:

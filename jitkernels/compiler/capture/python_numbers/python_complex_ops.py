@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
-from jitkernels.compiler.capture.numpy.python_float_ops import PLAIN
 from jitkernels.compiler.capture.numpy.ufuncs import cast_to, elementwise, kind_of
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.override_registry import METHODS, serves
+from jitkernels.compiler.capture.python_numbers.python_float_ops import PLAIN
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder

@@ -17,10 +17,10 @@ from jitkernels.compiler.capture.control_flow.growing_list import GrowableList
 from jitkernels.compiler.capture.control_flow.iterables import RunTimeIterable
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int, round_to_int
-from jitkernels.compiler.capture.numpy import python_float_ops
 from jitkernels.compiler.capture.numpy.ufuncs import CLASSES, cast_to, elementwise, kind_of, weak
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
 from jitkernels.compiler.capture.override_registry import METHODS, serves
+from jitkernels.compiler.capture.python_numbers import python_float_ops
 from jitkernels.compiler.capture.symint import SymInt, as_symint, known_extent
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir import builder, dim_bounds, symbolic_dims

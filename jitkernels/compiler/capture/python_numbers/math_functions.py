@@ -14,7 +14,10 @@ import numpy as np
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.ints import int64_arithmetic
-from jitkernels.compiler.capture.numpy.scalar_functions import (
+from jitkernels.compiler.capture.numpy.ufuncs import CLASSES, apply, kind_of, weak
+from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
+from jitkernels.compiler.capture.override_registry import SERVICES, serves
+from jitkernels.compiler.capture.python_numbers.scalar_functions import (
     careful,
     is_argument,
     is_nan,
@@ -23,9 +26,6 @@ from jitkernels.compiler.capture.numpy.scalar_functions import (
     rounded_to_int,
     tracer_of_numbers,
 )
-from jitkernels.compiler.capture.numpy.ufuncs import CLASSES, apply, kind_of, weak
-from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
-from jitkernels.compiler.capture.override_registry import SERVICES, serves
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, refuse
 from jitkernels.compiler.ir import builder

@@ -11,10 +11,10 @@ import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
-from jitkernels.compiler.capture.numpy import python_complex_ops
-from jitkernels.compiler.capture.numpy.math_functions import replacement
 from jitkernels.compiler.capture.numpy.ufuncs import CLASSES, cast_to
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
+from jitkernels.compiler.capture.python_numbers import python_complex_ops
+from jitkernels.compiler.capture.python_numbers.math_functions import replacement
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.builder import elementwise
 from jitkernels.compiler.ir.graph import Node

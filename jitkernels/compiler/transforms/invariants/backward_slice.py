@@ -14,13 +14,13 @@ MIN_STRIDE_BYTES = 64
 """The distance of elements from which on each is in a cache line of its own."""
 TRAPS = frozenset({"floor_divide", "remainder", "fmod", "divmod"})
 """Operations that trap for integers, where a check that the loops make first would bail out."""
-ARRAYS = frozenset({"cast", "view", "reshape", "reduce", "scan", "iota", "matmul"})
+ARRAY_OPERATIONS = frozenset({"cast", "view", "reshape", "reduce", "scan", "iota", "matmul"})
 """Operations of arrays that are not elementwise, and may be computed elsewhere, of the same operands."""
 FIXED, MOVING, VARYING = "fixed", "moving", "varying"
 """What a number of an inner loop's body depends on: on neither loop, on the inner one's iteration alone, on other."""
 
 
-class InvariantCone:
+class BackwardSlice:
     """The nodes of an outer loop's body, and of a loop in it, that change in no iteration of the outer one.
 
     `leaves`: by each node in front of the outer loop that clones need, the parameter for it; `induction`: for the
@@ -145,7 +145,7 @@ class InvariantCone:
         """Whether a node is computed from arrays, which it reads as they are captured."""
         if not node.ndim and not any(operand.ndim for operand in node.inputs) and node.operation != "view":
             return False
-        is_known = node.operation in ARRAYS or OPERATIONS[node.operation].is_elementwise
+        is_known = node.operation in ARRAY_OPERATIONS or OPERATIONS[node.operation].is_elementwise
         return is_known and not symbols_in([node]) & self.own_symbols
 
 
