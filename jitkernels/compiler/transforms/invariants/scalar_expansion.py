@@ -36,7 +36,7 @@ from jitkernels.compiler.transforms.loop_ints import int_of
 MIN_TRIPS_OF_COPIES = 8
 """Least iterations of the outer loop for copies of elements."""
 EXPANDS = "expands"
-"""The option of a loop that computes such arrays."""
+"""The option of a loop that computes such arrays: how many conditions of later loops its end depends on."""
 
 
 def expanded(outer: OuterLoop) -> Node:
@@ -66,9 +66,7 @@ def _moved(outer: OuterLoop, expanding: Node) -> list[Node]:
     operands = [found for operand in expanding.inputs if (found := outer.backward.outside(operand)) is not None]
     if len(operands) < len(expanding.inputs) or symbols_in([expanding]) & outer.backward.own_symbols:
         return []
-    begin, end, *others = operands
-    moved = Node("loop", [begin, _end(outer, begin, end), *others], "int64", (), expanding.options)
-    return items(moved, LoopParts(moved).carried)
+    return _in_front(outer, Node("loop", operands, "int64", (), expanding.options))
 
 
 def _arrays_of(outer: OuterLoop, loop: Node, roots: Sequence[Node]) -> list[Node]:
@@ -81,16 +79,21 @@ def _arrays_of(outer: OuterLoop, loop: Node, roots: Sequence[Node]) -> list[Node
     most = None if first is None or last is None else limit(last - first, is_upper=True)
     if most is None or not is_product_at_most_now((most,), MAX_INVARIANT_ELEMENTS):
         return []
-    return _computed(BackwardSlice(outer.parts, inner), roots, (begin, _end(outer, begin, end)), positive_part(most))
+    return _in_front(outer, _computing(BackwardSlice(outer.parts, inner), roots, (begin, end), positive_part(most)))
 
 
-def _end(outer: OuterLoop, begin: Node, end: Node) -> Node:
-    """The end of a loop in front of the outer one that runs only if that does."""
-    return end if outer.runs is None else Node("where", (outer.runs, end, begin), "int64", ())
+def _in_front(outer: OuterLoop, expanding: Node) -> list[Node]:
+    """The arrays that a loop in front of the outer one computes, if that runs."""
+    if outer.runs is not None:
+        begin, end, *others = expanding.inputs
+        operands = [begin, Node("where", (outer.runs, end, begin), "int64", ()), *others]
+        options = {**expanding.options, EXPANDS: expanding.options[EXPANDS] + 1}
+        expanding = Node("loop", operands, "int64", (), options)
+    return items(expanding, LoopParts(expanding).carried)
 
 
-def _computed(backward: BackwardSlice, roots: Sequence[Node], bounds: tuple[Node, Node], most: Number) -> list[Node]:
-    """The arrays of `most` elements, computed by a loop in front of the outer one."""
+def _computing(backward: BackwardSlice, roots: Sequence[Node], bounds: tuple[Node, Node], most: Number) -> Node:
+    """The loop that computes the arrays, of `most` elements."""
     values = [backward.clone(root) for root in roots]
     empty = [builder.broadcast_to(builder.constant(0, root.dtype), (most,)) for root in roots]
     arrays = parameters_like(empty)
@@ -105,10 +108,9 @@ def _computed(backward: BackwardSlice, roots: Sequence[Node], bounds: tuple[Node
         "carried": len(arrays),
         "condition": clone_region(parameters, [TRUE]),
         "body": clone_region(parameters, outputs),
-        EXPANDS: True,
+        EXPANDS: 0,
     }
-    operands = [*bounds, builder.constant(1, "int64"), *empty, *backward.leaves]
-    return items(Node("loop", operands, "int64", (), options), empty)
+    return Node("loop", [*bounds, builder.constant(1, "int64"), *empty, *backward.leaves], "int64", (), options)
 
 
 def _roots_of(outer: OuterLoop, loop: Node) -> list[Node]:

@@ -6,6 +6,7 @@
 
 from types import MappingProxyType
 
+from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.dim_bounds import is_surely_at_least
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
 from jitkernels.compiler.ir.regions import REGIONS, LoopParts, regions_of
@@ -48,9 +49,10 @@ def vectorize_expansions(graph: Graph, scope: Scope, ints: Ints = MappingProxyTy
 def _arrays_of(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
     """The arrays without a loop; None where they have no such form, or no faster code."""
     begin, end, *others = loop.inputs
-    runs = None
-    if end.operation == "where" and end.inputs[2] is begin:  # others are minima and maxima of the program
-        runs, end, _ = end.inputs
+    runs: Node | None = None
+    for _ in range(loop.options[EXPANDS]):
+        condition, end, _ = end.inputs
+        runs = condition if runs is None else builder.elementwise("logical_and", runs, condition)
     parts = LoopParts(Node("loop", [begin, end, *others], loop.dtype, loop.shape, loop.options))
     iterations = iterations_of(parts, ints)
     if iterations is None or not is_surely_at_least(iterations.trip_count, 0):
