@@ -186,21 +186,36 @@ def test_results(function: Program, moves: list[bool]) -> None:
     assert any(moves) is (function in MOVED)
 
 
-def test_nothing_is_reported_of_a_loop_that_does_not_run(moves: list[bool]) -> None:
+def logarithms_while(u: Any, x: Any, steps: int) -> Any:
+    t = 0
+    while t < steps:
+        u = u + np.log(x)
+        t += 1
+    return u
+
+
+def logarithms_for(u: Any, x: Any, steps: int) -> Any:
+    for _ in range(steps):
+        u = u + np.log(x)
+    return u
+
+
+def logarithms_until_a_break(u: Any, x: Any, steps: int) -> Any:
+    for _ in range(steps):
+        u = u + np.log(x)
+        if u[0] > 5:
+            break
+    return u
+
+
+@pytest.mark.parametrize("function", [logarithms_while, logarithms_for, logarithms_until_a_break])
+def test_nothing_is_reported_of_a_loop_that_does_not_run(function: Program, moves: list[bool]) -> None:
     """The logarithm of zero is not computed where the loop that takes it has no iteration."""
-
-    def logarithms(u: Any, x: Any, limit: float) -> Any:
-        t = 0.0
-        while t < limit:
-            u = u + np.log(x)
-            t += 0.5
-        return u
-
-    compiled, x = jk.jit(logarithms, strict=True), np.array([1.0, 2.0, 3.0])
-    np.testing.assert_allclose(compiled(x, x, 1.0), logarithms(x, x, 1.0))
+    compiled, x = jk.jit(function, strict=True), np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(compiled(x, x, 2), function(x, x, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.array_equal(compiled(x, x - 1, 0.0), x)
+        assert np.array_equal(compiled(x, x - 1, 0), x)
     assert any(moves)
 
 
