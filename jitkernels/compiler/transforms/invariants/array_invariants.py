@@ -3,23 +3,21 @@
 1. An array, or a reduction of one, moves in front of a loop if it is computed from what the loop captures alone.
 2. It pays for functions such as `exp`, reductions, scans and products; for sums and products of elements, loads of the
    result take as long. A view of a result is none: the loop shows it.
-3. It is computed where the loop runs at all, and has so few elements that it stays in a cache.
+3. It has so few elements that it stays in a cache. It is computed even if the loop does not run: nothing of arrays
+   fails, and floating-point errors are reported of what the function computes.
 
 Aho, Lam, Sethi and Ullman, Compilers: principles, techniques, and tools, 2006, section 9.5.
 """
 
-from collections.abc import Sequence
-
-from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.dim_bounds import is_product_at_most_now
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.ops import own_cost
+from jitkernels.compiler.ir.regions import is_tiled_loop
 from jitkernels.compiler.transforms.invariants.outer_loop import (
     MAX_INVARIANT_ELEMENTS,
     MIN_TRIPS,
     OuterLoop,
     parameters_like,
-    where_it_runs,
 )
 
 MIN_COST = 8.0
@@ -32,13 +30,12 @@ SHOWN = frozenset({"view", "reshape", "constant", "extent", "iota"})
 
 def without_invariants(outer: OuterLoop) -> Node:
     """The loop, capturing the arrays of its body that do not change in it."""
-    if not outer.has_trips(MIN_TRIPS) or not outer.is_known:
+    if not outer.has_trips(MIN_TRIPS) or is_tiled_loop(outer.loop):
         return outer.loop
     roots = [root for root in _roots_of(outer) if is_product_at_most_now(root.shape, MAX_INVARIANT_ELEMENTS)]
     if not roots:
         return outer.loop
-    moved = [moved for root in roots if (moved := outer.backward.outside(root)) is not None]
-    arrays = moved if outer.runs is None else _in_branch(outer, moved)
+    arrays = [moved for root in roots if (moved := outer.backward.outside(root)) is not None]
     parameters = parameters_like(arrays)
     return outer.capturing(arrays, parameters, dict(zip(roots, parameters, strict=True)))
 
@@ -77,19 +74,3 @@ def _is_worth(outer: OuterLoop, root: Node) -> bool:
         seen.update(new)
         waiting += new
     return is_of_arrays and cost >= MIN_COST
-
-
-def _in_branch(outer: OuterLoop, nodes: Sequence[Node]) -> list[Node]:
-    """The nodes where the loop runs, and zeros where it does not."""
-    initial = [builder.broadcast_to(builder.constant(0, node.dtype), node.shape) for node in nodes]
-    updated = [
-        Node(
-            "update",
-            (zeros, node),
-            node.dtype,
-            node.shape,
-            {"map": builder.identity_map(node.ndim), "extents": node.shape},
-        )
-        for zeros, node in zip(initial, nodes, strict=True)
-    ]
-    return where_it_runs(outer.runs, updated, initial, outer.parts.captured)

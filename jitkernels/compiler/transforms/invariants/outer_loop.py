@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from jitkernels.compiler.ir import builder, symbolic_dims
 from jitkernels.compiler.ir.graph import Graph, Node, has_value
 from jitkernels.compiler.ir.region_memory import is_direct
-from jitkernels.compiler.ir.regions import LoopParts, clone_region, is_tiled_loop, items, parameter
+from jitkernels.compiler.ir.regions import LoopParts, clone_region, items, parameter
 from jitkernels.compiler.transforms.invariants.backward_slice import BackwardSlice
 from jitkernels.compiler.transforms.loop_ints import Ints
 from jitkernels.compiler.transforms.loop_iterations import iterations_of
@@ -35,7 +35,7 @@ class OuterLoop:
     @property
     def is_known(self) -> bool:
         """Whether code in front of the loop can tell if it runs."""
-        if is_tiled_loop(self.loop) or (self.parts.counts and self.parts.bounds[2].operation != "constant"):
+        if self.parts.counts and self.parts.bounds[2].operation != "constant":
             return False
         condition = self.parts.condition
         return not condition.checks and all(

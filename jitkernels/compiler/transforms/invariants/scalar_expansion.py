@@ -8,8 +8,8 @@ moves out of a loop what is the same in all its iterations, but not what changes
    changes nothing of it either, that loop moves in front of the third.
 2. It pays for functions such as `cos`. For loads it does if each is from a cache line of its own, no other load reads
    from these lines, and the inner loop contains no other: vectors of adjacent elements take their place.
-3. The inner loop counts and runs all iterations. The array is computed where the outer loop runs at all, so that no
-   floating-point error is reported that the loops would not report.
+3. The inner loop counts and runs all iterations. An array of loads is computed if the outer loop runs: they need not be
+   in bounds otherwise.
 4. The trip count of the inner loop has a bound that varies in no loop: so many elements the array has.
 
 Padua and Wolfe, Advanced compiler optimizations for supercomputers, 1986.
@@ -42,7 +42,7 @@ EXPANDS = "expands"
 def expanded(outer: OuterLoop) -> Node:
     """The loop, with arrays in place of what its inner loops compute again."""
     inner = [node for node in outer.parts.body if node.operation == "loop"]
-    if not inner or not outer.has_trips(MIN_TRIPS) or not outer.is_known:
+    if not inner or not outer.has_trips(MIN_TRIPS) or is_tiled_loop(outer.loop):
         return outer.loop
     arrays: list[Node] = []
     parameters: list[Node] = []
@@ -83,8 +83,11 @@ def _arrays_of(outer: OuterLoop, loop: Node, roots: Sequence[Node]) -> list[Node
 
 
 def _in_front(outer: OuterLoop, expanding: Node) -> list[Node]:
-    """The arrays that a loop in front of the outer one computes, if that runs."""
-    if outer.runs is not None:
+    """The arrays that a loop in front of the outer one computes; if it loads, where that runs."""
+    loads = any(node.operation == "gather" for node in expanding.options["body"])
+    if loads and not outer.is_known:
+        return []
+    if loads and outer.runs is not None:
         begin, end, *others = expanding.inputs
         operands = [begin, Node("where", (outer.runs, end, begin), "int64", ()), *others]
         options = {**expanding.options, EXPANDS: expanding.options[EXPANDS] + 1}
