@@ -13,7 +13,6 @@ import jitkernels as jk
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.transforms.invariants import scalar_expansion
 from jitkernels.compiler.transforms.invariants.outer_loop import OuterLoop
-from jitkernels.tools.testing import Guarded
 
 Program = Callable[..., Any]
 
@@ -347,26 +346,6 @@ def test_results(function: Program, expansions: list[bool]) -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=str(shape))
             assert {*found_warnings} <= {*expected_warnings}, shape
     assert any(expansions) is (function in EXPANDED)
-
-
-def of_the_last_element(x: Any, w: Any) -> Any:
-    """Loads what is out of bounds where the outer loop does not run."""
-    s, t = 0.0, 0
-    while t < len(w):
-        for k in range(x.shape[1]):
-            s += x[0, k] * math.cos(w[len(w) - 1] * k)
-        t += 1
-    return s
-
-
-def test_loads_of_a_loop_that_does_not_run(expansions: list[bool]) -> None:
-    """The element is behind a guard page."""
-    x, w = arguments((4, 6))
-    compiled = jk.jit(of_the_last_element, strict=True)
-    np.testing.assert_allclose(compiled(x, w), of_the_last_element(x, w), rtol=1e-12)
-    assert any(expansions)
-    for side in ("start", "end"):
-        assert compiled(x, Guarded(w[:0], side).array) == 0
 
 
 def test_errors(expansions: list[bool]) -> None:

@@ -12,7 +12,6 @@ Aho, Lam, Sethi and Ullman, Compilers: principles, techniques, and tools, 2006, 
 from jitkernels.compiler.ir.dim_bounds import is_product_at_most_now
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.ops import own_cost
-from jitkernels.compiler.ir.regions import is_tiled_loop
 from jitkernels.compiler.transforms.invariants.outer_loop import (
     MAX_INVARIANT_ELEMENTS,
     MIN_TRIPS,
@@ -30,7 +29,7 @@ SHOWN = frozenset({"view", "reshape", "constant", "extent", "iota"})
 
 def without_invariants(outer: OuterLoop) -> Node:
     """The loop, capturing the arrays of its body that do not change in it."""
-    if not outer.has_trips(MIN_TRIPS) or is_tiled_loop(outer.loop):
+    if not outer.has_trips(MIN_TRIPS):
         return outer.loop
     roots = [root for root in _roots_of(outer) if is_product_at_most_now(root.shape, MAX_INVARIANT_ELEMENTS)]
     if not roots:

@@ -8,8 +8,8 @@ moves out of a loop what is the same in all its iterations, but not what changes
    changes nothing of it either, that loop moves in front of the third.
 2. It pays for functions such as `cos`. For loads it does if each is from a cache line of its own, no other load reads
    from these lines, and the inner loop contains no other: vectors of adjacent elements take their place.
-3. The inner loop counts and runs all iterations. An array of loads is computed if the outer loop runs: they need not be
-   in bounds otherwise.
+3. The inner loop counts and runs all iterations. The array is computed even if the outer loop does not run: loads are
+   in bounds whatever that does, and floating-point errors are reported of what the function computes.
 4. The trip count of the inner loop has a bound that varies in no loop: so many elements the array has.
 
 Padua and Wolfe, Advanced compiler optimizations for supercomputers, 1986.
@@ -36,13 +36,13 @@ from jitkernels.compiler.transforms.loop_ints import int_of
 MIN_TRIPS_OF_COPIES = 8
 """Least iterations of the outer loop for copies of elements."""
 EXPANDS = "expands"
-"""The option of a loop that computes such arrays: how many conditions of later loops its end depends on."""
+"""The option of a loop that computes such arrays."""
 
 
 def expanded(outer: OuterLoop) -> Node:
     """The loop, with arrays in place of what its inner loops compute again."""
     inner = [node for node in outer.parts.body if node.operation == "loop"]
-    if not inner or not outer.has_trips(MIN_TRIPS) or is_tiled_loop(outer.loop):
+    if not inner or not outer.has_trips(MIN_TRIPS):
         return outer.loop
     arrays: list[Node] = []
     parameters: list[Node] = []
@@ -66,7 +66,8 @@ def _moved(outer: OuterLoop, expanding: Node) -> list[Node]:
     operands = [found for operand in expanding.inputs if (found := outer.backward.outside(operand)) is not None]
     if len(operands) < len(expanding.inputs) or symbols_in([expanding]) & outer.backward.own_symbols:
         return []
-    return _in_front(outer, Node("loop", operands, "int64", (), expanding.options))
+    moved = Node("loop", operands, "int64", (), expanding.options)
+    return items(moved, LoopParts(moved).carried)
 
 
 def _arrays_of(outer: OuterLoop, loop: Node, roots: Sequence[Node]) -> list[Node]:
@@ -79,24 +80,11 @@ def _arrays_of(outer: OuterLoop, loop: Node, roots: Sequence[Node]) -> list[Node
     most = None if first is None or last is None else limit(last - first, is_upper=True)
     if most is None or not is_product_at_most_now((most,), MAX_INVARIANT_ELEMENTS):
         return []
-    return _in_front(outer, _computing(BackwardSlice(outer.parts, inner), roots, (begin, end), positive_part(most)))
+    return _computed(BackwardSlice(outer.parts, inner), roots, (begin, end), positive_part(most))
 
 
-def _in_front(outer: OuterLoop, expanding: Node) -> list[Node]:
-    """The arrays that a loop in front of the outer one computes; if it loads, where that runs."""
-    loads = any(node.operation == "gather" for node in expanding.options["body"])
-    if loads and not outer.is_known:
-        return []
-    if loads and outer.runs is not None:
-        begin, end, *others = expanding.inputs
-        operands = [begin, Node("where", (outer.runs, end, begin), "int64", ()), *others]
-        options = {**expanding.options, EXPANDS: expanding.options[EXPANDS] + 1}
-        expanding = Node("loop", operands, "int64", (), options)
-    return items(expanding, LoopParts(expanding).carried)
-
-
-def _computing(backward: BackwardSlice, roots: Sequence[Node], bounds: tuple[Node, Node], most: Number) -> Node:
-    """The loop that computes the arrays, of `most` elements."""
+def _computed(backward: BackwardSlice, roots: Sequence[Node], bounds: tuple[Node, Node], most: Number) -> list[Node]:
+    """The arrays of `most` elements, computed by a loop in front of the outer one."""
     values = [backward.clone(root) for root in roots]
     empty = [builder.broadcast_to(builder.constant(0, root.dtype), (most,)) for root in roots]
     arrays = parameters_like(empty)
@@ -111,9 +99,10 @@ def _computing(backward: BackwardSlice, roots: Sequence[Node], bounds: tuple[Nod
         "carried": len(arrays),
         "condition": clone_region(parameters, [TRUE]),
         "body": clone_region(parameters, outputs),
-        EXPANDS: 0,
+        EXPANDS: True,
     }
-    return Node("loop", [*bounds, builder.constant(1, "int64"), *empty, *backward.leaves], "int64", (), options)
+    operands = [*bounds, builder.constant(1, "int64"), *empty, *backward.leaves]
+    return items(Node("loop", operands, "int64", (), options), empty)
 
 
 def _roots_of(outer: OuterLoop, loop: Node) -> list[Node]:

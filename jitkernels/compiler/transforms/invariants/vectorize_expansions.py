@@ -1,17 +1,14 @@
 """Loops that compute arrays of scalar expansion become loop nests, whose vector code of functions is faster.
 
-1. Unlike loops of programs they do if their trip count varies in an enclosing loop: they compute nothing else.
-2. What runs only if a later loop does is in a branch.
+Unlike loops of programs they do if their trip count varies in an enclosing loop: they compute nothing else.
 """
 
 from types import MappingProxyType
 
-from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.dim_bounds import is_surely_at_least
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
 from jitkernels.compiler.ir.regions import REGIONS, LoopParts, regions_of
 from jitkernels.compiler.ir.symbolic_dims import Scope
-from jitkernels.compiler.transforms.invariants.outer_loop import where_it_runs
 from jitkernels.compiler.transforms.invariants.scalar_expansion import EXPANDS
 from jitkernels.compiler.transforms.loop_ints import Ints, ints_inside, with_carried_ints
 from jitkernels.compiler.transforms.loop_iterations import forget, iterations_of
@@ -48,23 +45,17 @@ def vectorize_expansions(graph: Graph, scope: Scope, ints: Ints = MappingProxyTy
 
 def _arrays_of(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
     """The arrays without a loop; None where they have no such form, or no faster code."""
-    begin, end, *others = loop.inputs
-    runs: Node | None = None
-    for _ in range(loop.options[EXPANDS]):
-        condition, end, _ = end.inputs
-        runs = condition if runs is None else builder.elementwise("logical_and", runs, condition)
-    parts = LoopParts(Node("loop", [begin, end, *others], loop.dtype, loop.shape, loop.options))
+    parts = LoopParts(loop)
     iterations = iterations_of(parts, ints)
     if iterations is None or not is_surely_at_least(iterations.trip_count, 0):
         return None
     if not any(map(has_vector_code, parts.body)) or not parts.induction[0].options.get("symbol"):
         return None
     try:
-        batch = BatchedIterations(parts, iterations, scope, ints_inside(parts.node, parts.body, ints, scope))
+        batch = BatchedIterations(parts, iterations, scope, ints_inside(loop, parts.body, ints, scope))
     except StaysLoopError:
         return None
     finally:
         forget(parts, scope)
     scope.has_scalar_loops = True
-    arrays = [batch.known[output] for output in parts.body.outputs]
-    return where_it_runs(runs, arrays, parts.carried, parts.captured)
+    return [batch.known[output] for output in parts.body.outputs]
