@@ -10,6 +10,7 @@ from jitkernels.benchmarks.entries import science
 from jitkernels.benchmarks.science import science_programs
 from jitkernels.benchmarks.science.science_program import difference_of, known, results_of, science_program
 from jitkernels.benchmarks.suite import Line
+from jitkernels.compiler.transforms.invariants import backward_slice, scalar_expansion
 from jitkernels.errors import RegistrationError, TracingError
 from jitkernels.tuning.timer import Timing
 
@@ -32,7 +33,15 @@ TOLERANCE = {"float64": 1.0, "float32": 1e5, "int64": 0.0}
 """Times the tolerance of a program."""
 
 
+@pytest.fixture
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let programs of test sizes take what those of benchmarks take."""
+    monkeypatch.setattr(scalar_expansion, "MIN_TRIPS_OF_COPIES", 2)
+    monkeypatch.setattr(backward_slice, "MIN_STRIDE_BYTES", 8)
+
+
 @pytest.mark.per_push
+@pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize(("name", "spelling"), CASES)
 def test_spellings_compile_strictly(name: str, spelling: str) -> None:
     program = PROGRAMS[name]

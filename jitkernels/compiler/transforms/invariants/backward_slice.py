@@ -93,6 +93,7 @@ class BackwardSlice:
             len(moving) == 1
             and moving[0] < len(indices) - 1
             and last * dtypes.named(array.dtype).size >= MIN_STRIDE_BYTES
+            and self.kind_of(array) == FIXED
             and all(self.kind_of(index) == FIXED for i, index in enumerate(indices) if i != moving[0])
             and not self._is_transposed(array)
         )
