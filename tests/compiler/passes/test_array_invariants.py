@@ -120,6 +120,12 @@ def of_the_iteration(u: Any, x: Any, steps: int) -> Any:
     return u
 
 
+def of_growing_slices(u: Any, x: Any, steps: int) -> Any:
+    for t in range(steps):
+        u = u + np.exp(-x[:t]).sum()
+    return u
+
+
 def cheap(u: Any, x: Any, steps: int) -> Any:
     for _ in range(steps):
         u = u * 0.5 + (x + 1.0)
@@ -137,7 +143,7 @@ MOVED = [
     until_small, decay, counted_while, with_a_break, of_reductions, of_products, of_broadcasts, through_two_loops,
     both, of_ints,
 ]  # fmt: skip
-STAYING = [of_elements, assigned, overwritten, of_the_iteration, cheap, in_a_branch]
+STAYING = [of_elements, assigned, of_growing_slices, overwritten, of_the_iteration, cheap, in_a_branch]
 SIZES = [(7, 5), (33, 3), (1, 2), (0, 3), (5, 0), (16, 1)]
 """Elements and steps."""
 

@@ -54,6 +54,15 @@ def from_a_later_begin(x: Any, w: Any) -> Any:
     return out
 
 
+def from_far_away(x: Any, w: Any) -> Any:
+    """The array begins with the first iteration."""
+    out = np.zeros(len(x))
+    for i in range(x.shape[0]):
+        for k in range(1 << 40, (1 << 40) + x.shape[1]):
+            out[i] += x[i, k - (1 << 40)] * math.sin(k * 1e-12)
+    return out
+
+
 def butterflies(x: Any, w: Any) -> Any:
     """The inner trip count changes in a loop around both; the outer one's is no polynomial of sizes."""
     n = 16
@@ -230,8 +239,8 @@ def in_a_branch_of_a_loop(x: Any, w: Any) -> Any:
 
 
 EXPANDED = [
-    of_bools_and_ints, in_a_while_loop, in_a_branch_of_a_loop, while_it_grows, before_a_break, windows, of_elements,
-    two_functions, from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards, ranks, logarithms,
+    from_far_away, of_bools_and_ints, in_a_while_loop, in_a_branch_of_a_loop, while_it_grows, before_a_break, windows,
+    of_elements, two_functions, from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards, ranks, logarithms,
     logarithms_of_some, to_the_smaller_end, of_an_extent,
 ]  # fmt: skip
 
@@ -283,6 +292,17 @@ def until_enough(x: Any, w: Any) -> Any:
     return s
 
 
+def until_enough_afterwards(x: Any, w: Any) -> Any:
+    """Most iterations of the inner loop may never run."""
+    s = 0.0
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            s += abs(x[i, k]) * math.exp(w[k])
+            if s > 0.4:
+                break
+    return s
+
+
 def of_the_last_round(x: Any, w: Any) -> Any:
     """The inner loop's range changes."""
     s = 0.0
@@ -317,7 +337,7 @@ def adjacent_elements(x: Any, w: Any) -> Any:
 
 STAYING = [
     columns_that_the_loop_writes, until_a_break, of_both_loops, of_written_elements, of_carried_numbers, in_a_branch,
-    until_enough, of_the_last_round, adjacent_elements,
+    until_enough, until_enough_afterwards, of_the_last_round, adjacent_elements,
 ]  # fmt: skip
 SHAPES = [(5, 7), (9, 16), (2, 1), (0, 4), (3, 0), (1, 5)]
 
