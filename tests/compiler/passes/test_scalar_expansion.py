@@ -240,8 +240,8 @@ def in_a_branch_of_a_loop(x: Any, w: Any) -> Any:
 
 EXPANDED = [
     from_far_away, of_bools_and_ints, in_a_while_loop, in_a_branch_of_a_loop, while_it_grows, before_a_break, windows,
-    of_elements, two_functions, from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards, ranks, logarithms,
-    logarithms_of_some, to_the_smaller_end, of_an_extent,
+    of_elements, two_functions, from_a_later_begin, butterflies, three_loops, of_the_outermost, backwards, ranks,
+    logarithms, logarithms_of_some, to_the_smaller_end, of_an_extent,
 ]  # fmt: skip
 
 
