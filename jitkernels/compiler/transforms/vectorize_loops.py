@@ -84,18 +84,25 @@ def vectorized_results(loop: Node, scope: Scope, ints: Ints) -> list[Node] | Non
     trip_count = iterations.trip_count
     if symbolic_dims.is_loop_variant(trip_count) or symbolic_dims.value_of(trip_count) < 1:
         return None
-    try:
-        batch = BatchedIterations(parts, iterations, scope, ints_inside(loop, parts.body, ints, scope))
-    except StaysLoopError:
-        return None
-    finally:
-        forget(parts, scope)
-    if not _are_own(parts, batch):
+    batch = batched_iterations(parts, iterations, scope, ints)
+    if batch is None or not _are_own(parts, batch):
         return None
     if not is_at_least(trip_count, 1) and not symbolic_dims.is_at_least_now(trip_count, 1):
         return None
     scope.has_scalar_loops |= is_scalar
     return [batch.known[output] for output in parts.body.outputs]
+
+
+def batched_iterations(
+    parts: LoopParts, iterations: Iterations, scope: Scope, ints: Ints
+) -> "BatchedIterations | None":
+    """The body for all iterations at once; None where these may depend on one another. `ints`: around the loop."""
+    try:
+        return BatchedIterations(parts, iterations, scope, ints_inside(parts.node, parts.body, ints, scope))
+    except StaysLoopError:
+        return None
+    finally:
+        forget(parts, scope)
 
 
 def has_vector_code(node: Node) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitkernels.compiler.capture.array_proxy import Traced, fresh
+from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.numpy.ufuncs import CLASSES, cast_to
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
@@ -28,10 +28,7 @@ def _complex(tracer: Tracer, value: Any) -> Node:
 
 
 def _number(tracer: Tracer, node: Node) -> Traced:
-    """A 0-d node as a Python complex number."""
-    result = fresh(tracer, node, is_scalar=True)
-    result.is_weak = True
-    return result
+    return as_number(tracer, node, complex)
 
 
 def _finite(tracer: Tracer, result: Node, *operands: Node) -> None:

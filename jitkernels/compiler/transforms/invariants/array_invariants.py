@@ -2,9 +2,9 @@
 
 1. An array, or a reduction of one, moves in front of a loop if it is computed from what the loop captures alone.
 2. It pays for functions such as `exp`, reductions, scans and products; for sums and products of elements, loads of the
-   result take as long. A view of a result is none: the loop shows it.
-3. It has so few elements that it stays in a cache. It is computed even if the loop does not run: nothing of arrays
-   fails, and floating-point errors are reported of what the function computes.
+   result take as long. Views of a result stay in the loop.
+3. It has so few elements that it stays in a cache. It is computed even if the loop does not run: array operations raise
+   no exceptions, and the traced function decides which floating-point errors are reported.
 
 Aho, Lam, Sethi and Ullman, Compilers: principles, techniques, and tools, 2006, section 9.5.
 """
@@ -17,6 +17,7 @@ from jitkernels.compiler.transforms.invariants.outer_loop import (
     MIN_TRIPS,
     OuterLoop,
     parameters_like,
+    with_captured,
 )
 
 MIN_COST = 8.0
@@ -36,7 +37,7 @@ def without_invariants(outer: OuterLoop) -> Node:
         return outer.loop
     arrays = [moved for root in roots if (moved := outer.backward.outside(root)) is not None]
     parameters = parameters_like(arrays)
-    return outer.capturing(arrays, parameters, dict(zip(roots, parameters, strict=True)))
+    return with_captured(outer.loop, arrays, parameters, dict(zip(roots, parameters, strict=True)))
 
 
 def _roots_of(outer: OuterLoop) -> list[Node]:

@@ -3,7 +3,7 @@
 from types import MappingProxyType
 
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
-from jitkernels.compiler.ir.regions import REGIONS, regions_of
+from jitkernels.compiler.ir.regions import regions_of, with_regions
 from jitkernels.compiler.ir.symbolic_dims import Scope
 from jitkernels.compiler.transforms.invariants import array_invariants, scalar_expansion, vectorize_expansions
 from jitkernels.compiler.transforms.invariants.outer_loop import OuterLoop
@@ -22,12 +22,9 @@ def _moved(graph: Graph, scope: Scope, ints: Ints) -> Graph:
     known = with_carried_ints(graph, ints, scope)
 
     def rule(node: Node) -> Node:
-        regions = {name: node.options[name] for name in REGIONS if name in node.options}
-        inner = {
-            name: _moved(region, scope, ints_inside(node, region, known, scope)) for name, region in regions.items()
-        }
-        if any(inner[name] is not region for name, region in regions.items()):
-            node = Node(node.operation, node.inputs, node.dtype, node.shape, {**node.options, **inner})
+        node = with_regions(
+            node, node.inputs, lambda region: _moved(region, scope, ints_inside(node, region, known, scope))
+        )
         if node.operation != "loop":
             return node
         node = scalar_expansion.expanded(OuterLoop(node, known))

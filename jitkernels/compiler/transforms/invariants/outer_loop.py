@@ -30,10 +30,6 @@ class OuterLoop:
             return False
         return self.trip_count is None or symbolic_dims.value_of(self.trip_count) >= least
 
-    def capturing(self, operands: Sequence[Node], parameters: Sequence[Node], replaced: Mapping[Node, Node]) -> Node:
-        """The loop with further captured operands, and nodes of its body replaced by others of the new parameters."""
-        return with_captured(self.loop, operands, parameters, replaced)
-
 
 def with_captured(
     loop: Node, operands: Sequence[Node], parameters: Sequence[Node], replaced: Mapping[Node, Node]

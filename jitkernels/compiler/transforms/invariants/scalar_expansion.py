@@ -9,7 +9,7 @@ moves out of a loop what is the same in all its iterations, but not what changes
 2. It pays for functions such as `cos`. For loads it does if each is from a cache line of its own, no other load reads
    from these lines, and the inner loop contains no other: vectors of adjacent elements take their place.
 3. The inner loop counts and runs all iterations. The array is computed even if the outer loop does not run: loads are
-   in bounds whatever that does, and floating-point errors are reported of what the function computes.
+   in bounds whatever that does, and the traced function decides which floating-point errors are reported.
 4. The trip count of the inner loop has a bound that varies in no loop: so many elements the array has.
 
 Padua and Wolfe, Advanced compiler optimizations for supercomputers, 1986.
@@ -58,7 +58,7 @@ def expanded(outer: OuterLoop) -> Node:
         elif found:
             results = [item for item in outer.parts.body if item.inputs[:1] == (node,)]
             replaced |= {item: own[item.options["index"]] for item in results}
-    return outer.capturing(arrays, parameters, replaced) if arrays else outer.loop
+    return with_captured(outer.loop, arrays, parameters, replaced) if arrays else outer.loop
 
 
 def _moved(outer: OuterLoop, expanding: Node) -> list[Node]:

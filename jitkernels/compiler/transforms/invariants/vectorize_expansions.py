@@ -7,12 +7,12 @@ from types import MappingProxyType
 
 from jitkernels.compiler.ir.dim_bounds import is_surely_at_least
 from jitkernels.compiler.ir.graph import Graph, Node, transformed
-from jitkernels.compiler.ir.regions import REGIONS, LoopParts, regions_of
+from jitkernels.compiler.ir.regions import LoopParts, regions_of, with_regions
 from jitkernels.compiler.ir.symbolic_dims import Scope
 from jitkernels.compiler.transforms.invariants.scalar_expansion import EXPANDS
 from jitkernels.compiler.transforms.loop_ints import Ints, ints_inside, with_carried_ints
-from jitkernels.compiler.transforms.loop_iterations import forget, iterations_of
-from jitkernels.compiler.transforms.vectorize_loops import BatchedIterations, StaysLoopError, has_vector_code
+from jitkernels.compiler.transforms.loop_iterations import iterations_of
+from jitkernels.compiler.transforms.vectorize_loops import batched_iterations, has_vector_code
 
 
 def vectorize_expansions(graph: Graph, scope: Scope, ints: Ints = MappingProxyType({})) -> Graph:
@@ -31,14 +31,11 @@ def vectorize_expansions(graph: Graph, scope: Scope, ints: Ints = MappingProxyTy
             if arrays is not None:
                 results[node] = arrays
             return node
-        regions = {name: node.options[name] for name in REGIONS if name in node.options}
-        inner = {
-            name: vectorize_expansions(region, scope, ints_inside(node, region, known, scope))
-            for name, region in regions.items()
-        }
-        if any(inner[name] is not region for name, region in regions.items()):
-            return Node(node.operation, node.inputs, node.dtype, node.shape, {**node.options, **inner})
-        return node
+        return with_regions(
+            node,
+            node.inputs,
+            lambda region: vectorize_expansions(region, scope, ints_inside(node, region, known, scope)),
+        )
 
     return transformed(graph, rule)
 
@@ -51,11 +48,8 @@ def _arrays_of(loop: Node, scope: Scope, ints: Ints) -> list[Node] | None:
         return None
     if not any(map(has_vector_code, parts.body)) or not parts.induction[0].options.get("symbol"):
         return None
-    try:
-        batch = BatchedIterations(parts, iterations, scope, ints_inside(loop, parts.body, ints, scope))
-    except StaysLoopError:
+    batch = batched_iterations(parts, iterations, scope, ints)
+    if batch is None:
         return None
-    finally:
-        forget(parts, scope)
     scope.has_scalar_loops = True
     return [batch.known[output] for output in parts.body.outputs]
