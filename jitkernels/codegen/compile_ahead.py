@@ -42,6 +42,23 @@ def start_helpers() -> None:
             idle.append(Helper())
 
 
+class _Demand:
+    """Whether there was work for a helper since `take_demand`."""
+
+    noted = False
+
+
+def note_demand() -> None:
+    """Note that a helper has work, or would have had some: what is compiled next may be as large."""
+    _Demand.noted = True
+
+
+def take_demand() -> bool:
+    """Whether a helper had work since the last call."""
+    noted, _Demand.noted = _Demand.noted, False
+    return noted
+
+
 def has_idle_helper() -> bool:
     """Whether a helper waits for a job."""
     return bool(_own_idle())
@@ -95,6 +112,7 @@ def begun(make: Callable[[], bytes]) -> AheadJob | None:
         make()
     if len(jobs) != 1:
         return None
+    note_demand()
     idle = _own_idle()
     while idle:
         with suppress(HelperLostError):  # it was idle for too long

@@ -44,6 +44,11 @@ class CompileJob:
     gives_bitcode: bool = False
 
 
+def gives_bitcode() -> bool:
+    """Whether jobs return bitcode here."""
+    return _gives_bitcode.get()
+
+
 def completed(job: CompileJob) -> CompileJob:
     """Return the job with this process's target, and with `as_bitcode` applied."""
     return replace(job, target=cpu_target.target(), gives_bitcode=_gives_bitcode.get())

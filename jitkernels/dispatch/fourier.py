@@ -53,6 +53,11 @@ class FourierTransforms:
         """The complex numbers of pairs."""
         return pairs.view(np.complex64 if pairs.itemsize == 4 else np.complex128)[..., 0]
 
+    def kernel(self, name: str) -> Callable[..., Any]:
+        """The operator of that name."""
+        function: Callable[..., Any] = everyday(name)
+        return function
+
     def zeros(self, a: Any, shape: Sequence[Any]) -> Any:
         """Zeros of an array's dtype."""
         return np.zeros(shape, a.dtype)
@@ -87,7 +92,7 @@ class FourierTransforms:
             a, columns = np.moveaxis(a, axis, -1), 1
         lead = a.shape[:-1] if columns == 1 and axis == a.ndim - 1 or moves else a.shape[:axis]
         pairs = np.reshape(self.pairs(a, single=a.dtype.char in SINGLE), (*lead, n, columns, 2))
-        result = everyday("fft_c2c")(pairs, inverse=inverse, scale=scale)
+        result = self.kernel("fft_c2c")(pairs, inverse=inverse, scale=scale)
         result = self.numbers(np.reshape(result, (*a.shape, 2)))  # not a view of another array
         return np.moveaxis(result, -1, axis) if moves else result
 
@@ -103,14 +108,14 @@ class FourierTransforms:
         rows = np.moveaxis(self.resized(a, n, axis), axis, -1).astype(
             "f" if a.dtype.char in SINGLE else "d", copy=False
         )
-        return np.moveaxis(self.numbers(everyday("fft_r2c")(rows, scale=scale)), -1, axis)
+        return np.moveaxis(self.numbers(self.kernel("fft_r2c")(rows, scale=scale)), -1, axis)
 
     def irfft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
         a, n, axis = self._prepared(a, n, axis, lambda size: 2 * (size - 1))
         scale = scale_of(norm, n, inverse=True)
         rows = np.moveaxis(self.resized(a, n // 2 + 1, axis), axis, -1)
         pairs = self.pairs(rows, single=a.dtype.char in SINGLE)
-        return np.moveaxis(everyday("fft_c2r")(pairs, odd=bool(n % 2 == 1), scale=scale), -1, axis)
+        return np.moveaxis(self.kernel("fft_c2r")(pairs, odd=bool(n % 2 == 1), scale=scale), -1, axis)
 
     def hfft(self, a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> Any:
         return self.irfft(np.conjugate(a), n, axis, swapped(norm))

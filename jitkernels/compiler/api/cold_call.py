@@ -34,7 +34,7 @@ from jitkernels.core import hooks, settings, signal_exceptions
 from jitkernels.core.fork_locks import build_lock
 from jitkernels.errors import DifferenceError, JitKernelsError, WorkspaceError
 from jitkernels.runtime import errstate, workspace_allocator
-from jitkernels.runtime.loading.build_ahead import building_ahead
+from jitkernels.runtime.loading import build_ahead
 
 MAX_FORMS = 16
 """Most call forms (numbers of positional arguments, keyword names) of one specialization that are linked."""
@@ -161,7 +161,10 @@ class ColdCalls(TimedCalls):
             if not candidates and self._recompile_limit.is_reached(call.key):
                 self._count_fallback(recompile_limit.REASON)
                 return None, call, None
-            with building_ahead(cached=self.config.cache and self.config.backend == "native"):
+            is_cached = self.config.cache and self.config.backend == "native"
+            if is_cached and not candidates:
+                build_ahead.prepare()
+            with build_ahead.building_ahead(cached=is_cached):
                 specialization = specialize(call.structure, call.leaves, self.config, may_assume=self._may_assume())
             reporter = warning_reporter(self._signature, specialization)
             specialization.reporter = reporter if self._is_plain else None  # which runs the plain function

@@ -13,7 +13,15 @@ from contextvars import ContextVar
 from functools import partial
 
 from jitkernels.codegen import object_cache
-from jitkernels.codegen.compile_ahead import AheadJob, begun, end_helpers, has_idle_helper, job_count, start_helpers
+from jitkernels.codegen.compile_ahead import (
+    AheadJob,
+    begun,
+    end_helpers,
+    has_idle_helper,
+    job_count,
+    start_helpers,
+    take_demand,
+)
 from jitkernels.codegen.ir_source import I64Source
 from jitkernels.codegen.range_kernel import RangeKernel
 from jitkernels.codegen.source_protocol import DeferredIR, Source, symbol_of
@@ -28,8 +36,8 @@ FAIR_COST = LARGE_COST // 2
 """The cost from which on a job is worth sending to a helper that is idle."""
 OPTIMIZED = 6
 """How many times as long LLVM takes for a character where it optimizes loops."""
-FEW_OBJECTS = 8
-"""Files in the cache of a process that has called no model and no function yet."""
+FEW_OBJECTS = 16
+"""Files in the cache of a user who has called no model yet, and hardly a function."""
 _is_on: ContextVar[bool] = ContextVar("is_on", default=False)
 _jobs: dict[str, tuple[AheadJob, Source]] = {}
 _lazy: set[str] = set()
@@ -42,12 +50,12 @@ _process = os.getpid()
 
 
 def prepare() -> None:
-    """Start helpers where the cache is about empty, so that much is going to be built."""
+    """Start helpers where much may have to be built: what was built last was worth one, or the cache is about empty."""
     if settings.read("JITKERNELS_BACKEND") != "native" or not cpu_target.has_compiler():
         return
     with build_lock, suppress(OSError):
         folder = object_cache.objects_directory()
-        if folder is not None and len(os.listdir(folder)) < FEW_OBJECTS:
+        if folder is not None and (take_demand() or len(os.listdir(folder)) < FEW_OBJECTS):
             start_helpers()
 
 
@@ -64,6 +72,12 @@ def building_ahead(*, cached: bool) -> Iterator[None]:
 def is_on() -> bool:
     """Whether `begin` begins jobs here."""
     return _is_on.get()
+
+
+def is_pending(source: Source | None) -> bool:
+    """Whether a helper builds a source, and is not done."""
+    job = None if source is None else _own_jobs().get(symbol_of(source))
+    return job is not None and not job[0].is_done
 
 
 def begin(source: Source | None) -> None:
@@ -116,7 +130,7 @@ def build(*sources: Source) -> None:
     jobs = _own_jobs()
     try:
         missing = [one for symbol, one in kernels.items() if symbol not in jobs and not loader.is_built(one)]
-        if missing or jobs:
+        if missing or jobs or has_idle_helper():
             _build_all(missing, [source for source in sources if not loader.is_built(source)])
         for symbol in [symbol for symbol in jobs if symbol in kernels]:
             while _soon and symbol in jobs and not jobs[symbol][0].is_done:
@@ -136,8 +150,6 @@ def build(*sources: Source) -> None:
 def _build_all(kernels: Iterable[RangeKernel], sources: Iterable[Source]) -> None:
     """Build the kernels that take longest in helpers, as these are done with others, and all else here."""
     waiting, jobs = sorted(kernels, key=_cost), _own_jobs()
-    if not waiting and not jobs:
-        return
     here = [*sources]
     while waiting or here:
         if waiting and (here or len(waiting) > 1):

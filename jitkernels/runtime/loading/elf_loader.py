@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from jitkernels.codegen.object_bundle import objects_of
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
 from jitkernels.runtime.loading.code_memory import Pages
 from jitkernels.runtime.loading.elf_relocations import AARCH64, JUMPS, KINDS, REACH, SLOT_BYTES, X86_64, Kind
@@ -59,16 +60,26 @@ class LoadedObject:
 
 
 def load_object(content: bytes, symbol: str, address_of: Callable[[str], int]) -> LoadedObject | None:
-    """Load an object file with its entry at `symbol`; None if it has another format or machine.
+    """Load an object file, or a bundle, with its entry at `symbol`; None if it has another format or machine.
 
     `address_of` resolves external symbols. Raises LookupError for unresolved symbols and unsupported relocations.
     """
-    if content[:6] != b"\x7fELF\x02\x01" or HERE.get(platform.machine().lower()) != _machine_of(content):
-        return None
     try:
-        return _ObjectLoading(content, address_of).done(symbol)
+        first, *others = objects_of(content)
+        if any(not _is_loadable(one) for one in (first, *others)):
+            return None
+        loaded = [_ObjectLoading(one, address_of).done() for one in others]
+        known = {name: address for one in loaded for name, address in one.symbols.items()}
+        whole = _ObjectLoading(first, lambda name: known[name] if name in known else address_of(name)).done(symbol)
+        whole.memory += tuple(one.memory for one in loaded)
+        return whole
     except (struct.error, IndexError, ValueError) as error:
         raise LookupError(f"the object file is damaged: {error}") from error
+
+
+def _is_loadable(content: bytes) -> bool:
+    """Whether it is an object file in the format and for the machine of this process."""
+    return content[:6] == b"\x7fELF\x02\x01" and HERE.get(platform.machine().lower()) == _machine_of(content)
 
 
 def _machine_of(content: bytes) -> int:
@@ -105,8 +116,8 @@ class _ObjectLoading:
                     raise LookupError(f"relocations of type {info & 0xFFFFFFFF} are not supported")
                 self.relocations.append((section_.info, offset, info >> 32, addend, kind))
 
-    def done(self, symbol: str) -> LoadedObject:
-        """Copy everything to memory, relocated."""
+    def done(self, symbol: str = "") -> LoadedObject:
+        """Copy everything to memory, relocated; without a symbol it has no entry."""
         is_near = any(kind.near for *_, kind in self.relocations)
         slot_symbols = dict.fromkeys(number for _, _, number, _, kind in self.relocations if kind.to != "value")
         if not is_near:
@@ -157,9 +168,9 @@ class _ObjectLoading:
             for symbol in self.symbols
             if symbol.bound and symbol.section in starts
         }
-        if symbol not in result:
+        if symbol and symbol not in result:
             raise LookupError(f"it does not define {symbol}")
-        return LoadedObject(result, result[symbol], False, memory)
+        return LoadedObject(result, result.get(symbol, 0), False, memory)
 
     def _content(self, section: _Section) -> bytes:
         return self.content[section.offset : section.offset + section.size]

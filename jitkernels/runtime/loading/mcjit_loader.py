@@ -5,6 +5,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from jitkernels.codegen.object_bundle import objects_of
 from jitkernels.codegen.source_protocol import External
 from jitkernels.runtime.loading.elf_loader import LoadedObject
 
@@ -51,7 +52,8 @@ def mapped(content: bytes, symbol: str, externals: Sequence[External]) -> Loaded
     for external in externals:
         llvm.add_symbol(external.symbol, external.address())
     engine = _engine()
-    engine.add_object_file(llvm.ObjectFileRef.from_data(content))
+    for one in objects_of(content):
+        engine.add_object_file(llvm.ObjectFileRef.from_data(one))
     engine.finalize_object()
     address = int(engine.get_function_address(symbol))
     if not address:

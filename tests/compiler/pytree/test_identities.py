@@ -98,6 +98,36 @@ def test_what_stands_for_an_object_has_its_identity(function: Callable[..., Any]
     assert compiled.explain(a).kernels
 
 
+SOURCELESS = """
+listed, other = [1, 2], [1, 2]
+
+def same_list(a, b=listed):
+    return a + (2 if b is listed else 3)
+
+def same_name(a, b=listed):
+    return a * (b is not other) + (b is listed)
+
+def member(a, b=listed):
+    return a + (2 if b in [listed] else 3)
+
+def of_constants(a, b=None):
+    return a + (2 if b is None else 3)
+"""
+
+
+@pytest.mark.per_push
+@pytest.mark.parametrize("name", ["same_list", "same_name", "member", "of_constants"])
+def test_functions_without_a_source_compare_the_objects_of_the_caller(name: str) -> None:
+    """Copies of lists stand for these in a trace, and without a source the tests are Python's."""
+    scope: dict[str, Any] = {}
+    exec(compile(SOURCELESS, "<nowhere>", "exec"), scope)  # noqa: S102  # as a REPL defines functions
+    a, function = np.arange(3.0), scope[name]
+    compiled = jk.jit(function)
+    for arguments in ((a,), (a, [1, 2]), (a, scope["other"]), (a,)):
+        np.testing.assert_array_equal(compiled(*arguments), function(*arguments))
+    assert (compiled.explain(a).kernels > 0) == (name == "of_constants")
+
+
 def same_list(a: Any, b: Any = settings) -> Any:
     return a + (2 if b is settings else 3)
 

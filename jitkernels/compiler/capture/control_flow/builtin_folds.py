@@ -18,11 +18,14 @@ from jitkernels.compiler.capture.control_flow.growing_list import is_array_backe
 from jitkernels.compiler.capture.control_flow.iterables import RunTimeIterable
 from jitkernels.compiler.capture.control_flow.loop_state import as_number
 from jitkernels.compiler.capture.control_flow.runtime_hooks import for_
+from jitkernels.compiler.capture.control_flow.tagged_union import TaggedUnion
 from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray
 from jitkernels.compiler.capture.dynamic.dynamic_reductions import require_elements
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int, min_or_max
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED
+from jitkernels.compiler.capture.python_numbers.compensated_sum import COMPENSATES, sum_end, sum_step
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.ir.builder import elementwise
 
 
@@ -35,7 +38,7 @@ def _sum(values: Any, start: Any = 0) -> Any:
     """``sum`` of an array, also one of computed length, or of a list that has grown in a loop, by another loop."""
     is_iterable = isinstance(values, RunTimeIterable)
     if not is_array_backed(values) and not is_iterable and not _is_vector(values):
-        return builtins.sum(values, start)
+        return _sum_of_list(values, start)
     if type(values) is Masked:
         values = values.dense()
     if isinstance(values, DynamicArray) and type(start) is int:
@@ -43,10 +46,38 @@ def _sum(values: Any, start: Any = 0) -> Any:
     if not is_iterable and is_array_backed(values) and values.dynamic is not None and loop_state.kind_of(start) is int:
         _require_no_empty_sum(values.dynamic)
     if type(values) is Traced or is_iterable or values.rows is None or values.rows.kind is not None:
-        total = loop_state.Variable("_jk_total", start)
+        return _sum_by_loop(values, start)
+    return np.sum(values.whole(), axis=0) + start
+
+
+def _sum_of_list(values: Any, start: Any) -> Any:
+    if not COMPENSATES or isinstance(start, str | bytes | bytearray):
+        return builtins.sum(values, start)
+    elements = [*values]
+    is_traced = any(type(element) in (Traced, SymInt, TaggedUnion) for element in (*elements, start))
+    if not is_traced:
+        return builtins.sum(elements, start)
+    total, compensation = start, 0.0
+    for element in elements:
+        total, compensation = sum_step(total, compensation, element)
+    return sum_end(total, compensation)
+
+
+def _sum_by_loop(values: Any, start: Any) -> Any:
+    total = loop_state.Variable("_jk_total", start)
+    if not COMPENSATES or type(values) is Traced:
         for_(values, None, lambda element: total.set(total.value + element), total)
         return total.value
-    return np.sum(values.whole(), axis=0) + start
+    compensation = loop_state.Variable("_jk_compensation", 0.0)
+
+    def put(sums: tuple[Any, ...]) -> None:
+        total.value, compensation.value = sums
+
+    state = loop_state.State(
+        (*total.names, *compensation.names), lambda: (total.value, compensation.value), put, 0
+    )
+    for_(values, None, lambda element: put(sum_step(total.value, compensation.value, element)), state)
+    return sum_end(total.value, compensation.value)
 
 
 def _require_no_empty_sum(grown: DynamicList) -> None:

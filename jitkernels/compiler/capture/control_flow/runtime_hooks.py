@@ -31,6 +31,7 @@ from jitkernels.compiler.capture.control_flow.unbound_checks import check_bound,
 from jitkernels.compiler.capture.ints.int64_arithmetic import min_or_max
 from jitkernels.compiler.capture.numpy_namespace_proxy import CALLED, original
 from jitkernels.compiler.capture.override_registry import serves
+from jitkernels.compiler.capture.python_numbers.compensated_sum import sum_end, sum_step  # noqa: F401  # hooks
 from jitkernels.compiler.capture.source_locations import placed
 from jitkernels.compiler.capture.trace_context import Tracer, current
 from jitkernels.compiler.ir import pytree

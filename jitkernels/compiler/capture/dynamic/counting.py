@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced
-from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.control_flow.loop_state import Variable
 from jitkernels.compiler.capture.dynamic.compress import flatnonzero
 from jitkernels.compiler.capture.dynamic.dynamic_array import (
@@ -22,7 +21,7 @@ from jitkernels.compiler.capture.override_registry import SERVICES, overrides
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.unsupported import UnknownSizeError
-from jitkernels.dispatch import operators
+from jitkernels.dispatch.lazy_operator import lazy_operator
 
 
 def count_nonzero(array: DynamicArray, axis: Any = None) -> Any:
@@ -116,10 +115,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     edges = np.linspace(range[0], range[1], bins + 1, dtype=array.dtype)
     if not np.all(edges[:-1] < edges[1:]):
         raise UnsupportedError("numpy.histogram of bins without width")
-    with monitor_suspended():
-        kernel = operators.everyday("histogram")
-    options = {"bins": bins, "low": low, "high": high}
-    counts: Traced = array.__jitkernels_call__(kernel.__self__.schema, kernel, (ravel(array),), options)
+    counts: Traced = lazy_operator("histogram")(ravel(array), bins=bins, low=low, high=high)
     return counts, SERVICES["function"](array.tracer, np.linspace, (*range, bins + 1), {"dtype": array.dtype})
 
 

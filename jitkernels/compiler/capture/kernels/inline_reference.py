@@ -31,20 +31,37 @@ MAX_OPERATIONS = 32
 """Operations per element read or written, beyond which the tiles of a kernel win."""
 
 
+_recursive: set[Any] = set()
+"""Schemas whose references call their own kernels."""
+
+
+class RecursiveReferenceError(Exception):
+    """A reference calls its own kernel, as those of Fourier transforms do by functions of NumPy.
+
+    It would be inlined without end. No reason for NumPy to serve the call, which the trace of the reference would take
+    from an UnsupportedError.
+    """
+
+
 def inline_reference(tracer: Tracer, shapes: KernelShapes, options: Mapping[str, Any]) -> list[Node] | None:
     """The results of a schema's reference as nodes of the trace; None if it cannot or should not be inlined.
 
-    Raises UnsupportedError in the trace of this reference: one that calls its own kernel, as those of Fourier
-    transforms do by functions of NumPy, would be inlined without end.
+    Raises RecursiveReferenceError in the trace of this reference.
     """
     snapshot, schema = TraceSnapshot(tracer), type(shapes.form.attr)
     if schema in tracer.inlined_references:
-        raise UnsupportedError(f"a reference of {schema.kernel_type.name} that calls its own kernel")
+        raise RecursiveReferenceError(schema.kernel_type.name)
+    if schema in _recursive:
+        return None
     tracer.inlined_references.append(schema)
     try:
         for splitting in _splittings(shapes):
             try:
                 return _trace_reference(tracer, shapes, options, splitting)
+            except RecursiveReferenceError:
+                snapshot.restore()
+                _recursive.add(schema)
+                return None
             except (Exception, UnsupportedError):  # noqa: BLE001  # concretization may raise anything
                 snapshot.restore()
     finally:

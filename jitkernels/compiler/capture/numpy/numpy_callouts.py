@@ -13,6 +13,7 @@ from jitkernels.compiler.capture import free_variables
 from jitkernels.compiler.capture.array_proxy import Traced, fresh
 from jitkernels.compiler.capture.control_flow import runtime_hooks
 from jitkernels.compiler.capture.numpy_namespace_proxy import stand_in
+from jitkernels.compiler.capture.override_registry import serves
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
 from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_code
 from jitkernels.compiler.capture.symint import SymInt
@@ -23,7 +24,10 @@ from jitkernels.compiler.ir.elementwise_ops import is_known
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.numpy_call_spec import ArrayPlaceholder, Called, described
 
-FOLDERS = "refer", "attrs", "compiler/capture/random", "compiler/capture/native", "compiler/capture/linear_algebra"
+FOLDERS = (
+    "refer", "attrs", "compiler/capture/random", "compiler/capture/native", "compiler/capture/linear_algebra",
+    "compiler/capture/python_numbers",
+)  # fmt: skip
 REFERENCES = tuple(f"{PACKAGE}{folder}{os.sep}" for folder in FOLDERS)
 """Folders of the references of kernels, and of the code that these use; of code that traces themselves run."""
 _copies: dict[Any, Any] = {}
@@ -40,6 +44,7 @@ def is_python(function: Any) -> bool:
     return isinstance(code, types.FunctionType) and code.__code__.co_filename.startswith(NUMPY)
 
 
+@serves("traced copy")
 def traced_copy(function: Any) -> Any:
     """NumPy's code, or a reference's, with globals that refer to the NumPy proxy."""
     python_function = implementation(function)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from jitkernels.compiler.capture.array_proxy import Traced, fresh, traced
-from jitkernels.compiler.capture.callee_monitor import monitor_suspended
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.numpy.numpy_callouts import call_with_shape_of
 from jitkernels.compiler.capture.numpy.reductions import axes_of, is_given, tracer_of
@@ -22,7 +21,7 @@ from jitkernels.compiler.capture.override_registry import METHODS, SERVICES, ove
 from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.memory_order import order_like
-from jitkernels.dispatch import operators
+from jitkernels.dispatch.lazy_operator import lazy_operator
 
 LONGEST_NETWORK = 25
 """Elements of an axis that a network of minima and maxima sorts; beyond, the kernel takes less code and time."""
@@ -52,9 +51,7 @@ def _by_kernel(name: str, array: Traced, axis: int) -> Any:
     """An array with the kernel of that name applied along an axis."""
     moved = SERVICES["function"]
     rows = moved(array.tracer, np.moveaxis, (array, axis, -1), {})
-    with monitor_suspended():
-        kernel = operators.everyday(name)
-    result: Traced = rows.__jitkernels_call__(kernel.__self__.schema, kernel, (rows,), {})
+    result: Traced = lazy_operator(name)(rows)
     return moved(array.tracer, np.moveaxis, (result, -1, axis), {})
 
 
@@ -198,9 +195,7 @@ def _selected(rows: Any, places: list[Any]) -> list[Any]:
         indices: Any = traced(rows.tracer, np.array(places, np.int64))
     else:
         indices = np.stack([fresh(rows.tracer, as_int(rows.tracer, place)) for place in places])
-    with monitor_suspended():
-        kernel = operators.everyday("order_statistics")
-    found = rows.__jitkernels_call__(kernel.__self__.schema, kernel, (rows, indices), {})
+    found = lazy_operator("order_statistics")(rows, indices)
     return [found[..., i] for i in range(len(places))]
 
 

@@ -13,6 +13,7 @@ from jitkernels.compiler.ir import builder
 from jitkernels.compiler.ir.builder import UnsupportedError, elementwise
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.dispatch.fourier import FourierTransforms, is_served
+from jitkernels.dispatch.lazy_operator import lazy_operator
 
 
 class TracedFourierTransforms(FourierTransforms):
@@ -23,6 +24,9 @@ class TracedFourierTransforms(FourierTransforms):
         part = np.float32 if single else np.float64
         parts = [METHODS["astype"](np.real(a), part), METHODS["astype"](np.imag(a), part)]
         return np.stack(parts, axis=-1)
+
+    def kernel(self, name: str) -> Callable[..., Any]:
+        return lazy_operator(name)
 
     def zeros(self, a: Any, shape: Sequence[Any]) -> Any:
         """Zeros, which take no memory where they are read at once."""

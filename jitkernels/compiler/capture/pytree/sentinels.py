@@ -8,7 +8,8 @@ from typing import Any
 
 SENTINEL_ATTRIBUTES = frozenset({
     "__module__", "__doc__", "__dict__", "__weakref__", "__slots__", "__annotations__", "__new__", "__init__",
-    "__repr__", "__str__", "__reduce__", "__copy__", "__deepcopy__",
+    "__repr__", "__str__", "__reduce__", "__copy__", "__deepcopy__", "__firstlineno__", "__static_attributes__",
+    "__annotate_func__", "__annotations_cache__",
 })  # fmt: skip
 """Attributes of classes that give their instances nothing to compute with."""
 

@@ -17,7 +17,7 @@ from jitkernels.compiler.capture.override_registry import SERVICES
 from jitkernels.compiler.capture.pytree.flatten import Leaf
 from jitkernels.compiler.capture.rewrite.aliases import aliases_of, value_of
 from jitkernels.compiler.capture.rewrite.ast_builder import FLOW
-from jitkernels.compiler.capture.rewrite.rewrite_function import rewrite_blocker, rewrite_code
+from jitkernels.compiler.capture.rewrite.rewrite_function import compares_identities, rewrite_blocker, rewrite_code
 from jitkernels.compiler.capture.source_locations import line_of_change
 from jitkernels.compiler.capture.structured import structured_array
 from jitkernels.compiler.capture.trace_context import current
@@ -49,6 +49,8 @@ class Unflattener:
         self._enclosing: list[list[tuple[dict[str, Any], str]]] = []
         """The functions under construction: the globals that refer to each, by recursion."""
         self._scopes: list[tuple[types.CodeType, dict[str, Any]]] = []
+        self._comparing: types.CodeType | None = None
+        """The first function whose tests of identity are not rewritten."""
 
     def unflatten_call(self, structure: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         """The function of a call, its positional and its named arguments."""
@@ -202,10 +204,19 @@ class Unflattener:
         tracer = current()
         if flowing is None and tracer is not None and rewrite_blocker(code):
             tracer.note(rewrite_blocker(code))
+        if flowing is None and compares_identities(code):
+            self._comparing = self._comparing or code
         return flowing
 
     def check(self) -> None:
-        """Raise UnsupportedError if the function changed a list, dict or object argument."""
+        """Raise UnsupportedError if the function changed a list, dict or object argument.
+
+        Or if Python itself compared identities, where copies stand for the caller's objects.
+        """
+        if self._comparing is not None and self._copies:
+            place = f"{self._comparing.co_filename}:{self._comparing.co_firstlineno}"
+            text = f"{self._comparing.co_name} tests identity or membership, and its source cannot be rewritten"
+            raise UnsupportedError(f"{text} ({place})", is_placed=True)
         for value, content in self._copies:
             now = _content(value)
             if len(now) == len(content) and all(map(operator.is_, now, content)):

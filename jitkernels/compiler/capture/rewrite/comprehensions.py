@@ -11,6 +11,7 @@
 """
 
 import ast
+import sys
 from typing import NamedTuple
 
 from jitkernels.compiler.capture.rewrite import ast_builder
@@ -45,7 +46,15 @@ def _fold_to_extreme(name: str) -> Fold:
 
 
 FOLDS = {
-    "sum": Fold("_jk_result = _jk_second", "_jk_result = _jk_result + _jk_element", "return _jk_result", 1, 2),
+    "sum": Fold(
+        "_jk_result = _jk_second; _jk_error = 0.0",
+        f"_jk_result, _jk_error = {FLOW}.sum_step(_jk_result, _jk_error, _jk_element)",
+        f"return {FLOW}.sum_end(_jk_result, _jk_error)",
+        1,
+        2,
+    )
+    if sys.version_info >= (3, 12)
+    else Fold("_jk_result = _jk_second", "_jk_result = _jk_result + _jk_element", "return _jk_result", 1, 2),
     "min": _fold_to_extreme("min"),
     "max": _fold_to_extreme("max"),
     "any": _fold_to_bool("any"),

@@ -4,6 +4,7 @@ import ast
 import copy
 import dis
 import functools
+import itertools
 import linecache
 import types
 from collections.abc import Iterable, Iterator, Sequence
@@ -99,6 +100,16 @@ def has_control_flow(code: types.CodeType) -> bool:
 def _has_tests(code: types.CodeType) -> bool:
     """Whether it tests identity or membership, which Python decides by the proxies of a trace."""
     return any(name in ("IS_OP", "CONTAINS_OP") for name in _operations(code))
+
+
+@cached_per_code
+def compares_identities(code: types.CodeType) -> bool:
+    """Whether it tests identity or membership with something else than a constant on the right."""
+    steps = [*dis.get_instructions(code)]
+    return any(
+        step.opname in ("IS_OP", "CONTAINS_OP") and before.opname != "LOAD_CONST"
+        for before, step in itertools.pairwise(steps)
+    ) or any(compares_identities(inner) for inner in code.co_consts if isinstance(inner, types.CodeType))
 
 
 def _operations(code: types.CodeType) -> Iterator[str]:

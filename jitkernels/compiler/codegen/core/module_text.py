@@ -6,18 +6,18 @@ A frame is an array of words: addresses of arrays, and values of symbols. Loop n
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import ClassVar
 
-from jitkernels.codegen import entry_points, llvm_passes, numba_functions
-from jitkernels.codegen.compile_job import CompileJob
+from jitkernels.codegen import entry_points, llvm_passes, numba_functions, parallel_codegen
+from jitkernels.codegen.compile_job import CompileJob, gives_bitcode
 from jitkernels.codegen.compiling import compiled
 from jitkernels.codegen.python import outlined
 from jitkernels.codegen.python.simd_library import Library
 from jitkernels.codegen.source_protocol import External
 from jitkernels.compiler.codegen.control_flow.signal_polls import REFUSED
-from jitkernels.compiler.codegen.core import cycle_counter, outline_identical_nests, parallel_region
+from jitkernels.compiler.codegen.core import cycle_counter, outline_identical_nests, parallel_region, split_module
 from jitkernels.compiler.codegen.core.ir_builder import FunctionBuilder
 from jitkernels.compiler.codegen.core.parallel_region import SegmentCall
 from jitkernels.compiler.ir.symbolic_dims import Number
@@ -30,7 +30,7 @@ MAX_INLINE_CHARS, MAX_INLINE_CALLS = 1500, 6
 NESTS_MARKER = "; what is written as it should run:\n"
 """The marker before loop nests of a segment with loops or branches: LLVM optimizes these, the nests get only the passes
 that they need, as where there are no loops around them, and no strength reduction. All passes would take most of the
-time that LLVM takes.
+time that LLVM takes. Behind a second marker are those of a module of their own (`split_module`).
 """
 MIN_SEPARATE_CHARS = 16_000
 """The characters from which on nests are optimized apart: of fewer, LLVM takes milliseconds to know what they do."""
@@ -65,29 +65,46 @@ class Fused:
         return zlib.decompress(self.packed).decode()
 
     def object_code(self, symbol: str) -> bytes:
-        """Compile to an object file. Raises BuildError if LLVM rejects the text, which is a bug of the emitter."""
-        text, _, nests = self.text.replace("@entry(", f"@{symbol}(").partition(NESTS_MARKER)
+        """Compile to object code. Raises BuildError if LLVM rejects the text, which is a bug of the emitter."""
+        text, *units = self.text.replace("@entry(", f"@{symbol}(").split(NESTS_MARKER)
         by_numba: list[str] = []
-        if numba_functions.MARK in nests or numba_functions.MARK in text:
+        if any(numba_functions.MARK in part for part in (text, *units)):
             from jitkernels.codegen import numba_lowering  # not for those who print no Python
 
-            by_numba = numba_lowering.compiled_in(f"{text}\n{nests}", self.vector_bytes)
-        return compiled(
+            by_numba = numba_lowering.compiled_in("\n".join([text, *units]), self.vector_bytes)
+        calls = tuple(external.symbol for external in self.externals)
+        job = CompileJob(
+            self.name,
+            symbol,
+            (text,),
+            calls,
+            "optimize" if self.is_whole else "fuse",
+            apart=tuple(units),
+            optimized=tuple(by_numba),
+            vector_bytes=self.vector_bytes,
+            level=self.level,
+            unrolls=self.unrolls,
+            versions_strides=False,
+            reduces=self.is_whole,
+            hides_functions=True,
+        )
+        if len(units) < 2 or by_numba or gives_bitcode():
+            return compiled(job)
+        nests, second = units
+        names = split_module.functions_of([line for line in second.splitlines() if line.startswith("define i64 @")])
+        return parallel_codegen.compiled_in_parts(
+            replace(job, apart=(nests,) if nests.strip() else (), externals=(*calls, *names)),
             CompileJob(
                 self.name,
-                symbol,
-                (text,),
-                tuple(external.symbol for external in self.externals),
-                "optimize" if self.is_whole else "fuse",
-                apart=(nests,) if nests else (),
-                optimized=tuple(by_numba),
+                f"{symbol}_nests",
+                (second,),
+                calls,
+                "fuse",
+                visible=names,
                 vector_bytes=self.vector_bytes,
                 level=self.level,
-                unrolls=self.unrolls,
-                versions_strides=False,
-                reduces=self.is_whole,
-                hides_functions=True,
-            )
+                reduces=False,
+            ),
         )
 
 
@@ -156,21 +173,39 @@ def segment_text(
     if team_size.SHARE_RUN in entry:
         own = [f"declare i64 @{team_size.SHARE_RUN}(ptr, ptr, i64)", *own]
     if flows and sum(map(len, nests)) >= MIN_SEPARATE_CHARS:
-        shown = [
-            text.replace("define internal ", "define ") for text in outline_identical_nests.outline_congruent(nests)
-        ]
-        declared = [
-            f"declare {'' if text.count(' ret ') > text.count(' ret i64 0') else NEVER_FAILS}{head} nounwind"
-            for text in shown
-            for head, _ in _HEAD.findall(text)
-        ]
-        return (
-            f"{unit_text(library, [*sharing, *declared, *own])}{NESTS_MARKER}{unit_text(library, [*sharing, *shown])}"
+        shown = _shown(outline_identical_nests.outline_congruent(nests))
+        with_loops, second = split_module.split_nests(shown, own, is_optimized=True)
+        units = [with_loops, second] if second else [with_loops]
+        return NESTS_MARKER.join(
+            unit_text(library, [*sharing, *texts]) for texts in ([*_declarations(shown), *own], *units)
         )
     texts = [*sharing, *nests, *own]
     if len(calls) == 1 and (calls[0].extent is None or not parallel):
-        texts = [mark_inlined(text) for text in texts]
-    return unit_text(library, texts)
+        return unit_text(library, [mark_inlined(text) for text in texts])
+    if flows:
+        return unit_text(library, texts)
+    nests = [text for text in parts.texts if not _is_inlined(text)]
+    own = [text for text in own if text not in nests]
+    first, second = split_module.split_nests(nests, own, is_optimized=False)
+    if not second:
+        return unit_text(library, texts)
+    second = _shown(second)
+    own = [*sharing, *_declarations(second), *first, *own]
+    return NESTS_MARKER.join([unit_text(library, own), "", unit_text(library, [*sharing, *second])])
+
+
+def _shown(nests: Sequence[str]) -> list[str]:
+    """The nests as functions that other modules can call."""
+    return [text.replace("define internal ", "define ") for text in nests]
+
+
+def _declarations(nests: Sequence[str]) -> list[str]:
+    """The declarations of nests of another module."""
+    return [
+        f"declare {'' if text.count(' ret ') > text.count(' ret i64 0') else NEVER_FAILS}{head} nounwind"
+        for text in nests
+        for head, _ in _HEAD.findall(text)
+    ]
 
 
 def _emit_call(function: FunctionBuilder, call: SegmentCall, failed: str, *, parallel: bool) -> str:
