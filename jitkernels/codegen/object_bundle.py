@@ -1,5 +1,6 @@
 """Several object files as one entry of the cache: a module that was compiled in parts is loaded as one."""
 
+import itertools
 import struct
 from collections.abc import Sequence
 
@@ -21,12 +22,10 @@ def objects_of(content: bytes) -> list[bytes]:
     if not content.startswith(MAGIC):
         return [content]
     at = len(MAGIC) + _LENGTH.size
-    (count,) = _LENGTH.unpack_from(content, len(MAGIC))
-    lengths = [length for (length,) in _LENGTH.iter_unpack(content[at : at + count * _LENGTH.size])]
-    begin, objects = at + count * _LENGTH.size, []
-    for length in lengths:
-        objects.append(content[begin : begin + length])
-        begin += length
-    if len(lengths) != count or begin != len(content):
-        raise ValueError(f"a bundle of {count} object files has {len(content)} bytes: expected {begin}")
-    return objects
+    count = int.from_bytes(content[len(MAGIC) : at], "little")
+    begin = at + count * _LENGTH.size
+    lengths = [int.from_bytes(content[i : i + _LENGTH.size], "little") for i in range(at, begin, _LENGTH.size)]
+    if begin + sum(lengths) != len(content):
+        raise ValueError(f"a bundle of {count} object files has {len(content)} bytes: expected {begin + sum(lengths)}")
+    ends = [*itertools.accumulate(lengths, initial=begin)]
+    return [content[start:end] for start, end in itertools.pairwise(ends)]

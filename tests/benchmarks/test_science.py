@@ -10,6 +10,7 @@ from jitkernels.benchmarks.entries import science
 from jitkernels.benchmarks.science import science_programs
 from jitkernels.benchmarks.science.science_program import difference_of, known, results_of, science_program
 from jitkernels.benchmarks.suite import Line
+from jitkernels.compiler.codegen.core import split_module
 from jitkernels.compiler.transforms.invariants import backward_slice, scalar_expansion
 from jitkernels.errors import RegistrationError, TracingError
 from jitkernels.tuning.timer import Timing
@@ -38,6 +39,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let programs of test sizes take what those of benchmarks take."""
     monkeypatch.setattr(scalar_expansion, "MIN_TRIPS_OF_COPIES", 2)
     monkeypatch.setattr(backward_slice, "MIN_STRIDE_BYTES", 8)
+    monkeypatch.setattr(split_module, "MIN_SPLIT_CHARS", 1000)
 
 
 @pytest.mark.per_push

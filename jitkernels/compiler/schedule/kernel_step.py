@@ -5,12 +5,10 @@ A node ``kernel`` has dense arrays as operands, and then float64 scalars; each o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from jitkernels.attrs.schema.registry import implementation
 from jitkernels.codegen.source_protocol import External
 from jitkernels.compiler.ir import access_map, builder, symbolic_dims
 from jitkernels.compiler.ir.dim_bounds import limit
@@ -20,10 +18,6 @@ from jitkernels.compiler.ir.symbolic_dims import Number
 from jitkernels.compiler.ir.unsupported import UnsupportedError
 from jitkernels.core.cached_property import unlocked_cached_property
 from jitkernels.errors import AttrError, BuildError, NotUsableError
-
-
-MAX_REFERENCE_OPERATIONS = 10_000_000
-"""The most operations of a reference that takes less time than LLVM takes for a kernel, about."""
 
 
 class NamedKernel:
@@ -55,20 +49,8 @@ class NamedKernel:
             for array, operand in zip(operands, signature.inputs, strict=False)
         ]
         outputs = [np.empty(output.shape, output.numpy) for output in signature.outputs]
-        if attr.operations() < MAX_REFERENCE_OPERATIONS and self._is_being_built:
-            attr.check_data([*arrays, *outputs])
-            reference = implementation(type(attr), "refer")
-            signature.through_numbers(partial(reference.function, attr), [*arrays, *outputs])
-            return outputs
         KernelFuncs.cache().of_class(attr).run_as(attr, [*arrays, *outputs])
         return outputs
-
-    @property
-    def _is_being_built(self) -> bool:
-        """Whether a helper process builds the kernel, so that a trace that needs values would wait for it."""
-        from jitkernels.runtime.loading import build_ahead
-
-        return build_ahead.is_on() and build_ahead.is_pending(self._source)
 
     def operations(self, values: Mapping[str, int]) -> int:
         """The arithmetic operations for some values of the symbols. Raises KeyError where a size needs another one."""

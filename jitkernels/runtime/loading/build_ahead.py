@@ -74,12 +74,6 @@ def is_on() -> bool:
     return _is_on.get()
 
 
-def is_pending(source: Source | None) -> bool:
-    """Whether a helper builds a source, and is not done."""
-    job = None if source is None else _own_jobs().get(symbol_of(source))
-    return job is not None and not job[0].is_done
-
-
 def begin(source: Source | None) -> None:
     """Let a helper build what is not built yet, if that takes long."""
     if not _is_on.get() or not isinstance(source, RangeKernel | I64Source):

@@ -120,7 +120,7 @@ def of_constants(a, b=None):
 def test_functions_without_a_source_compare_the_objects_of_the_caller(name: str) -> None:
     """Copies of lists stand for these in a trace, and without a source the tests are Python's."""
     scope: dict[str, Any] = {}
-    exec(compile(SOURCELESS, "<nowhere>", "exec"), scope)  # noqa: S102  # as a REPL defines functions
+    exec(compile(SOURCELESS, "<nowhere>", "exec"), scope)  # as a REPL defines functions
     a, function = np.arange(3.0), scope[name]
     compiled = jk.jit(function)
     for arguments in ((a,), (a, [1, 2]), (a, scope["other"]), (a,)):

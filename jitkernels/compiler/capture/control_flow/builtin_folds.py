@@ -73,9 +73,7 @@ def _sum_by_loop(values: Any, start: Any) -> Any:
     def put(sums: tuple[Any, ...]) -> None:
         total.value, compensation.value = sums
 
-    state = loop_state.State(
-        (*total.names, *compensation.names), lambda: (total.value, compensation.value), put, 0
-    )
+    state = loop_state.State((*total.names, *compensation.names), lambda: (total.value, compensation.value), put, 0)
     for_(values, None, lambda element: put(sum_step(total.value, compensation.value, element)), state)
     return sum_end(total.value, compensation.value)
 
