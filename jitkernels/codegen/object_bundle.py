@@ -24,6 +24,8 @@ def objects_of(content: bytes) -> list[bytes]:
     at = len(MAGIC) + _LENGTH.size
     count = int.from_bytes(content[len(MAGIC) : at], "little")
     begin = at + count * _LENGTH.size
+    if begin > len(content):
+        raise ValueError(f"a bundle of {count} object files has {len(content)} bytes")
     lengths = [int.from_bytes(content[i : i + _LENGTH.size], "little") for i in range(at, begin, _LENGTH.size)]
     if begin + sum(lengths) != len(content):
         raise ValueError(f"a bundle of {count} object files has {len(content)} bytes: expected {begin + sum(lengths)}")

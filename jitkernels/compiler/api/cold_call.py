@@ -79,6 +79,7 @@ class ColdCalls(TimedCalls):
         began = perf_counter()
         specialization, call, symbols = self.look_up(args, kwargs)
         if specialization is None or specialization.graph is None:
+            build_ahead.end_idle()
             divided = self._divided(specialization, args, kwargs)
             if divided is not None:
                 return self._run_divided(divided, specialization, args, kwargs, out)
@@ -94,6 +95,7 @@ class ColdCalls(TimedCalls):
         largest = max((leaf.size for leaf in call.leaves if type(leaf) is np.ndarray), default=0)
         most = specialization.max_plain_elements_at_once
         if may_be_plain and largest <= most:
+            build_ahead.end_idle()
             self._entries.note(python_call_stats.SMALL)
             self._links.enter_plain(self.__wrapped__, args, kwargs, out, most, specialization)
             return self._plain(args, kwargs, out)

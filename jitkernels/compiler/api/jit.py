@@ -20,6 +20,7 @@ from jitkernels.compiler.export.function_token import token_of
 from jitkernels.compiler.ir.config import JitConfig
 from jitkernels.errors import ArgumentError, ArgumentTypeError, shown
 from jitkernels.runtime import vectorcall
+from jitkernels.runtime.loading import build_ahead
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -189,6 +190,7 @@ class JitFunction(_base, ColdCalls, Generic[P, R]):  # type: ignore[misc]  # mad
         kwargs = {name: value for name, value in kwargs.items() if name != "out" or self._takes_out}
         arrays = foreign_arguments.as_arrays(self, self._signature, args, kwargs)
         specialization, call, _ = self.look_up(*(arrays or (args, kwargs)))
+        build_ahead.end_idle()
         return specialization, call
 
     @property

@@ -5,12 +5,14 @@ being built. Callers hold `build_lock`.
 """
 
 import atexit
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
+from pathlib import Path
 
 from jitkernels.codegen import object_cache
 from jitkernels.codegen.compile_ahead import (
@@ -55,8 +57,19 @@ def prepare() -> None:
         return
     with build_lock, suppress(OSError):
         folder = object_cache.objects_directory()
-        if folder is not None and (take_demand() or len(os.listdir(folder)) < FEW_OBJECTS):
+        if folder is not None and (take_demand() or not _has_many_objects(folder)):
             start_helpers()
+
+
+def _has_many_objects(folder: Path) -> bool:
+    with os.scandir(folder) as entries:
+        return len([*itertools.islice(entries, FEW_OBJECTS)]) == FEW_OBJECTS
+
+
+def end_idle() -> None:
+    """End the helpers if nothing is going to be built: a call that compiles nothing leaves no child process."""
+    if not _is_on.get() and has_idle_helper() and not _own_jobs():
+        end_helpers()
 
 
 @contextmanager

@@ -1,9 +1,11 @@
 """What a first call does not wait for: dispatchers of operators, and references that are not inlined."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from processes import python
 
 import jitkernels as jk
 from jitkernels.compiler.capture.kernels import inline_reference
@@ -56,3 +58,45 @@ def test_references_that_call_their_own_kernel_are_traced_once(monkeypatch: pyte
     for function in (np.fft.fft, np.fft.rfft, lambda x: np.fft.fft(np.fft.fft(x, axis=0))):
         np.testing.assert_allclose(jk.jit(function, strict=True)(x), function(x), rtol=1e-10, atol=1e-12)
     assert len(traced) == len({*traced}) == 2
+
+
+HELPERS = """
+import numpy as np
+import jitkernels as jk
+from jitkernels.codegen import compile_ahead
+from jitkernels.runtime.loading import build_ahead
+
+def fails(x):
+    raise ValueError("no")
+
+started = []
+original = build_ahead.start_helpers
+build_ahead.start_helpers = lambda: (started.append(1), original())
+x = np.ones(5)
+jk.jit(lambda x: np.sin(x) + 1)(x)
+assert started or not compile_ahead.job_count()
+assert not compile_ahead._idle
+jk.jit(lambda x: np.sqrt(x) * 2).explain(x)
+assert not compile_ahead._idle
+try:
+    jk.jit(fails)(x)
+except ValueError:
+    pass
+assert not compile_ahead._idle
+for function in (np.exp, np.tan, np.sqrt, np.cbrt, np.log1p, np.expm1, np.sinh, np.tanh, np.arctan, np.floor):
+    jk.jit(lambda x: function(x) * 2)(x)
+compile_ahead.take_demand()
+started.clear()
+jk.jit(lambda x: np.cos(x) + 1)(x)
+assert not started
+compile_ahead.note_demand()
+jk.jit(lambda x: np.cos(x) + 2)(x)
+assert started or not compile_ahead.job_count()
+assert not compile_ahead._idle
+print("done")
+"""
+
+
+def test_helpers_start_where_much_is_built_and_outlive_no_call(tmp_path: Path) -> None:
+    """In a new cache, and where the last call had work for one."""
+    assert python(HELPERS, tmp_path).strip().endswith("done")
