@@ -14,6 +14,7 @@ from jitkernels.codegen import compiling
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.codegen.compiler_process import ERROR, OBJECT, Helper, HelperLostError
 from jitkernels.core import cpu_target, settings
+from jitkernels.core.object_bundle import bundled
 from jitkernels.errors import BuildError
 
 MAX_JOBS = 8
@@ -124,6 +125,24 @@ def begun(make: Callable[[], bytes]) -> AheadJob | None:
         helper.send(jobs[0])
         return AheadJob(helper)
     return None
+
+
+def compiled_in_parts(first: CompileJob, second: CompileJob) -> bytes:
+    """Compile two modules of one source, the first of which calls functions of the second, to one bundle.
+
+    An idle helper compiles the second one meanwhile, as in LLVM's ``splitCodeGen``. The bytes are the same whoever
+    does. Raises BuildError if LLVM rejects the code.
+    """
+    note_demand()
+    ahead = begun(lambda: compiling.compiled(second)) if has_idle_helper() else None
+    try:
+        code = compiling.compiled(first)
+    except BaseException:
+        if ahead is not None:
+            ahead.cancel()
+        raise
+    other = None if ahead is None else ahead.result()
+    return bundled([code, compiling.compiled(second) if other is None else other])
 
 
 @contextmanager

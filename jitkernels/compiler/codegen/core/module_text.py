@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import ClassVar
 
-from jitkernels.codegen import entry_points, llvm_passes, numba_functions, parallel_codegen
+from jitkernels.codegen import compile_ahead, entry_points, llvm_passes, numba_functions
 from jitkernels.codegen.compile_job import CompileJob, gives_bitcode
 from jitkernels.codegen.compiling import compiled
 from jitkernels.codegen.python import outlined
@@ -92,7 +92,7 @@ class Fused:
             return compiled(job)
         nests, second = units
         names = split_module.functions_of([line for line in second.splitlines() if line.startswith("define i64 @")])
-        return parallel_codegen.compiled_in_parts(
+        return compile_ahead.compiled_in_parts(
             replace(job, apart=(nests,) if nests.strip() else (), externals=(*calls, *names)),
             CompileJob(
                 self.name,
