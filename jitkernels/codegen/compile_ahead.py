@@ -13,8 +13,8 @@ from pathlib import PurePath
 from jitkernels.codegen import compiling
 from jitkernels.codegen.compile_job import CompileJob
 from jitkernels.codegen.compiler_process import ERROR, OBJECT, Helper, HelperLostError
+from jitkernels.codegen.object_cache import bundled
 from jitkernels.core import cpu_target, settings
-from jitkernels.core.object_bundle import bundled
 from jitkernels.errors import BuildError
 
 MAX_JOBS = 8

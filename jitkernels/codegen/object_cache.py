@@ -8,9 +8,11 @@ foreign) costs a rebuild and one log line, never an error.
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from jitkernels.codegen import kernel_archive
@@ -20,6 +22,9 @@ from jitkernels.core.fork_locks import build_lock
 from jitkernels.core.hashing import sha256
 
 CHECKSUM_BYTES = 32
+BUNDLE_MAGIC = b"\x7fJKOBJS\x01"
+"""The begin of an entry of several objects: a module that was compiled in parts, which is loaded as one."""
+_LENGTH = struct.Struct("<Q")
 
 
 def key_of(text: str) -> str:
@@ -113,3 +118,27 @@ def _locked(path: Path) -> Iterator[None]:
         except OSError as error:
             warn_once("lock", f"cannot lock {path} ({error}): building without a lock")
         yield
+
+
+def bundled(objects: Sequence[bytes]) -> bytes:
+    """Join object files; the first one has the entry. A single one stays as it is."""
+    if len(objects) == 1:
+        return objects[0]
+    lengths = b"".join(map(_LENGTH.pack, map(len, objects)))
+    return b"".join([BUNDLE_MAGIC, _LENGTH.pack(len(objects)), lengths, *objects])
+
+
+def objects_of(content: bytes) -> list[bytes]:
+    """The object files of a bundle, or of one object file. Raises ValueError for a damaged bundle."""
+    if not content.startswith(BUNDLE_MAGIC):
+        return [content]
+    at = len(BUNDLE_MAGIC) + _LENGTH.size
+    count = int.from_bytes(content[len(BUNDLE_MAGIC) : at], "little")
+    begin = at + count * _LENGTH.size
+    if begin > len(content):
+        raise ValueError(f"a bundle of {count} object files has {len(content)} bytes")
+    lengths = [int.from_bytes(content[i : i + _LENGTH.size], "little") for i in range(at, begin, _LENGTH.size)]
+    if begin + sum(lengths) != len(content):
+        raise ValueError(f"a bundle of {count} object files has {len(content)} bytes: expected {begin + sum(lengths)}")
+    ends = [*itertools.accumulate(lengths, initial=begin)]
+    return [content[start:end] for start, end in itertools.pairwise(ends)]

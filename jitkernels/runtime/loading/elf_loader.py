@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from jitkernels.codegen.object_cache import objects_of
 from jitkernels.core.cpu_target import CACHE_LINE_BYTES
-from jitkernels.core.object_bundle import objects_of
 from jitkernels.runtime.loading.code_memory import Pages
 from jitkernels.runtime.loading.elf_relocations import AARCH64, JUMPS, KINDS, REACH, SLOT_BYTES, X86_64, Kind
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from jitkernels.codegen.object_cache import objects_of
 from jitkernels.codegen.source_protocol import External
-from jitkernels.core.object_bundle import objects_of
 from jitkernels.runtime.loading.elf_loader import LoadedObject
 
 _engines: list[Any] = []

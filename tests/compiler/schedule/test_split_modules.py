@@ -7,11 +7,11 @@ import pytest
 
 import jitkernels as jk
 from jitkernels.codegen import compile_ahead
+from jitkernels.codegen.object_cache import bundled, objects_of
 from jitkernels.codegen.source_protocol import symbol_of
 from jitkernels.compiler.codegen.core import module_text, split_module
 from jitkernels.compiler.codegen.core.split_module import functions_of, split_nests
 from jitkernels.core import cpu_target
-from jitkernels.core.object_bundle import bundled, objects_of
 
 
 def several(x: Any) -> Any:
