@@ -53,11 +53,10 @@ def _of_operation(tracer: Tracer, node: Node) -> Interval | None:
     if node.operation == "cast" and node.dtype == "int64" and node.inputs[0].dtype != "uint64":
         return interval(tracer, node.inputs[0]) if node.inputs[0].dtype[0] in "iu" else None
     if node.operation in ("remainder", "minimum", "maximum") and node.dtype == "int64":
-        first, second = (interval(tracer, operand) for operand in node.inputs)
-        if second is not None and node.operation == "remainder":
+        first, second = (interval(tracer, operand) or ANY for operand in node.inputs)
+        if node.operation == "remainder":
             return (0, second[1] - 1) if is_at_least(second[0], 1) else None
-        if first is not None and second is not None and node.operation != "remainder":
-            return extreme(first, second, is_min=node.operation == "minimum")
+        return extreme(first, second, is_min=node.operation == "minimum")
     return own
 
 

@@ -97,6 +97,16 @@ class ScalarEmitter(RegionEvaluator):
         name = "udiv" if node.operation == "floor_divide" else "urem"
         return Register(self._new(f"{name} i64 {left.text}, {right.text}"), node.dtype)
 
+    def _division_by_positive(self, node: Node, left: Register, right: Register) -> Register:
+        """Round down without a test of the divisor, for which NumPy would report a division by zero."""
+        rest = self._new(f"srem i64 {left.text}, {right.text}")
+        sign = self._new(f"ashr i64 {rest}, 63")
+        if node.operation == "remainder":
+            added = self._new(f"and i64 {sign}, {right.text}")
+            return Register(self._new(f"add i64 {rest}, {added}"), node.dtype)
+        quotient = self._new(f"sdiv i64 {left.text}, {right.text}")
+        return Register(self._new(f"add i64 {quotient}, {sign}"), node.dtype)
+
     def _wrapped(self, node: Node, left: Register, right: Register) -> Register:
         """Select instead of dividing; where it is known not to wrap around, the dividend itself."""
         if node in self.unwrapped:
