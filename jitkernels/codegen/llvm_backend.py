@@ -45,9 +45,10 @@ def _target_machine(target: cpu_target.Target, vector_bytes: int, level: int) ->
 def optimize(module: Any, target: Any, *, unrolls: bool = True, versions_strides: bool = True) -> None:
     """Run LLVM's O3 pipeline without SLP vectorization, which spoils register tiles and finds nothing in loops.
 
-    Calls stay whole until they are inlined: split for constants that come from a branch, as in ``err = old - (255.0 if old
-    > 127.5 else 0.0)``, they would leave a jump that is mispredicted in place of a selection. `unrolls`: allow loop
-    unrolling, which doubles compile time. `versions_strides`: let loops along a stride that only
+    Calls stay whole until they are inlined: split for constants that come from a branch, as in
+    ``err = old - (255.0 if old > 127.5 else 0.0)``, they would leave a jump in place of a selection.
+
+    `unrolls`: allow loop unrolling, which doubles compile time. `versions_strides`: let loops along a stride that only
     the call knows load vectors where it is 1, and run element by element otherwise; if false, they gather.
     """
     options = llvm.create_pipeline_tuning_options(speed_level=3)

@@ -308,7 +308,7 @@ def _written_over_at_home(region: Graph, targets: Mapping[int, int]) -> Graph:
 
 
 def _first_change(node: Node) -> tuple[Node, int] | None:
-    """The first loop, branch or store of those that left an array as it is, and its operand; None if it is as it was."""
+    """The first loop, branch or store of those that changed an array, and its operand; None if nothing did."""
     place = None
     while is_direct(node) and (node.operation == "scatter" or (is_result(node) and node.ndim)):
         index = home_operand_index(node) if node.operation == "item" else 0
