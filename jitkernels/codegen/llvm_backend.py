@@ -45,6 +45,9 @@ def _target_machine(target: cpu_target.Target, vector_bytes: int, level: int) ->
 def optimize(module: Any, target: Any, *, unrolls: bool = True, versions_strides: bool = True) -> None:
     """Run LLVM's O3 pipeline without SLP vectorization, which spoils register tiles and finds nothing in loops.
 
+    Calls stay whole until they are inlined: split for constants that come from a branch, as in
+    ``err = old - (255.0 if old > 127.5 else 0.0)``, they would leave a jump in place of a selection.
+
     `unrolls`: allow loop unrolling, which doubles compile time. `versions_strides`: let loops along a stride that only
     the call knows load vectors where it is 1, and run element by element otherwise; if false, they gather.
     """
@@ -55,6 +58,7 @@ def optimize(module: Any, target: Any, *, unrolls: bool = True, versions_strides
     builder = llvm.create_pass_builder(target, options)
     with (
         nullcontext() if versions_strides else _option("enable-mem-access-versioning"),
+        _option("callsite-splitting-duplication-threshold", inside="0", after="5"),
         _freed(builder.getModulePassManager()) as pipeline,
     ):
         pipeline.run(module, builder)

@@ -254,13 +254,12 @@ def _without_copies_home(region: Graph, targets: Mapping[int, int]) -> Graph:
     `targets`: by the number of a result, the index of the parameter in whose memory it is. All else that reads the
     parameter has to come before the update.
     """
+    region = _written_over_at_home(region, targets)
     outputs = list(region.outputs)
     read = readers(region)
     for index, position in targets.items():
         copied = outputs[index]
-        if copied.operation != "view" or not builder.is_identity(
-            copied.inputs[0].shape, copied.options["map"], copied.shape
-        ):
+        if not _is_copy(copied):
             continue
         node, parameter = copied.inputs[0], region.inputs[position]
         found = nest_update(node) if is_direct(node) else None
@@ -271,6 +270,58 @@ def _without_copies_home(region: Graph, targets: Mapping[int, int]) -> Graph:
         if not any(one in region.roots for one in versions) and {*before}.issuperset(read[parameter]):
             outputs[index] = node
     return region if outputs == list(region.outputs) else region.remade(outputs, region.writes, region.checks)
+
+
+def _written_over_at_home(region: Graph, targets: Mapping[int, int]) -> Graph:
+    """Let what replaces an array, unread, before stores to elements change it, take the array's memory.
+
+    As in ``for i in range(n): count[:] = 0; for k in range(m): count[x[i, k]] += 1``: without a copy back.
+    """
+    read = readers(region)
+    firsts: dict[tuple[Node, int], Node] = {}
+    outputs = list(region.outputs)
+    for index, position in targets.items():
+        copied, parameter = outputs[index], region.inputs[position]
+        if not _is_copy(copied) or read.get(parameter) or parameter in region.roots:
+            continue
+        place = _first_change(copied.inputs[0])
+        if place is None or place in firsts:
+            continue
+        value = place[0].inputs[place[1]]
+        if is_direct(value) or (value.dtype, value.shape) != (parameter.dtype, parameter.shape):
+            continue
+        firsts[place] = parameter
+        outputs[index] = copied.inputs[0]
+    if not firsts:
+        return region
+    new: dict[Node, Node] = {}
+    for node in region.remade(outputs, region.writes, region.checks):
+        inputs = [new[operand] for operand in node.inputs]
+        for (changing, position), parameter in firsts.items():
+            if changing is node:
+                options = {"map": tuple(builder.identity_map(parameter.ndim)), "extents": parameter.shape}
+                inputs[position] = Node(
+                    "update", (parameter, inputs[position]), parameter.dtype, parameter.shape, options
+                )
+        new[node] = node.replace_inputs(inputs)
+    return rebuild_roots(region.remade(outputs, region.writes, region.checks), new.__getitem__)
+
+
+def _first_change(node: Node) -> tuple[Node, int] | None:
+    """The first loop, branch or store of those that changed an array, and its operand; None if nothing did."""
+    place = None
+    while is_direct(node) and (node.operation == "scatter" or (is_result(node) and node.ndim)):
+        index = home_operand_index(node) if node.operation == "item" else 0
+        if index is None:
+            return None
+        changing = node if node.operation == "scatter" else node.inputs[0]
+        place, node = (changing, index), changing.inputs[index]
+    return place
+
+
+def _is_copy(node: Node) -> bool:
+    """Whether a node copies an array."""
+    return node.operation == "view" and builder.is_identity(node.inputs[0].shape, node.options["map"], node.shape)
 
 
 def _with_copies_inside(region: Graph, updated: set[int]) -> Graph:

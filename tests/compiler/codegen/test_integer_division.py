@@ -105,3 +105,48 @@ def test_python_int_divisors_are_compiled(dtype: str) -> None:
     if dtype.startswith("u"):
         with pytest.raises(OverflowError):
             function(x, -1)
+
+
+def by_python_ints(x: Any, table: Any, n: int) -> Any:
+    """Ints of Python: those of 2**62 and more are Python's own in the compiled function's place."""
+    out = np.zeros((len(x), 4), np.int64)
+    for i in range(len(x)):
+        k = int(x[i])
+        out[i] = k // n, k % n, k // len(table), k % len(table)
+    return out
+
+
+def by_sizes(x: Any, table: Any, n: int) -> Any:
+    """Ints of NumPy, the least one among them."""
+    out = np.zeros((len(x), 2), np.int64)
+    for i in range(len(x)):
+        out[i, 0] = x[i] // len(table)
+        out[i, 1] = x[i] % len(table)
+    return out
+
+
+@pytest.mark.per_push
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 1000])
+@pytest.mark.parametrize("program", [by_python_ints, by_sizes])
+def test_loops_divide_by_positive_ints(program: Callable[..., Any], n: int) -> None:
+    function = jk.jit(program, strict=True)
+    x = numbers("int64") >> (2 if program is by_python_ints else 0)
+    for given in (x, x - x % n, x - x % n - 1):
+        np.testing.assert_array_equal(function(given, np.zeros(n), n), program(given, np.zeros(n), n))
+
+
+@pytest.mark.parametrize("n", [0, -1, -7])
+def test_loops_divide_by_other_ints(n: int) -> None:
+    def remainders(x: Any, n: int) -> Any:
+        out = np.zeros(len(x), np.int64)
+        for i in range(len(x)):
+            out[i] = int(x[i]) % n
+        return out
+
+    function, x = jk.jit(remainders), np.arange(-9, 9)
+    np.testing.assert_array_equal(function(x, 5), remainders(x, 5))
+    if n:
+        np.testing.assert_array_equal(function(x, n), remainders(x, n))
+    else:
+        with pytest.raises(ZeroDivisionError):
+            function(x, n)

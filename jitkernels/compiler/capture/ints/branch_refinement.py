@@ -5,13 +5,14 @@ from typing import Any, Self
 
 from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.trace_context import Tracer
+from jitkernels.compiler.ir import symbolic_dims
 from jitkernels.compiler.ir.graph import Node
 from jitkernels.compiler.ir.symbolic_dims import Number, is_at_least
 
 MAX_REFINED_INT = 2**61
 NEGATED = {
     "less": "greater_equal", "less_equal": "greater", "greater": "less_equal", "greater_equal": "less",
-    "not_equal": "equal",
+    "not_equal": "equal", "equal": "not_equal",
 }  # fmt: skip
 
 
@@ -58,6 +59,19 @@ class Assumed:
             case "equal":
                 self._narrow(left, *second)
                 self._narrow(right, *first)
+            case "not_equal":
+                self._exclude(left, second)
+                self._exclude(right, first)
+
+    def _exclude(self, node: Node, number: intervals.Interval) -> None:
+        """Refine a node that is not a number: where that is its least or its largest value, by one."""
+        if not symbolic_dims.same(*number):
+            return
+        least, most = self._bounds(node)
+        if symbolic_dims.same(least, number[0]):
+            self._narrow(node, least + 1, None)
+        if symbolic_dims.same(most, number[0]):
+            self._narrow(node, None, most - 1)
 
     def _bounds(self, node: Node) -> intervals.Interval:
         return intervals.interval(self.tracer, node) or intervals.ANY

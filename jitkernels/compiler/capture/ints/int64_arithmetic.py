@@ -140,8 +140,9 @@ def _divide(tracer: Tracer, ufunc: Any, dividend: BoundedInt, divisor: BoundedIn
             return dividend.node, dividend.bounds
         if wraps is not None:
             result = Node(result.operation, result.inputs, result.dtype, (), {**result.options, "wraps": wraps})
-        elif is_positive and _is_natural(dividend):
-            result = Node(result.operation, result.inputs, result.dtype, (), {**result.options, "natural": True})
+        elif is_positive:
+            divided = "natural" if _is_natural(dividend) else "by_positive"
+            result = Node(result.operation, result.inputs, result.dtype, (), {**result.options, divided: True})
     if not is_positive:
         return result, None
     if ufunc is np.remainder:

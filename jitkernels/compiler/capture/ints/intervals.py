@@ -7,6 +7,8 @@ Within them sums do not overflow and indices need no bounds check. An int that e
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
@@ -39,7 +41,23 @@ def interval(tracer: Tracer, value: Any) -> Interval | None:
     number = number_of(node) if node.operation == "extent" or node.dtype == "int64" else None
     if number is not None:
         return number, number
-    return (0, 1) if node.dtype == "bool" else None
+    return (0, 1) if node.dtype == "bool" else _of_operation(tracer, node)
+
+
+def _of_operation(tracer: Tracer, node: Node) -> Interval | None:
+    """The bounds of an int by its dtype, and by how NumPy computes it."""
+    if node.ndim or node.dtype[0] not in "iu":
+        return None
+    limits = np.iinfo(node.dtype)
+    own = (int(limits.min), int(limits.max)) if limits.max < INT64_MAX else None
+    if node.operation == "cast" and node.dtype == "int64" and node.inputs[0].dtype != "uint64":
+        return interval(tracer, node.inputs[0]) if node.inputs[0].dtype[0] in "iu" else None
+    if node.operation in ("remainder", "minimum", "maximum") and node.dtype == "int64":
+        first, second = (interval(tracer, operand) or ANY for operand in node.inputs)
+        if node.operation == "remainder":
+            return (0, second[1] - 1) if is_at_least(second[0], 1) else None
+        return extreme(first, second, is_min=node.operation == "minimum")
+    return own
 
 
 def note(tracer: Tracer, node: Node, bounds: Interval | None) -> None:

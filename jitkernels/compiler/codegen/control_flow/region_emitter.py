@@ -4,8 +4,10 @@ Scalars live in allocas that LLVM promotes to registers. The order of a region's
 an array is read before the next version overwrites it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from jitkernels.codegen.python.types import NUMBERS, constant
@@ -25,9 +27,9 @@ from jitkernels.compiler.codegen.control_flow.signal_polls import FULL, REFUSED
 from jitkernels.compiler.codegen.control_flow.split_loop import SplitLoop
 from jitkernels.compiler.codegen.core.fma_contraction import ANY_ORDER_FLAG
 from jitkernels.compiler.codegen.core.ir_builder import Register, llvm_type
-from jitkernels.compiler.ir.graph import Node, has_value
+from jitkernels.compiler.ir.graph import Graph, Node, frozen, has_value
 from jitkernels.compiler.ir.region_memory import Flow
-from jitkernels.compiler.ir.symbolic_dims import Number, product
+from jitkernels.compiler.ir.symbolic_dims import Number, is_loop_variant, product
 from jitkernels.compiler.transforms import early_exits
 from jitkernels.compiler.transforms.parallel_int_reductions import IntReduction
 
@@ -49,6 +51,7 @@ class FlowEmitter(SplitLoop, PollCountdown):
         self.unordered: set[Node] = set()
         self.addends: Addends = {}
         self.failed = ""
+        self.known: ChainMap[Hashable, Register] = ChainMap()
 
     def text(self) -> str:
         """Return the functions: the entry, which loads the array addresses, and the body with noalias parameters."""
@@ -78,11 +81,28 @@ class FlowEmitter(SplitLoop, PollCountdown):
             ]
         )
 
+    def _region(self, graph: Graph, arguments: Sequence[Any], known: Values | None = None) -> list[Any]:
+        """Emit a region; what it computes, nothing else but the regions in it finds computed."""
+        self.known = self.known.new_child()
+        results = super()._region(graph, arguments, known)
+        self.known = self.known.parents
+        return results
+
+    def _once(self, key: Hashable, emit: Callable[[], Register]) -> Register:
+        """Emit what has this key, unless that was done where control has come by."""
+        if key not in self.known:
+            self.known[key] = emit()
+        return self.known[key]
+
     def _bounded(self, node: Node, index: Register) -> Register:
+        """Check an index, unless it was checked before: LLVM joins equal numbers, but no checks that leave a loop."""
         if node in self.proven:
             return index
         self.can_fill = self.can_fill or "grows" in node.options
-        return super()._bounded(node, index)
+        emit = partial(super()._bounded, node, index)
+        if "grows" in node.options or is_loop_variant(node.options["extent"]):
+            return emit()
+        return self._once(("bounded", index.text, frozen(node.options["extent"]), node.options["counts_back"]), emit)
 
     def _check(self, node: Node, condition: Register) -> None:
         """Bail out if a check is true; in a loop that defers it, behind the loop."""
@@ -98,7 +118,10 @@ class FlowEmitter(SplitLoop, PollCountdown):
         if node in self.unordered:
             left, right = (self._cast(operand, node.dtype) for operand in operands)
             return self._unordered(INSTRUCTIONS[node.operation], left, right)
-        return super()._applied(node, operands)
+        emit = partial(super()._applied, node, operands)
+        if node.dtype != "int64":
+            return emit()
+        return self._once((node.operation, *((operand.text, operand.dtype) for operand in operands)), emit)
 
     def _unordered(self, instruction: str, left: Register, right: Register) -> Register:
         text = f"{instruction}{ANY_ORDER_FLAG}{llvm_type(left.dtype)} {left.text}, {right.text}"

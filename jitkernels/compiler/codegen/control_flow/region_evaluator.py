@@ -8,7 +8,7 @@ from jitkernels.compiler.codegen.core.ir_builder import Register
 from jitkernels.compiler.ir.graph import Graph, Node
 from jitkernels.compiler.ir.region_memory import Flow
 from jitkernels.compiler.ir.strided_array import StridedArray
-from jitkernels.compiler.ir.symbolic_dims import Number
+from jitkernels.compiler.ir.symbolic_dims import Number, is_at_least
 from jitkernels.compiler.schedule.region_stages import NestGroup
 from jitkernels.core.frozen_dataclass import frozen_dataclass
 
@@ -93,6 +93,8 @@ class RegionEvaluator:
                 return self._branch(node, operands, values)
         if node.options.get("natural"):  # the operands are nonnegative and the divisor is not zero
             return self._natural_division(node, *operands)
+        if _divides_by_positive(node):
+            return self._division_by_positive(node, *operands)
         if "wraps" in node.options:
             return self._wrapped(node, *operands)
         return self._applied(node, operands)
@@ -148,6 +150,10 @@ class RegionEvaluator:
         """The quotient or remainder of nonnegative numbers."""
         raise NotImplementedError
 
+    def _division_by_positive(self, node: Node, left: Register, right: Register) -> Register:
+        """The quotient or remainder, rounded down, by a number that is at least 1."""
+        return self._applied(node, [left, right])
+
     def _wrapped(self, node: Node, left: Register, right: Register) -> Register:
         """The remainder of an int that is at least ``-divisor`` and below ``2 * divisor``."""
         return self._applied(node, [left, right])
@@ -173,6 +179,15 @@ class RegionEvaluator:
 
     def _branch(self, node: Node, operands: list[Any], values: Values) -> list[Any]:
         raise NotImplementedError
+
+
+def _divides_by_positive(node: Node) -> bool:
+    """Whether a division of ints is known to be by 1 or more, and so are those of NumPy's ints by sizes."""
+    if node.operation not in ("floor_divide", "remainder") or node.dtype != "int64":
+        return False
+    divisor = node.inputs[1]
+    is_size = divisor.operation == "extent" and is_at_least(divisor.options["extent"], 1)
+    return is_size or "by_positive" in node.options
 
 
 def _raveled(array: StridedPointer, indices: Sequence[Node], values: Values) -> tuple[StridedPointer, list[Register]]:

@@ -97,6 +97,16 @@ class ScalarEmitter(RegionEvaluator):
         name = "udiv" if node.operation == "floor_divide" else "urem"
         return Register(self._new(f"{name} i64 {left.text}, {right.text}"), node.dtype)
 
+    def _division_by_positive(self, node: Node, left: Register, right: Register) -> Register:
+        """Round down without a test of the divisor, for which NumPy would report a division by zero."""
+        rest = self._new(f"srem i64 {left.text}, {right.text}")
+        sign = self._new(f"ashr i64 {rest}, 63")
+        if node.operation == "remainder":
+            added = self._new(f"and i64 {sign}, {right.text}")
+            return Register(self._new(f"add i64 {rest}, {added}"), node.dtype)
+        quotient = self._new(f"sdiv i64 {left.text}, {right.text}")
+        return Register(self._new(f"add i64 {quotient}, {sign}"), node.dtype)
+
     def _wrapped(self, node: Node, left: Register, right: Register) -> Register:
         """Select instead of dividing; where it is known not to wrap around, the dividend itself."""
         if node in self.unwrapped:
@@ -132,14 +142,27 @@ class ScalarEmitter(RegionEvaluator):
         A growing list bails out to `full` instead, and the caller retries with a larger tape.
         """
         extent = self.function.extent(node.options["extent"])
-        result = index.text
+        label = "full" if "grows" in node.options else "refused"
         if node.options["counts_back"]:
-            is_negative = self._new(f"icmp slt i64 {index.text}, 0")
-            from_end = self._new(f"add i64 {index.text}, {extent}")
-            result = self._new(f"select i1 {is_negative}, i64 {from_end}, i64 {index.text}")
-        out_of_bounds = Register(self._new(f"icmp uge i64 {result}, {extent}"), "bool")
-        self._bail_out_if(out_of_bounds, "full" if "grows" in node.options else "refused")
-        return Register(result, "int64")
+            return Register(self._counted_back(index.text, extent, label), "int64")
+        self._bail_out_if(Register(self._new(f"icmp uge i64 {index.text}, {extent}"), "bool"), label)
+        return index
+
+    def _counted_back(self, index: str, extent: str, label: str) -> str:
+        """An index from the start; code for indices from the end stands apart, as these are rare."""
+        from_start, apart, from_end, use = (self.function.label() for _ in range(4))
+        is_inside = self._new(f"icmp ult i64 {index}, {extent}")
+        self.block.lines += [
+            f"  br label %{from_start}", f"{from_start}:",
+            f"  br i1 {is_inside}, label %{use}, label %{apart}, !prof !7", f"{apart}:",
+        ]  # fmt: skip
+        positive = self._new(f"add i64 {index}, {extent}")
+        is_outside = self._new(f"icmp uge i64 {positive}, {extent}")
+        self.block.lines += [
+            f"  br i1 {is_outside}, label %{label}, label %{from_end}, !prof !4", f"{from_end}:",
+            f"  br label %{use}", f"{use}:",
+        ]  # fmt: skip
+        return self._new(f"phi i64 [{index}, %{from_start}], [{positive}, %{from_end}]")
 
     def _overflows(self, of: str, left: Register, right: Register) -> Register:
         return overflow_bit(self.function, self.block, of, left, right)
