@@ -10,7 +10,7 @@ from typing import Any
 from jitkernels.compiler.capture.array_proxy import Traced, result
 from jitkernels.compiler.capture.functionalization import View
 from jitkernels.compiler.capture.ints import intervals
-from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
+from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow, bounded
 from jitkernels.compiler.capture.ints.int64_arithmetic import as_int
 from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer
@@ -70,10 +70,7 @@ def _checked_index(tracer: Tracer, value: Any, extent: Number) -> Node:
             return node
         if is_at_least(-1 - high, 0) and intervals.guarded_at_least_zero(low + extent):
             return elementwise("add", node, builder.extent(extent))
-    counts_back = bounds is None or not is_at_least(bounds[0], 0)
-    checked = Node("bounded", (node,), "int64", (), {"extent": extent, "counts_back": counts_back})
-    tracer.checks.append(elementwise("less", checked, 0))  # never true: keeps the bounds check alive
-    return checked
+    return bounded(tracer, node, extent, counts_back=bounds is None or not is_at_least(bounds[0], 0))
 
 
 def checked_indices(tracer: Tracer, value: Any, numbers: Node, extent: Number) -> Node:
@@ -84,8 +81,7 @@ def checked_indices(tracer: Tracer, value: Any, numbers: Node, extent: Number) -
     above = elementwise("greater_equal", numbers, builder.extent(extent))
     outside = elementwise("logical_or", below, above)
     has_outside = builder.cast(builder.reduce("any", outside, range(outside.ndim)), "int64")
-    zero = Node("bounded", (has_outside,), "int64", (), {"extent": 1, "counts_back": False})
-    tracer.checks.append(elementwise("less", zero, 0))  # never true, as for an element
+    zero = bounded(tracer, has_outside, 1, counts_back=False)
     return elementwise("add", numbers, zero)
 
 
@@ -93,7 +89,7 @@ def _base_and_indices(tracer: Tracer, view: View, indices: list[Node]) -> tuple[
     """The base array of a view, and the indices there."""
     while (parent := view.parent) is not None:
         if isinstance(view, DynamicRow):
-            indices = [*indices[: view.axis], *view.numbers, *indices[view.axis :]]
+            indices = [*indices[: view.axis], *view.inside(), *indices[view.axis :]]
             view = parent
             continue
         if view.map is None:

@@ -10,7 +10,7 @@ from jitkernels.compiler.capture.dynamic.dynamic_array import DynamicArray, is_i
 from jitkernels.compiler.capture.dynamic.dynamic_gather import gathered, scatter_elements, update_elements
 from jitkernels.compiler.capture.dynamic.dynamic_slice import dynamic_slice
 from jitkernels.compiler.capture.ints import element_access, induction_symbols, int_cast_checks
-from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
+from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow, UncheckedRow
 from jitkernels.compiler.capture.ints.slice_bounds import slice_extents, with_signed_ints
 from jitkernels.compiler.capture.numpy.concatenate import stacked
 from jitkernels.compiler.capture.numpy.masked_proxy import Masked
@@ -69,6 +69,10 @@ def getitem(array: Traced, key: Any) -> Any:
     base, axis, indices = _gathered(array, index_key)
     if array.tracer.depth and not indices[0].ndim:
         return Traced(array.tracer, DynamicRow(base.view, axis, indices))
+    if _selects_row(array.tracer, index_key):
+        row = UncheckedRow(array.tracer, base.view, axis, indices)
+        _keep_bounds_check(array.tracer, row.node)
+        return Traced(array.tracer, row)
     node = base.node
     shape = (*node.shape[:axis], *indices[0].shape, *node.shape[axis + len(indices) :])
     created = Node("gather", (node, *indices), node.dtype, shape, _options(array.tracer, axis))
@@ -76,9 +80,19 @@ def getitem(array: Traced, key: Any) -> Any:
     outcome = fresh(array.tracer, created, is_scalar=index_key.is_element and not shape, is_c=base.ndim == 1 or None)
     if len(shape) > 1:
         outcome.view.storage.set_layout_like(_strides_of_gather(base, axis, indices, shape))
-    if shape and all(type(index_array) is Traced and index_array.is_scalar for _, index_array in index_key.arrays):
+    if shape and _are_numbers(index_key):
         outcome.view.storage.note_may_alias(base.view.storage)  # for concrete indices NumPy returns a view
     return outcome
+
+
+def _are_numbers(index_key: IndexKey) -> bool:
+    return all(type(index_array) is Traced and index_array.is_scalar for _, index_array in index_key.arrays)
+
+
+def _selects_row(tracer: Tracer, index_key: IndexKey) -> bool:
+    """Whether a key outside of loops selects a view at computed numbers."""
+    is_view = len(index_key.arrays) < len(index_key.shape) and _are_numbers(index_key)
+    return is_view and not tracer.depth and not tracer.differentiates
 
 
 @serves("setitem")

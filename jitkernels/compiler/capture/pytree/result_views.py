@@ -6,7 +6,9 @@ from functools import partial
 from typing import Any
 
 from jitkernels.compiler.capture.functionalization import PlaneView, View
+from jitkernels.compiler.capture.ints.dynamic_row_view import DynamicRow
 from jitkernels.compiler.ir import symbolic_dims
+from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.ops import strided_view
 from jitkernels.compiler.ir.symbolic_dims import Extent
 
@@ -33,7 +35,9 @@ def view_builder(view: View) -> Step:
 
 
 def _step(view: View) -> Step:
-    """The same for a view of its parent."""
+    """The same for a view of its parent. Raises UnsupportedError where only the compiled code knows which."""
+    if isinstance(view, DynamicRow):
+        raise UnsupportedError("a result that is a view at a computed index")
     if type(view) is PlaneView:
         return lambda array, _: getattr(array, view.name)
     index_map, readers = view.map, [extent_reader(extent) for extent in view.shape]
