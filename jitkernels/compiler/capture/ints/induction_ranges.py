@@ -9,7 +9,7 @@ from jitkernels.compiler.capture.ints import intervals
 from jitkernels.compiler.capture.ints.intervals import ANY, FREE, Interval, Recurrence
 from jitkernels.compiler.capture.trace_context import Tracer
 from jitkernels.compiler.ir.graph import Node
-from jitkernels.compiler.ir.symbolic_dims import Number, is_at_least
+from jitkernels.compiler.ir.symbolic_dims import Number, is_at_least, is_loop_variant
 
 
 class CarriedInts:
@@ -29,6 +29,7 @@ class CarriedInts:
         self._narrowed: set[int] = set()
         self._below: set[int] = set()
         self._after: dict[int, tuple[Interval, Interval]] = {}
+        self._steps: dict[int, Recurrence] = {}
 
     def recall(self, bounds: dict[int, Interval]) -> None:
         """Start from the intervals of an earlier trace of the enclosing loop's body."""
@@ -46,12 +47,14 @@ class CarriedInts:
         A narrower interval requires another trace of the body, worthwhile only if iterations have runtime guards.
         """
         self._after.pop(slot, None)
+        self._steps.pop(slot, None)
         if kind_of(now) is not int:
             return True
         initial = self.initial[slot]
         start = ((0, 0) if initial is UNSET else intervals.interval(self.tracer, initial)) or ANY
         step = self.tracer.recurrences.get(now.node) if type(now) is Traced else None
         step = step if step is not None and step.base is node else None
+        self._steps[slot] = step or Recurrence(node, also=intervals.interval(self.tracer, now) or ANY)
         # What conditions imply about its value at the end of an iteration.
         body_bounds = intervals.hull([start, intervals.interval(self.tracer, now) or ANY])
         stepped = body_bounds if step is None else _any_trip_count(start, step)
@@ -89,17 +92,26 @@ class CarriedInts:
     def after(self, slot: int, node: Node) -> None:
         """Record what is known of an int after the loop."""
         initial, bounds = self.initial[slot], self.bounds.get(slot, FREE)
-        bounds, inside = self._after.get(slot, (bounds, bounds))
-        intervals.note(self.tracer, node, inside)
-        start = self.tracer.recurrences.get(initial.node) if type(initial) is Traced else None
-        first = intervals.interval(self.tracer, initial) if start is not None else None
-        if start is not None and first is not None:
-            is_small = all(bound in (end, far) for bound, end, far in zip(bounds, first, FREE, strict=True))
-            is_up = start.is_up and intervals.are_same(bounds[:1], first[:1])
-            is_down = start.is_down and intervals.are_same(bounds[1:], first[1:])
-            self.tracer.recurrences[node] = Recurrence(
-                start.base, start.is_small and is_small, is_up, is_down, None, start.also and bounds
-            )
+        intervals.note(self.tracer, node, self._after.get(slot, (bounds, bounds))[1])
+        outer = self.tracer.recurrences.get(initial.node) if type(initial) is Traced else None
+        step = self._steps.get(slot)
+        if outer is None or step is None:
+            return
+        # Also the values that iterations of this loop begin anew with, changed by its steps since.
+        also = [_any_trip_count(one, step._replace(also=None)) for one in (outer.also, step.also) if one is not None]
+        anew = _loop_invariant(intervals.hull(also)) if also else None
+        if anew is None or intervals.is_within(anew, *FREE):
+            small, up, down = (getattr(outer, name) and getattr(step, name) for name in ("is_small", "is_up", "is_down"))
+            self.tracer.recurrences[node] = Recurrence(outer.base, small, up, down, None, anew)
+
+
+def _loop_invariant(bounds: Interval) -> Interval:
+    """An interval around another one, with bounds that are the same in each iteration."""
+    low, high = bounds
+    return (
+        intervals.lower_limit(low) if is_loop_variant(low) else low,
+        intervals.upper_limit(high) if is_loop_variant(high) else high,
+    )
 
 
 def _any_trip_count(begin: Interval, step: Recurrence) -> Interval:
