@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jitted import reasons
+from jitted import reasons, same
 
 import jitkernels as jk
 
@@ -130,3 +130,20 @@ def test_methods_that_numpys_numbers_lack(dtype: str, function: Any) -> None:
     x, one = np.ones(2, dtype), np.ones((), dtype)[()]
     for plain in (of_element, in_loop):
         assert outcome(jk.jit(plain), x, one) == outcome(plain, x, one)
+
+
+def counted(x: Any, k: int) -> Any:
+    total = 0
+    for i in range(len(x)):
+        j = int(x[i])
+        if abs(j - k > 1):
+            total += abs(j < 2) + 3 * abs(j == 4)
+        total += +(j > 2)
+        total -= -(j > 3)
+    return total, abs(total > 2), +(total > 2), -(total > 2)
+
+
+def test_signs_of_bools_are_ints() -> None:
+    x = np.arange(9) % 6
+    found = jk.jit(counted, strict=True)(x, 3)
+    same(found, counted(x, 3))

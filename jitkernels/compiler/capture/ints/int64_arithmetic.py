@@ -219,10 +219,11 @@ def sign(tracer: Tracer, value: Traced, ufunc: Any) -> Any:
     """``-value``, ``+value``, ``abs(value)``."""
     if ufunc is np.positive:
         return as_number(tracer, as_int(tracer, value), int)
-    negative = of_ints(tracer, np.subtract, 0, value)
+    whole = sign(tracer, value, np.positive) if value.python is bool else value
+    negative = of_ints(tracer, np.subtract, 0, whole)
     if ufunc is np.negative:
         return negative
-    return min_or_max(tracer, (value, negative), operator.gt)
+    return min_or_max(tracer, (whole, negative), operator.gt)
 
 
 def min_or_max(tracer: Tracer, values: Any, better: Any) -> Any:
