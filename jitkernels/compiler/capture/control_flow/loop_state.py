@@ -161,13 +161,13 @@ def _promoted(first: Kind, other: Kind) -> str:
     """The dtype of a number that has another type on each path, as numba promotes it; "" where there is none.
 
     Integers keep their values, and so do floats: what differs from NumPy is the dtype of results on one of the paths.
+    Code checks that a float represents the integers of the other path.
     """
-    if first in PYTHON_NUMBERS or other in PYTHON_NUMBERS:
+    first, other = ("float64" if kind is float else kind for kind in (first, other))
+    if first in PYTHON_NUMBERS or other in PYTHON_NUMBERS or "uint64" in (first, other):
         return ""
     kinds = {np.dtype(first).kind, np.dtype(other).kind}
-    common_dtype = np.promote_types(first, other)
-    is_exact = kinds == {"f"} or (kinds <= {"i", "u"} and common_dtype.kind in "iu")
-    return str(common_dtype) if is_exact else ""
+    return str(np.promote_types(first, other)) if kinds <= {"i", "u", "f"} else ""
 
 
 def _describe_kind(kind: Kind) -> str:

@@ -101,7 +101,9 @@ class CarriedInts:
         also = [_any_trip_count(one, step._replace(also=None)) for one in (outer.also, step.also) if one is not None]
         anew = _loop_invariant(intervals.hull(also)) if also else None
         if anew is None or intervals.is_within(anew, *FREE):
-            small, up, down = (getattr(outer, name) and getattr(step, name) for name in ("is_small", "is_up", "is_down"))
+            small, up, down = (
+                getattr(outer, name) and getattr(step, name) for name in ("is_small", "is_up", "is_down")
+            )
             self.tracer.recurrences[node] = Recurrence(outer.base, small, up, down, None, anew)
 
 

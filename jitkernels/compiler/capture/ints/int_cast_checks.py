@@ -61,16 +61,18 @@ def check_constant(value: Any, dtype: str) -> None:
 
 
 def check_joined(tracer: Tracer, value: Any, dtype: str) -> None:
-    """Guard that a Python number keeps its value as the float that a variable is on another path.
+    """Guard that a number keeps its value as the float that a variable is on another path.
 
-    An int stays exact, a finite number finite, and no other number becomes 0; floats lose digits. Numbers that only the
-    code knows are checked for narrow floats alone, since many loops that count have ints beside float64.
+    An int stays exact, a finite number finite, and no other number becomes 0; floats lose digits. Python numbers that
+    only the code knows are checked for narrow floats alone, since many loops that count have ints beside float64.
     """
     if np.dtype(dtype).kind not in "fc":
         return
     floats = np.finfo(dtype)
     if type(value) in (int, float):
         _check_joined_constant(value, floats)
+    elif isinstance(value, np.integer) and type(value) is not Traced:
+        _check_joined_constant(int(value), floats)
     elif floats.bits < 64 and getattr(value, "python", None) is float:
         number = builder.cast(value.node, "float64")
         size = elementwise("absolute", number)
@@ -78,7 +80,9 @@ def check_joined(tracer: Tracer, value: Any, dtype: str) -> None:
         tracer.checks.append(elementwise("logical_and", elementwise("isfinite", number), is_large))
         is_small = elementwise("less_equal", size, builder.constant(float(floats.smallest_subnormal) / 2, "float64"))
         tracer.checks.append(elementwise("logical_and", elementwise("not_equal", number, 0.0), is_small))
-    elif floats.bits < 64 and (type(value) is SymInt or getattr(value, "python", None) is int):
+    elif _is_long_integer(value, dtype) or (
+        floats.bits < 64 and (type(value) is SymInt or getattr(value, "python", None) is int)
+    ):
         limit = 2 ** (floats.nmant + 1)
         if not intervals.is_within(intervals.interval(tracer, value), -limit, limit):
             node = (
@@ -86,6 +90,12 @@ def check_joined(tracer: Tracer, value: Any, dtype: str) -> None:
             )
             tracer.checks.append(elementwise("greater", node, builder.constant(limit, "int64")))
             tracer.checks.append(elementwise("less", node, builder.constant(-limit, "int64")))
+
+
+def _is_long_integer(value: Any, dtype: str) -> bool:
+    """Whether a value is a NumPy integer of a type that the float does not represent."""
+    is_integer = type(value) is Traced and value.python is None and value.dtype.kind in "iu"
+    return is_integer and not np.can_cast(value.dtype, dtype)
 
 
 def _check_joined_constant(value: float, floats: Any) -> None:
