@@ -71,7 +71,7 @@ def check_joined(tracer: Tracer, value: Any, dtype: str) -> None:
     floats = np.finfo(dtype)
     if type(value) in (int, float):
         _check_joined_constant(value, floats)
-    elif isinstance(value, np.integer) and type(value) is not Traced:
+    elif type(value) is not Traced and isinstance(value, np.integer):
         _check_joined_constant(int(value), floats)
     elif floats.bits < 64 and getattr(value, "python", None) is float:
         number = builder.cast(value.node, "float64")
