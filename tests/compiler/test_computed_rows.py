@@ -85,3 +85,23 @@ def test_returned_rows_are_views() -> None:
         row = compiled(t, x)
         same(row, chosen(t, x))
         assert np.shares_memory(row, t)
+
+
+def test_elements_are_written_in_place() -> None:
+    """Not to a copy of the array, although the index is read from it."""
+
+    def element(t: Any, x: int) -> None:
+        t[t[x, 0], 1] = t[x, 2] + 7
+
+    def row(t: Any, x: int) -> None:
+        t[t[x, 0]][1] = 7
+
+    for function in (element, row):
+        compiled = jk.jit(function, strict=True)
+        for x in (2, 0, 1):
+            t = np.random.default_rng(x).integers(-4, 4, (100, 4))
+            mine, theirs = t.copy(), t.copy()
+            compiled(mine, x)
+            function(theirs, x)
+            same(mine, theirs)
+        assert "writes t:" not in str(compiled.explain(t, 2))

@@ -155,15 +155,29 @@ def resolve_hazards(
             ]
             if not hazards:
                 continue
-            value = region.root.inputs[0] if target_map is not None else None
+            operands = region.root.inputs if target_map is not None else ()
+            values = {value for value in operands if value not in materialized and _computes(value, hazards)}
             loop_directions = directions_of(region, target, hazards) if node.operation == "update" else None
             if loop_directions is not None:
                 directions[region] = loop_directions
-            elif value is not None and value not in materialized:
-                additional.add(value)
+            elif values:
+                additional |= values
             else:
                 shared.pop(node, None)
     return additional, directions
+
+
+def _computes(value: Node, hazards: Sequence[Node]) -> bool:
+    """Whether a value, or an index, reads one of these arrays."""
+    worklist, seen = [value], set[Node]()
+    while worklist:
+        node = worklist.pop()
+        if node in hazards:
+            return True
+        if node not in seen:
+            seen.add(node)
+            worklist += node.inputs
+    return False
 
 
 def _is_disjoint(load: IndexMap, store: IndexMap, root: Node) -> bool:
