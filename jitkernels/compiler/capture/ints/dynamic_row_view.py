@@ -73,7 +73,7 @@ class UncheckedRow(DynamicRow):
 
     @property
     def node(self) -> Node:
-        """The current value: in a loop or branch made anew, since the bounds checks belong to it."""
+        """The current value: in a loop or branch made again, since the bounds checks belong to it."""
         return self._gather() if self.tracer.depth else super().node
 
     def _gather(self) -> Node:

@@ -97,14 +97,14 @@ class CarriedInts:
         step = self._steps.get(slot)
         if outer is None or step is None:
             return
-        # Also the values that iterations of this loop begin anew with, changed by its steps since.
+        # Also the values that this loop sets the int to, changed by its steps since.
         also = [_any_trip_count(one, step._replace(also=None)) for one in (outer.also, step.also) if one is not None]
-        anew = _loop_invariant(intervals.hull(also)) if also else None
-        if anew is None or intervals.is_within(anew, *FREE):
+        restarted = _loop_invariant(intervals.hull(also)) if also else None
+        if restarted is None or intervals.is_within(restarted, *FREE):
             small, up, down = (
                 getattr(outer, name) and getattr(step, name) for name in ("is_small", "is_up", "is_down")
             )
-            self.tracer.recurrences[node] = Recurrence(outer.base, small, up, down, None, anew)
+            self.tracer.recurrences[node] = Recurrence(outer.base, small, up, down, None, restarted)
 
 
 def _loop_invariant(bounds: Interval) -> Interval:
