@@ -170,12 +170,10 @@ def _trace_until_stable(tracer: Tracer, state: State, trace: Callable[[State, Ca
 
 def _run(tracer: Tracer | None, values: Any, test: Any, body: Any, state: State) -> None:
     """Run the loop as Python does: the trace knows each iteration."""
-    if tracer is not None and test is not None:
+    if test is not None:
         unroll_at_trace.unroll(tracer, iter(values), test, body, state)
         return
     for value in values:
-        if test is not None and not test():
-            return
         body(value)
 
 

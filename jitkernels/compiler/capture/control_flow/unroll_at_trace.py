@@ -24,19 +24,26 @@ def bounded(values: Any, reason: UnsupportedError, most: int = MAX_UNROLLED_NODE
 
 
 def unroll(
-    tracer: Tracer, values: Iterator[Any], test: Callable[[], Any], body: Callable[..., Any], state: State
+    tracer: Tracer | None, values: Iterator[Any], test: Callable[[], Any], body: Callable[..., Any], state: State
 ) -> None:
-    """Unroll a loop as Python runs it: each iteration runs only if no earlier one has left the loop."""
-    for value in values:
+    """Unroll a loop as Python runs it: each iteration runs only if no earlier one has left the loop.
+
+    A loop that was left takes no further value: its iterator may be read behind it.
+    """
+    while True:
         condition = test()
-        if type(condition) is Traced:
+        if type(condition) is not Traced and not condition:
+            return
+        try:
+            value = next(values)
+        except StopIteration:
+            return
+        if tracer is not None and type(condition) is Traced:
 
             def run_remaining(value: Any = value) -> None:
                 body(value)
                 unroll(tracer, values, test, body, state)
 
             trace_if(tracer, condition, run_remaining, lambda: None, state)
-            return
-        if not condition:
             return
         body(value)
