@@ -13,7 +13,7 @@ from jitkernels.compiler.ir.builder import IndexMap, UnsupportedError
 from jitkernels.compiler.ir.elementwise_ops import PLANES
 from jitkernels.compiler.ir.graph import Node, serial
 from jitkernels.compiler.ir.memory_order import order_like
-from jitkernels.compiler.ir.symbolic_dims import Number, same
+from jitkernels.compiler.ir.symbolic_dims import Number, same, value_of
 
 
 class Watched(threading.local):
@@ -177,9 +177,17 @@ class View:
         elif builder.is_identity(self.parent.shape, self.map, self.shape):
             self.parent.write(value)
         else:
+            if _has_shared_elements(self.map, self.shape):
+                raise UnsupportedError("an assignment to a view whose elements overlap")
             base = self.parent.node
             options = {"map": self.map, "extents": self.shape}
             self.parent.write(Node("update", (base, value), base.dtype, base.shape, options))
+
+    def may_overlap(self) -> bool:
+        """Whether two elements of the view may be the same memory, as those of sliding windows."""
+        if self.parent is None:
+            return False
+        return self.parent.may_overlap() or (self.map is not None and _has_shared_elements(self.map, self.shape))
 
     def strides(self) -> tuple[Number, ...] | None:
         """Strides in elements; None where only NumPy knows them."""
@@ -237,6 +245,21 @@ class View:
                 return False
             before = size
         return True
+
+
+def _has_shared_elements(index_map: IndexMap, shape: Sequence[Number]) -> bool:
+    """Whether a map may show an element twice: which assignment to it is the last one depends on NumPy's order."""
+    unknown = {dimension for dimension, extent in enumerate(shape) if not same(extent, 1)}
+    for _, steps in sorted(index_map, key=lambda one: len(one[1])):
+        moving = [(abs(value_of(step)), dimension, step) for dimension, step in steps if dimension in unknown]
+        reach: Number = 0  # of the dimensions with smaller steps
+        for _, dimension, step in sorted(moving, key=lambda one: one[0]) if len(moving) > 1 else ():
+            size = step if dim_bounds.is_surely(step, ">=") else -step
+            if not dim_bounds.is_surely(size - reach, ">"):
+                return True
+            reach = reach + size * (shape[dimension] - 1)
+        unknown.difference_update(dimension for _, dimension, _ in moving)
+    return bool(unknown)
 
 
 class PlaneView(View):

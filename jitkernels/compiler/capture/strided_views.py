@@ -23,7 +23,7 @@ def strides(array: Traced) -> tuple[Any, ...]:
 
 @overrides(np.lib.stride_tricks.as_strided)
 def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True) -> Any:
-    """A view of a contiguous array, read-only as its elements may overlap.
+    """A view of a contiguous array.
 
     Raises UnsupportedError for views beyond the array, of which NumPy would read what lies behind it.
     """
@@ -44,7 +44,7 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
     if last >= flat.extents[0]:
         raise UnsupportedError("as_strided beyond the end of the array")
     index_map = ((0, tuple((dimension, size) for dimension, size in enumerate(sizes))),)
-    return flat.region(index_map, extents, is_readonly=True)
+    return flat.region(index_map, extents, is_readonly=not writeable)
 
 
 def _elements(stride: Number, itemsize: int) -> Number:

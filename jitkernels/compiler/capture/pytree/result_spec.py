@@ -213,7 +213,7 @@ class ResultPlanner:
         view, storage = value.view, value.view.storage
         if storage.leaf is not None:
             return self._view(view, storage.leaf, is_leaf=True)
-        is_shared = self.shared[storage] > 1 or view.is_readonly
+        is_shared = self.shared[storage] > 1 or view.is_readonly or view.may_overlap()
         is_whole = symbolic_dims.same(symbolic_dims.product(view.shape), symbolic_dims.product(storage.node.shape))
         if view.parent is not None and (is_shared or is_whole):
             number = self.output(storage.node, storage)
