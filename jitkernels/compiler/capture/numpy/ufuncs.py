@@ -299,6 +299,8 @@ def weak(tracer: Tracer, value: Any) -> Traced:
 @serves("operate")
 def operate(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
     """An operator: the universal function, except for Python floats among themselves, and squares."""
+    if _is_of_sequence(ufunc, left, right) or _is_of_sequence(ufunc, right, left):
+        return NotImplemented
     left_operand, right_operand = operand_or_none(tracer, left), operand_or_none(tracer, right)
     if left_operand is None or right_operand is None:
         return NotImplemented
@@ -315,6 +317,16 @@ def operate(tracer: Tracer, ufunc: Any, left: Any, right: Any) -> Any:
         if quick is not None:
             return call_ufunc(tracer, quick, "__call__", (left_operand,), {})
     return call_ufunc(tracer, ufunc, "__call__", (left_operand, right_operand), {})
+
+
+def _is_of_sequence(ufunc: Any, number: Any, other: Any) -> bool:
+    """Whether Python gives an operator of a number and a list or tuple its meaning: repetition, or an error.
+
+    Numbers of NumPy take lists and tuples as arrays, except as factors.
+    """
+    is_of_python = type(number) is SymInt or (type(number) is Traced and number.is_weak)
+    is_factor = ufunc is np.multiply and type(number) is Traced and number.is_scalar
+    return (is_of_python or is_factor) and isinstance(other, list | tuple)
 
 
 def operand_or_none(tracer: Tracer, value: Any) -> Any:
