@@ -211,7 +211,8 @@ class Traced:
     def _value(self) -> Any:
         if self._view.shape:
             refuse(self)
-        return self.tracer.number(self.node, self)
+        value = self.tracer.number(self.node, self)
+        return complex(value) if self.python is complex else value
 
     @property
     def number_leaf(self) -> int | None:

@@ -215,7 +215,7 @@ def _isclose(tracer: Tracer, a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: A
 
 
 def _ldexp(tracer: Tracer, x: Any, i: Any) -> Any:
-    if kind_of(i) in (float, "float64", "float32", "float16"):
+    if kind_of(i) not in (int, bool):
         raise TypeError("Expected an int as second argument to ldexp.")
     number = weak(tracer, x)
     result = apply(tracer, "ldexp", number, fresh(tracer, int64_arithmetic.as_int(tracer, i), is_scalar=True))
@@ -239,8 +239,14 @@ def _ulp(tracer: Tracer, x: Any) -> Any:
     return _float(tracer, elementwise("where", elementwise("isinf", size), size, elementwise("spacing", size)))
 
 
+def _has_index(value: Any) -> bool:
+    """Whether Python takes a number as an int, of at most 64 bits: bools of NumPy are none."""
+    kind = kind_of(value)
+    return kind != "bool" and np.dtype(kind).kind in "ib"
+
+
 def _gcd(tracer: Tracer, *ints: Any) -> Any:
-    if len(ints) != 2 or any(np.dtype(kind_of(value)).kind not in "ib" for value in ints):
+    if len(ints) != 2 or not all(map(_has_index, ints)):
         return None
     nodes = [int64_arithmetic.as_int(tracer, value) for value in ints]
     for node in nodes:
@@ -250,7 +256,7 @@ def _gcd(tracer: Tracer, *ints: Any) -> Any:
 
 def _isqrt(tracer: Tracer, n: Any) -> Any:
     """The integer root of an int below 2**52, of which the root as a float is never rounded up to the next integer."""
-    if np.dtype(kind_of(n)).kind not in "ib":
+    if not _has_index(n):
         return None
     node = int64_arithmetic.as_int(tracer, n)
     tracer.checks.append(elementwise("not_equal", elementwise("right_shift", node, 52), 0))
@@ -262,7 +268,7 @@ MAX_FACTORIAL = 20
 
 
 def _factorial(tracer: Tracer, n: Any) -> Any:
-    if np.dtype(kind_of(n)).kind not in "ib":
+    if not _has_index(n):
         return None
     node = int64_arithmetic.as_int(tracer, n)
     for out_of_range in (elementwise("less", node, 0), elementwise("greater", node, MAX_FACTORIAL)):
@@ -286,9 +292,11 @@ def round_(value: Traced, digits: Any = None) -> Any:
     if value.ndim:
         refuse(value)
     tracer, digits = value.tracer, int(digits) if type(digits) is SymInt else digits
-    if tracer.is_known(value.node):
+    if value.python is complex:
+        raise TypeError("type complex doesn't define __round__ method")
+    if tracer.is_known(value.node) and (value.is_scalar or value.is_weak):
         return round(float(value) if value.is_weak else tracer.number(value.node, value), digits)
-    if value.dtype == "bool":
+    if value.dtype.kind in "bc" or not (value.is_scalar or value.is_weak):
         _refuse_without_method(value, "__round__")
     if digits is None:
         return rounded_to_int(value, "rint")
