@@ -1,12 +1,18 @@
 """Transaction around the trace of one region (loop body or branch side): its end rolls back writes and guards."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from types import CodeType, FrameType
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from io import IOBase
+from types import CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
+from jitkernels.compiler.capture.array_proxy import Traced
 from jitkernels.compiler.capture.functionalization import Storage, watched
 from jitkernels.compiler.capture.source_locations import line_of
+from jitkernels.compiler.capture.symint import SymInt
 from jitkernels.compiler.capture.trace_context import Tracer, is_package_file
 from jitkernels.compiler.ir.builder import UnsupportedError
 from jitkernels.compiler.ir.graph import Node, serial
@@ -84,10 +90,9 @@ class RegionTransaction:
         self._outer_checks, self.tracer.checks = self.tracer.checks, self.checks
         self._logs, watched.logs = watched.logs, (*watched.logs, self.writes)
         self.tracer.depth += 1
-        values = [value for frame in traced_frames() for value in frame.f_locals.values()]
-        containers = {id(value): value for value in values if type(value) in (list, dict, set)}
-        self._snapshots = [*map(_Snapshot.take, containers.values())]
-        iterator = next((value for value in values if isinstance(value, Iterator)), None)
+        values = _reachable(value for frame in traced_frames() for value in frame.f_locals.values())
+        self._snapshots = [_Snapshot.take(value) for value in values if type(value) in (list, dict, set)]
+        iterator = next((one for one in values if isinstance(one, Iterator) and not isinstance(one, IOBase)), None)
         if iterator is not None:  # each iteration would take the same elements of it
             self.__exit__(None, None, None)
             raise UnsupportedError(
@@ -132,6 +137,56 @@ class RegionTransaction:
     def outer_writes(self) -> list[Storage]:
         """The storages from before the region that it wrote to."""
         return [storage for storage in self.writes if storage.born < self.start]
+
+
+MAX_REACHABLE = 10_000
+"""Values of local variables that are looked at, with those inside of them."""
+ATOMS = frozenset({Traced, SymInt, int, float, bool, complex, str, bytes, type(None), type, ModuleType, np.ndarray})
+FOREIGN = sys.stdlib_module_names | {"jitkernels", "numpy"}
+
+
+def _reachable(values: Iterable[Any]) -> list[Any]:
+    """The values of variables that a region may change, and those that it reaches by them.
+
+    That is by containers, by attributes of objects, and by variables of functions and methods.
+    """
+    found: dict[int, Any] = {}
+    waiting = [iter(values)]
+    while waiting and len(found) < MAX_REACHABLE:
+        for value in waiting[-1]:
+            if type(value) not in ATOMS and id(value) not in found:
+                found[id(value)] = value
+                waiting.append(iter(_parts(value)))
+                break
+        else:
+            waiting.pop()
+    return [*found.values()]
+
+
+def _parts(value: Any) -> list[Any]:
+    """The values that one holds; those of objects of Python's modules and of ours are no state of the function."""
+    kind = type(value)
+    if issubclass(kind, list | tuple | set | frozenset):
+        return [*value]
+    if issubclass(kind, dict):
+        return [*value.values()]
+    if kind is FunctionType:
+        return [part for cell in value.__closure__ or () for part in _content(cell)]
+    if kind is MethodType:
+        return [value.__self__]
+    if kind is partial:
+        return [value.func, *value.args, *value.keywords.values()]
+    if kind.__module__.partition(".")[0] in FOREIGN or issubclass(kind, type):
+        return []
+    return [*getattr(value, "__dict__", {}).values()]
+
+
+def _content(cell: CellType) -> list[Any]:
+    """What a variable of a function holds; nothing where it is unbound."""
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
 
 
 trace_entries: set[CodeType] = set()
