@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import sys
 import types
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -151,6 +152,8 @@ class ResultPlanner:
         if builder_of_kind is not None:
             return builder_of_kind(self, value)
         if value is None or isinstance(value, IMMUTABLE):
+            if _is_made_in_a_call(value):
+                raise UnsupportedError("a function or method as a result that each call makes")
             return lambda _: value
         if kind in (list, tuple) or pytree.is_named_tuple(value):
             return self._sequence(value)
@@ -250,6 +253,14 @@ class ResultPlanner:
             return array
 
         return make
+
+
+def _is_made_in_a_call(value: Any) -> bool:
+    """Whether a function is none that a module has by its name, as a nested or a traced one, or an object's method."""
+    if type(value) is types.FunctionType:
+        return getattr(sys.modules.get(value.__module__), value.__qualname__, None) is not value
+    owner = getattr(value, "__self__", None) if type(value) is types.BuiltinFunctionType else None
+    return not (owner is None or isinstance(owner, type | types.ModuleType))
 
 
 PART_BUILDERS: dict[type, Callable[[ResultPlanner, Any], Make]] = {
