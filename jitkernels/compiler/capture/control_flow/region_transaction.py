@@ -166,7 +166,9 @@ def _reachable(values: Iterable[Any]) -> list[Any]:
 def _parts(value: Any) -> list[Any]:
     """The values that one holds; those of objects of Python's modules and of ours are no state of the function."""
     kind = type(value)
-    if issubclass(kind, list | tuple | set | frozenset):
+    if issubclass(kind, list):
+        return [*list.__iter__(value)]  # those of a list that has grown in a loop are in arrays
+    if issubclass(kind, tuple | set | frozenset):
         return [*value]
     if issubclass(kind, dict):
         return [*value.values()]
