@@ -21,7 +21,7 @@ def written(x: Any, y: Any) -> Any:
 COPIES: dict[str, Callable[[Any], Any]] = {
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
-    "deepcopy of containers": lambda x: copy.deepcopy([{"x": x, "size": len(x)}, (x, x[0])])[0]["x"],
+    "deepcopy of containers": lambda x: copy.deepcopy({"x": [x, x[0]], "size": [len(x)]})["x"][0],
     "copy of a container": lambda x: copy.copy([x, 2.0])[0],
     "deepcopy of a row": lambda x: copy.deepcopy(x[1:]),
     "method": lambda x: x.__copy__(),
