@@ -100,3 +100,13 @@ print("done")
 def test_helpers_start_where_much_is_built_and_outlive_no_call(tmp_path: Path) -> None:
     """In a new cache, and where the last call had work for one."""
     assert python(HELPERS, tmp_path).strip().endswith("done")
+
+
+@pytest.mark.per_push
+def test_derivatives_go_through_references_that_call_their_own_kernel() -> None:
+    """By the function of NumPy that these call, whether a trace without derivatives has found that before or not."""
+    x, weights = np.array([5.0, 2.0, 7.0]), np.array([1.0, 10.0, 100.0])
+    for _ in range(2):
+        gradient = jk.grad(lambda x: np.sum(jk.sort(x) * weights))(x)
+        np.testing.assert_array_equal(gradient, [10.0, 1.0, 100.0])
+        np.testing.assert_array_equal(jk.jit(lambda x: jk.sort(x) * 2, strict=True)(x), np.sort(x) * 2)

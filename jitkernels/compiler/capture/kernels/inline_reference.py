@@ -46,12 +46,14 @@ class RecursiveReferenceError(Exception):
 def inline_reference(tracer: Tracer, shapes: KernelShapes, options: Mapping[str, Any]) -> list[Node] | None:
     """The results of a schema's reference as nodes of the trace; None if it cannot or should not be inlined.
 
-    Raises RecursiveReferenceError in the trace of this reference.
+    Raises RecursiveReferenceError in the trace of this reference; UnsupportedError where derivatives are wanted, which
+    the function of NumPy that the reference calls may have.
     """
     snapshot, schema = TraceSnapshot(tracer), type(shapes.form.attr)
     if schema in tracer.inlined_references:
-        raise RecursiveReferenceError(schema.kernel_type.name)
-    if schema in _recursive:
+        error = UnsupportedError if tracer.differentiates else RecursiveReferenceError
+        raise error(f"a reference of {schema.kernel_type.name} that calls its own kernel")
+    if schema in _recursive and not tracer.differentiates:
         return None
     tracer.inlined_references.append(schema)
     try:
