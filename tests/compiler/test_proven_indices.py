@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jitkernels as jk
+from jitkernels.compiler.codegen.control_flow.scalar_emitter import ScalarEmitter
 
 Program = Callable[..., Any]
 
@@ -100,3 +101,33 @@ def check(program: Program, n: int) -> Any:
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(function(*arguments(n)), program(*arguments(n)))
     return function
+
+
+@pytest.mark.per_push
+def test_neighbours_on_a_ring_are_selected_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The remainder of an int that is at most one divisor away takes no division, which takes longer than the rest."""
+    divided: list[Any] = []
+    selected: list[Any] = []
+    divide, select = ScalarEmitter._division_by_positive, ScalarEmitter._wrapped
+
+    def noted_division(*arguments: Any) -> Any:
+        divided.append(arguments)
+        return divide(*arguments)
+
+    def noted_selection(*arguments: Any) -> Any:
+        selected.append(arguments)
+        return select(*arguments)
+
+    monkeypatch.setattr(ScalarEmitter, "_division_by_positive", noted_division)
+    monkeypatch.setattr(ScalarEmitter, "_wrapped", noted_selection)
+
+    def ring(u: Any) -> Any:
+        n, result = len(u), u.copy()
+        for i in range(n):
+            result[i] = u[(i - 1) % n] + u[(i + 1) % n]
+        return result
+
+    u = np.random.default_rng(1).random(37)
+    np.testing.assert_array_equal(jk.jit(ring, strict=True, cache=False)(u), ring(u))
+    assert selected
+    assert not divided

@@ -93,10 +93,10 @@ class RegionEvaluator:
                 return self._branch(node, operands, values)
         if node.options.get("natural"):  # the operands are nonnegative and the divisor is not zero
             return self._natural_division(node, *operands)
-        if _divides_by_positive(node):
-            return self._division_by_positive(node, *operands)
         if "wraps" in node.options:
             return self._wrapped(node, *operands)
+        if _divides_by_positive(node):
+            return self._division_by_positive(node, *operands)
         return self._applied(node, operands)
 
     def _set_results(self, group: NestGroup, values: Values, scalar: Callable[[Node], Register]) -> None:
