@@ -164,7 +164,7 @@ class ColdCalls(TimedCalls):
                 self._count_fallback(recompile_limit.REASON)
                 return None, call, None
             is_cached = self.config.cache and self.config.backend == "native"
-            if is_cached and not candidates:
+            if is_cached and not candidates and build_ahead.has_idle_core():
                 build_ahead.prepare()
             with build_ahead.building_ahead(cached=is_cached):
                 specialization = specialize(call.structure, call.leaves, self.config, may_assume=self._may_assume())

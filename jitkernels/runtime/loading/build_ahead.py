@@ -61,6 +61,11 @@ def prepare() -> None:
             start_helpers()
 
 
+def has_idle_core() -> bool:
+    """Whether the load average leaves a core to a helper; on a busy machine one delays what it should speed up."""
+    return os.getloadavg()[0] < cpu_target.cpu_count()
+
+
 def _has_many_objects(folder: Path) -> bool:
     with os.scandir(folder) as entries:
         return len([*itertools.islice(entries, FEW_OBJECTS)]) == FEW_OBJECTS

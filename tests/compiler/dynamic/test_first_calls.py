@@ -61,9 +61,11 @@ def test_references_that_call_their_own_kernel_are_traced_once(monkeypatch: pyte
 
 
 HELPERS = """
+import os
 import numpy as np
 import jitkernels as jk
 from jitkernels.codegen import compile_ahead
+os.getloadavg = lambda: (0.5, 0.5, 0.5)
 from jitkernels.runtime.loading import build_ahead
 
 def fails(x):
@@ -93,6 +95,11 @@ compile_ahead.note_demand()
 jk.jit(lambda x: np.cos(x) + 2)(x)
 assert started or not compile_ahead.job_count()
 assert not compile_ahead._idle
+started.clear()
+os.getloadavg = lambda: (100.0, 100.0, 100.0)
+compile_ahead.note_demand()
+jk.jit(lambda x: np.cos(x) + 3)(x)
+assert not started
 print("done")
 """
 

@@ -12,6 +12,7 @@ from jitkernels.codegen.source_protocol import symbol_of
 from jitkernels.compiler.codegen.core import module_text, split_module
 from jitkernels.compiler.codegen.core.split_module import functions_of, split_nests
 from jitkernels.core import cpu_target
+from jitkernels.runtime.loading import elf_loader
 
 
 def several(x: Any) -> Any:
@@ -66,6 +67,20 @@ def test_results_do_not_depend_on_modules(function: Any, size: int, sources: lis
     assert split or size == 1  # which LLVM compiles as straight-line code
     for source in split:
         assert len(objects_of(source.object_code(symbol_of(source)))) == 2
+
+
+@pytest.mark.per_push
+@pytest.mark.skipif(not cpu_target.has_compiler(), reason="llvmlite is not installed")
+def test_loaders_with_one_name_space_confuse_no_nests(sources: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As LLVM's, which loads objects of other formats than ELF."""
+    monkeypatch.setattr(elf_loader, "HERE", {})
+    x = np.random.default_rng(3).random(50)
+    compiled = [jk.jit(function, strict=True, cache=False) for function in (with_loop, several)]
+    for _ in range(2):
+        for function in compiled:
+            for found, expected in zip(function(x), function.__wrapped__(x), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-12)
+    assert sum(source.text.count(module_text.NESTS_MARKER) == 2 for source in sources) >= 2
 
 
 @pytest.mark.per_push

@@ -90,10 +90,11 @@ class Fused:
         )
         if len(units) < 2 or by_numba or gives_bitcode():
             return compiled(job)
-        nests, second = units
-        names = split_module.functions_of([line for line in second.splitlines() if line.startswith("define i64 @")])
+        shown = split_module.functions_of([line for line in units[1].splitlines() if line.startswith("define i64 @")])
+        text, nests, second = (split_module.qualified(part, {*shown}, symbol) for part in (text, *units))
+        names = tuple(f"{symbol}.{name}" for name in shown)
         return compile_ahead.compiled_in_parts(
-            replace(job, apart=(nests,) if nests.strip() else (), externals=(*calls, *names)),
+            replace(job, parts=(text,), apart=(nests,) if nests.strip() else (), externals=(*calls, *names)),
             CompileJob(
                 self.name,
                 f"{symbol}_nests",

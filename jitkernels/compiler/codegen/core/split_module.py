@@ -6,7 +6,8 @@ Rules:
    module defines stay there: the second module needs no code of the first one.
 2. The second module takes the largest groups of nests that fit in half of the work. Loops and branches count
    `OPTIMIZED` times, since they get all of LLVM's passes.
-3. The text alone decides, not who is idle: one source has one object.
+3. The text alone decides, not who is idle: one source has one object. The nests of the second module are named after
+   the source, since the loaders of some systems have one name space for all objects.
 4. A second module of less than `MIN_SPLIT_CHARS` is not worth the way to another process.
 
 ::
@@ -16,11 +17,11 @@ Rules:
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
-OPTIMIZED = 6
-"""How many times as long LLVM takes for a character where it optimizes loops."""
-MIN_SPLIT_CHARS = 30_000
-"""About 60 ms of LLVM on a processor of 2021."""
+from jitkernels.runtime.loading.build_ahead import FAIR_COST, OPTIMIZED
+
+MIN_SPLIT_CHARS = FAIR_COST
 _DEFINED = re.compile(r"^define [^@]*@([\w.$-]+)\(", re.MULTILINE)
 _GLOBAL = re.compile(r"^@([\w.$-]+) = ", re.MULTILINE)
 _NAMED = re.compile(r"@([\w.$-]+)")
@@ -46,6 +47,11 @@ def split_nests(nests: Sequence[str], own: Sequence[str], *, is_optimized: bool)
 def functions_of(texts: Sequence[str]) -> tuple[str, ...]:
     """The names of the functions that texts define."""
     return tuple(name for text in texts for name in _DEFINED.findall(text))
+
+
+def qualified(text: str, names: AbstractSet[str], symbol: str) -> str:
+    """The text with the functions of these names named after a symbol."""
+    return _NAMED.sub(lambda found: f"@{symbol}.{found[1]}" if found[1] in names else found[0], text)
 
 
 def _groups_of(nests: Sequence[str]) -> list[list[int]]:
