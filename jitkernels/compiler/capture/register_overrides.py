@@ -43,7 +43,7 @@ from jitkernels.compiler.capture.python_numbers import (  # noqa: F401  # likewi
     python_float_ops,
     scalar_functions,
 )
-from jitkernels.compiler.capture.pytree import attribute_lookups, copied_values  # noqa: F401  # likewise
+from jitkernels.compiler.capture.pytree import attribute_lookups, copy_protocol  # noqa: F401  # likewise
 from jitkernels.compiler.capture.universal import traced_ufunc  # noqa: F401  # likewise
 
 for _name in ("operate", "ufunc", "function", "getitem", "setitem", "ints", "lists"):

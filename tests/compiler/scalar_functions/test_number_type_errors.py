@@ -40,7 +40,7 @@ NUMBERS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.per_push(40)
-def test_refused_numbers(function: str, number: str, dtype: str) -> None:
+def test_number_type_errors(function: str, number: str, dtype: str) -> None:
     apply, make = FUNCTIONS[function], NUMBERS[number]
 
     def of_element(x: Any) -> Any:

@@ -60,7 +60,7 @@ LOOPS = (until_a_count, beside_a_range, with_skipped_values, in_two_loops)
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda one: one.__name__)
 @pytest.mark.parametrize("kind", ITERATORS)
 @pytest.mark.per_push(40)
-def test_left_iterators(kind: str, loop: Callable[..., Any], most: int) -> None:
+def test_iterators_after_break(kind: str, loop: Callable[..., Any], most: int) -> None:
     make = ITERATORS[kind]
 
     def function(x: Any) -> Any:

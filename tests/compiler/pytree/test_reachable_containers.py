@@ -120,7 +120,7 @@ FUNCTIONS = [
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.__name__)
 @pytest.mark.per_push
-def test_reached_containers(function: Callable[..., Any]) -> None:
+def test_reachable_containers(function: Callable[..., Any]) -> None:
     compiled = jk.jit(function)
     for x in (np.abs(array(30)), array(30) - 1, -np.abs(array(40)) - 1):
         for _ in range(2):
